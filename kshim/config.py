@@ -1,0 +1,285 @@
+"""One frozen `Config`: Kafka's own property names, from a server.properties file and from KEY=VALUE options.
+
+An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The dataclass is
+the table of what is served: type, default, bounds and meaning stand there once; `kshim config` prints it.
+A property that Kafka has but that has no effect here gives a warning, because people pass the server.properties
+they have; any other name is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from kshim.context import Endpoint
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+IN_MEMORY = ":memory:"
+
+ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
+# Read together with another property; no meaning of their own.
+COMPANIONS = {"listener.security.protocol.map", "controller.listener.names"}
+# KRaft's own; every server.properties has them, and a broker without a quorum has no use for them.
+SILENT = {
+    "process.roles",
+    "controller.quorum.voters",
+    "controller.quorum.bootstrap.servers",
+    "inter.broker.listener.name",
+}
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used. `problems`: a line for each fault, saying which values are right."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return text.lower() == "true"
+
+
+def _integer(low: int, high: int) -> Callable[[str], int]:
+    if high not in (INT_MAX, LONG_MAX):
+        expected = f"expected an integer from {low} to {high}"
+    else:
+        expected = f"expected an integer of at least {low}, at most {high}"
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or not low <= int(text) <= high:
+            raise ValueError(expected)
+        return int(text)
+
+    return parse
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"expected {' or '.join(choices)}")
+        return text
+
+    return parse
+
+
+def _property(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
+    """kafka_default: Apache Kafka's, where ours is another."""
+    return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})
+
+
+def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_default: str = "") -> Any:
+    return _property(default, _integer(low, high), doc, kafka_default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything a user may set. `Config()` holds the defaults."""
+
+    listeners: Endpoint = _property(
+        Endpoint("127.0.0.1", 9092),
+        Endpoint.parse,
+        "Address to listen at, HOST:PORT or PLAINTEXT://HOST:PORT; port 0 picks a free one. "
+        "Same as --listen.",
+        "PLAINTEXT://:9092",
+    )
+    advertised_listeners: Endpoint | None = _property(
+        None,
+        Endpoint.parse,
+        "Address told to clients, HOST:PORT. Without it each client is told the address at which its connection "
+        "arrived. Same as --advertise.",
+    )
+    log_dirs: str = _property(
+        "./kshim-data",
+        str,
+        "Directory for topics, records, offsets and groups; :memory: keeps nothing. Same as --data-dir.",
+        "/tmp/kafka-logs",
+    )
+    node_id: int = _int(1, "This broker's id, as clients see it.", low=0, kafka_default="none")
+    num_partitions: int = _int(1, "Partitions of a topic that is created without saying how many.")
+    auto_create_topics_enable: bool = _property(
+        True, _boolean, "Whether a topic is created when a client asks for its metadata or produces to it."
+    )
+    message_max_bytes: int = _int(
+        1048588, "Largest record batch a producer may send, in bytes, after compression.", low=0
+    )
+    log_message_timestamp_type: str = _property(
+        "CreateTime",
+        _one_of("CreateTime", "LogAppendTime"),
+        "Whether records keep the producer's time (CreateTime) or get the broker's (LogAppendTime).",
+    )
+    fetch_max_bytes: int = _int(57671680, "Most bytes of records in one Fetch response.", low=1024)
+    group_min_session_timeout_ms: int = _int(
+        6000, "Smallest session timeout that a group member may ask for."
+    )
+    group_max_session_timeout_ms: int = _int(
+        1800000, "Largest session timeout that a group member may ask for."
+    )
+    group_initial_rebalance_delay_ms: int = _int(
+        0,
+        "How long the first rebalance of an empty group waits for more members. 0 gives the first consumer its "
+        "partitions at once, as tests and laptops want; 3000 saves rebalances where many consumers start together.",
+        low=0,
+        kafka_default="3000",
+    )
+    group_max_size: int = _int(INT_MAX, "Most members of one group.")
+    offset_metadata_max_bytes: int = _int(
+        4096, "Longest metadata string that may come with a committed offset, in bytes.", low=0
+    )
+    offsets_topic_num_partitions: int = _int(
+        50, "Partitions of __consumer_offsets; fixed when the data directory is first used."
+    )
+    socket_request_max_bytes: int = _int(
+        104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
+    )
+    connections_max_idle_ms: int = _int(
+        600000,
+        "A connection on which nothing happens for so long is closed; -1 never.",
+        low=-1,
+        high=LONG_MAX,
+    )
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing is to be kept on disk."""
+        return self.log_dirs == IN_MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One row of `kshim config`. `kafka_default` is "" where Kafka's default is the same."""
+
+    name: str
+    default: str
+    kafka_default: str
+    doc: str
+    parse: Callable[[str], Any]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+PROPERTIES: dict[str, Property] = {
+    name: Property(
+        name, _text(f.default), f.metadata["kafka_default"], f.metadata["doc"], f.metadata["parse"]
+    )
+    for f in fields(Config)
+    for name in [f.name.replace("_", ".")]
+}
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Read Java's properties syntax: `key=value`, `key: value` or `key value`, # and ! for comments.
+
+    A backslash joins lines and escapes, as in \\t and \\u00e9. Of a key that comes twice, the last value stands.
+    """
+    properties: dict[str, str] = {}
+    for line in _logical_lines(text):
+        found = re.match(r"((?:\\.|[^\\\s=:])*)\s*[=:]?\s*(.*)", line, re.DOTALL)
+        assert found
+        properties[_unescape(found[1])] = _unescape(found[2])
+    return properties
+
+
+def _logical_lines(text: str) -> Iterable[str]:
+    """Lines that are no comments and not blank; an odd number of backslashes at the end joins the next."""
+    pending = ""
+    for raw in re.split(r"\r\n|\r|\n", text):
+        line = raw.lstrip(" \t\f")
+        if not pending and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        pending += line
+        if backslashes % 2:
+            pending = pending[:-1]
+            continue
+        yield pending
+        pending = ""
+    if pending:
+        yield pending
+
+
+def _unescape(text: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        escape = found[1]
+        if len(escape) == 5:
+            return chr(int(escape[1:], 16))
+        return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(escape, escape)
+
+    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
+
+
+def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
+    """Make a Config from names and values; later duplicates are the caller's to resolve.
+
+    Returns the config and a warning, one line, for every property that Kafka has but that has no effect here.
+    Raises ConfigError with one line for each thing that is wrong.
+    """
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    warnings: list[str] = []
+    for key, text in sorted(properties.items(), key=lambda item: item[0] not in ALIASES):
+        name = ALIASES.get(key, key)
+        try:
+            if name in PROPERTIES:
+                values[name.replace(".", "_")] = _value(name, text.strip(), properties)
+            elif name not in COMPANIONS and name not in SILENT:
+                warnings.append(_no_effect(name))
+        except ValueError as error:
+            problems.append(str(error) if name not in PROPERTIES else f"{key}={text.strip()}: {error}")
+    config = Config(**values)
+    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
+        problems.append(
+            f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
+            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
+        )
+    if problems:
+        raise ConfigError(problems)
+    return config, warnings
+
+
+def _value(name: str, text: str, properties: Mapping[str, str]) -> Any:
+    if name in ("listeners", "advertised.listeners"):
+        text = _plaintext_listener(text, properties)
+    if name == "log.dirs" and (not text or "," in text):
+        raise ValueError("expected one directory, or :memory:")
+    return PROPERTIES[name].parse(text)
+
+
+def _plaintext_listener(text: str, properties: Mapping[str, str]) -> str:
+    """HOST:PORT of the one listener in `text`, which must be PLAINTEXT; those of the KRaft controller do not count."""
+    protocols = dict(
+        pair.strip().split(":", 1)
+        for pair in properties.get("listener.security.protocol.map", "").split(",")
+        if ":" in pair
+    )
+    controllers = {name.strip() for name in properties.get("controller.listener.names", "").split(",")}
+    found = []
+    for listener in text.split(","):
+        name, scheme, address = listener.strip().rpartition("://")
+        if scheme and name in controllers:
+            continue
+        if scheme and protocols.get(name, name) != "PLAINTEXT":
+            raise ValueError("expected PLAINTEXT://HOST:PORT, the only security protocol that is served")
+        found.append(address)
+    if len(found) != 1:
+        raise ValueError("expected one listener, as in PLAINTEXT://127.0.0.1:9092")
+    return found[0]
+
+
+def _no_effect(name: str) -> str:
+    """The warning for a property that only Kafka has. Raises ValueError where Kafka has none of that name."""
+    from kshim.kafka_properties import is_kafka_property
+
+    if is_kafka_property(name):
+        return f"{name} has no effect here"
+    import difflib
+
+    near = difflib.get_close_matches(name, [*PROPERTIES, *ALIASES], n=1, cutoff=0.0)
+    raise ValueError(f"{name}: no such property; the nearest is {near[0]}; `kshim config` lists them all")

@@ -1,0 +1,115 @@
+"""What one request knows of its caller, and of the broker that serves it.
+
+Every api function is called as `function(broker, context, request)`: the `Broker` is the same for all of them,
+the `RequestContext` is made anew for each request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+    from kshim.cluster import Cluster
+    from kshim.config import Config
+    from kshim.storage.interfaces import Log
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A host and a port. An empty host means every address of this machine; port 0 any free port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Endpoint:
+        """`127.0.0.1:9092`, `localhost:9092`, `[::1]:9092` or `:9092`. Raises ValueError, in words for the user."""
+        host, colon, port = text.strip().rpartition(":")
+        bracketed = host.startswith("[") and host.endswith("]")
+        if not colon or (":" in host and not bracketed) or any(c.isspace() for c in host):
+            raise ValueError("expected HOST:PORT, as in 127.0.0.1:9092 or [::1]:9092")
+        if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+            raise ValueError("expected HOST:PORT with a port from 0 to 65535")
+        return cls(host[1:-1] if bracketed else host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Signal:
+    """Something that happens once. Who watches after it has fired is called at once."""
+
+    __slots__ = ("_watchers", "fired")
+
+    def __init__(self) -> None:
+        self.fired = False
+        self._watchers: list[Callable[[], object]] | None = None
+
+    def watch(self, callback: Callable[[], object]) -> None:
+        if self.fired:
+            callback()
+        elif self._watchers is None:
+            self._watchers = [callback]
+        else:
+            self._watchers.append(callback)
+
+    def fire(self) -> None:
+        if self.fired:
+            return
+        self.fired = True
+        watchers, self._watchers = self._watchers, None
+        for callback in watchers or ():
+            callback()
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """One request's caller.
+
+    client_id: "" where the client sent null. client_host: as Java prints an address, "/127.0.0.1".
+    advertised: where this client should connect: the advertised listener, else the address at which its connection arrived.
+    hurry: fires when another request is behind this one on the connection, or the connection is lost; a parked Fetch
+    then finishes at once, because replies leave in request order.
+    """
+
+    api_version: int
+    client_id: str
+    client_host: str
+    advertised: Endpoint
+    principal: str = "User:ANONYMOUS"
+    hurry: Signal = field(default_factory=Signal)
+
+
+class Clock(Protocol):
+    """What is used of Twisted's IReactorTime: the reactor, or `twisted.internet.task.Clock` in tests."""
+
+    def seconds(self) -> float: ...
+    def callLater(self, delay: float, callable: Callable[..., object], *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Groups(Protocol):
+    """The group coordinator as the api functions see it."""
+
+    def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
+        """Answer a group request: the response, or a Deferred of it when it is parked or waits for the journal."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """What every api function works with; made once, at start."""
+
+    node_id: int
+    config: Config
+    cluster: Cluster
+    log: Log
+    groups: Groups
+    clock: Clock
+
+    def now_ms(self) -> int:
+        """Wall clock, milliseconds since 1970."""
+        return int(self.clock.seconds() * 1000)
