@@ -1,0 +1,106 @@
+"""The four codecs of record batches, as Kafka's clients write them.
+
+gzip, lz4 and zstd are their ordinary frames. Snappy has two forms: the blocks of the xerial library, which
+Java and most clients write, and one raw block, which librdkafka writes; both are read, the first is written.
+
+What a batch expands to is never more than `MAX_DECOMPRESSED_BYTES`, and no memory is taken for a size that is
+only claimed: the output is an anonymous mapping, of which the system provides the pages that are written.
+"""
+
+import mmap
+import struct
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+__all__ = ["MAX_DECOMPRESSED_BYTES", "BadCompression", "Compression", "compress", "decompress"]
+
+MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
+
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+XERIAL_BLOCK_BYTES = 32 * 1024
+
+
+class Compression(IntEnum):
+    """The low three bits of a batch's attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class BadCompression(ValueError):
+    """The bytes are not what the codec writes, or expand to more than the limit."""
+
+
+def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """Expand the records of a batch. Raises BadCompression."""
+    import cramjam
+
+    if codec is Compression.NONE:
+        return bytes(data)
+    decoders: dict[Compression, Callable[[Any, Any], int]] = {
+        Compression.GZIP: cramjam.gzip.decompress_into,
+        Compression.SNAPPY: _snappy_into,
+        Compression.LZ4: cramjam.lz4.decompress_into,
+        Compression.ZSTD: cramjam.zstd.decompress_into,
+    }
+    with mmap.mmap(-1, max_bytes) as output:
+        try:
+            size = decoders[codec](data, output)
+        except (cramjam.DecompressionError, struct.error) as error:
+            raise BadCompression(f"{codec.name.lower()}: {error}") from None
+        return output[:size]
+
+
+def compress(codec: Compression, data: bytes | bytearray) -> bytes:
+    """Compress as Kafka's Java client does: lz4 in independent blocks, snappy in xerial's framing."""
+    import cramjam
+
+    match codec:
+        case Compression.NONE:
+            return bytes(data)
+        case Compression.GZIP:
+            return bytes(cramjam.gzip.compress(data))
+        case Compression.SNAPPY:
+            return _snappy(bytes(data))
+        case Compression.LZ4:
+            # Kafka refuses frames whose blocks depend on each other.
+            frame = cramjam.lz4.Compressor(block_linked=False, content_checksum=False)
+            frame.compress(bytes(data))
+            return bytes(frame.finish())
+        case Compression.ZSTD:
+            return bytes(cramjam.zstd.compress(data))
+
+
+def _snappy(data: bytes) -> bytes:
+    import cramjam
+
+    parts = [XERIAL_HEADER]
+    for start in range(0, len(data), XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + XERIAL_BLOCK_BYTES]))
+        parts += (struct.pack(">i", len(block)), block)
+    return b"".join(parts)
+
+
+def _snappy_into(data: memoryview, output: mmap.mmap) -> int:
+    import cramjam
+
+    if data[: len(XERIAL_MAGIC)] != XERIAL_MAGIC:
+        return cramjam.snappy.decompress_raw_into(data, output)
+    into = memoryview(output)
+    try:
+        position, size = len(XERIAL_HEADER), 0
+        while position < len(data):
+            (length,) = struct.unpack_from(">i", data, position)
+            position += 4
+            if not 0 <= length <= len(data) - position:
+                raise BadCompression(f"snappy: a block of {length} bytes where {len(data) - position} are left")
+            size += cramjam.snappy.decompress_raw_into(data[position : position + length], into[size:])
+            position += length
+        return size
+    finally:
+        into.release()

@@ -1,0 +1,471 @@
+"""Record batch v2 (magic 2): the unit in which Kafka's records are produced, stored and fetched.
+
+A batch is one header of 61 bytes and its records, compressed together. Offsets, timestamps and sequence numbers
+of the records are relative to the header, and the CRC-32C covers everything behind itself: so a server can give
+a batch its place (base offset, leader epoch) without touching a record. See
+https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and KIP-32 (timestamps).
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+from schemas.compression import MAX_DECOMPRESSED_BYTES, BadCompression, Compression, compress, decompress
+from schemas.error_code import ErrorCode
+
+__all__ = [
+    "HEADER_BYTES",
+    "NO_TIMESTAMP",
+    "Compression",
+    "ControlType",
+    "CorruptRecordBatch",
+    "Record",
+    "RecordBatchHeader",
+    "TimestampType",
+    "batches",
+    "control_type",
+    "decode_header",
+    "encode",
+    "end_transaction_marker",
+    "patch",
+    "patch_in_place",
+    "records",
+    "stamp_log_append_time",
+    "validate",
+]
+
+View = bytes | bytearray | memoryview
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES = HEADER.size
+LOG_OVERHEAD = 12  # base_offset and batch_length: what batch_length does not count
+SMALLEST_LENGTH = 14  # Kafka takes anything shorter for corrupt, whatever its magic
+MAGIC_AT = 16
+CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT = 17, 21, 35
+NO_TIMESTAMP = -1
+MAX_INT = 2**31 - 1
+
+COMPRESSION_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
+
+CONTROL_KEY = struct.Struct(">hh")  # version, type
+END_TRANSACTION_MARKER = struct.Struct(">hi")  # version, coordinator epoch
+
+
+class CorruptRecordBatch(Exception):
+    """A batch that Kafka would refuse; `error_code` is what it would answer."""
+
+    def __init__(self, error_code: ErrorCode, reason: str) -> None:
+        super().__init__(reason)
+        self.error_code = error_code
+
+
+class TimestampType(IntEnum):
+    """message.timestamp.type: what the records' timestamps say."""
+
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class ControlType(IntEnum):
+    """The kinds of control record that end a transaction (KIP-98)."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+class RecordBatchHeader(NamedTuple):
+    """The header's fields as they are on the wire, timestamps in ms."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return LOG_OVERHEAD + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record; they wrap at 2**31. -1 without a producer id."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) & MAX_INT
+
+    @property
+    def compression(self) -> Compression:
+        """Raises CorruptRecordBatch for a codec that Kafka has not."""
+        try:
+            return Compression(self.attributes & COMPRESSION_MASK)
+        except ValueError as error:
+            raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type: {error}") from None
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_BIT)
+
+
+class Record(NamedTuple):
+    """One record. `offset` is absolute; a None key or value is null on the wire."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def crc32c(data: View) -> int:
+    import crc32c  # costs some ms, and a server that only coordinates groups may never need it
+
+    return crc32c.crc32c(data)
+
+
+# ---------------------------------------------------------------------------------------------------- headers
+
+
+def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
+    """Read the header that begins at `offset`; nothing but its length is checked."""
+    try:
+        return RecordBatchHeader._make(HEADER.unpack_from(view, offset))
+    except struct.error:
+        raise _corrupt(f"{max(0, len(view) - offset)} bytes are no record batch") from None
+
+
+def batches(view: View) -> Iterator[memoryview]:
+    """The whole batches in `view`, one after the other; an incomplete one at the end is left out, as Kafka does.
+
+    Raises CorruptRecordBatch at a batch whose length or magic cannot be.
+    """
+    view = memoryview(view)
+    position = 0
+    while (size := _size_at(view, position)) is not None:
+        yield view[position : position + size]
+        position += size
+
+
+def validate(view: View, *, max_batch_bytes: int = MAX_INT, allow_zstd: bool = True) -> RecordBatchHeader:
+    """Check what one partition of a Produce request carries, as Kafka does from v3 on, and in its order.
+
+    Exactly one batch, of magic 2, whose header is in itself consistent and whose CRC is right. `allow_zstd` is
+    False below Produce v7 (KIP-110). Bytes behind the batch that are too few for another are allowed, and to
+    be left out: the batch is `view[:header.size]`. The records themselves are not decoded.
+
+    Raises CorruptRecordBatch with the error code of the answer.
+    """
+    size = _size_at(view, 0)
+    if size is None:
+        raise _invalid("no whole record batch")
+    if view[MAGIC_AT] != 2:
+        raise _invalid(f"record batches must have magic 2, not {view[MAGIC_AT]}")
+    if size < HEADER_BYTES:
+        raise _corrupt(f"a record batch of {size} bytes is shorter than its header")
+    header = RecordBatchHeader._make(HEADER.unpack_from(view, 0))
+    if not allow_zstd and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
+        raise CorruptRecordBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
+    if len(view) != size and _size_at(view, size) is not None:
+        raise _invalid("more than one record batch for a partition")
+    if header.base_offset != 0:
+        raise _invalid(f"the base offset of a produced batch must be 0, not {header.base_offset}")
+    if size > max_batch_bytes:
+        reason = f"a record batch of {size} bytes where {max_batch_bytes} are allowed"
+        raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
+    if crc32c(memoryview(view)[ATTRIBUTES_AT:size]) != header.crc:
+        raise _corrupt(f"stored CRC {header.crc} does not match")
+    _validate_header(header)
+    return header
+
+
+def _validate_header(header: RecordBatchHeader) -> None:
+    if header.last_offset_delta < 0:
+        raise _invalid(f"last offset delta {header.last_offset_delta} is negative")
+    if header.records_count <= 0:
+        raise _invalid(f"a record count of {header.records_count}")
+    if header.last_offset_delta + 1 != header.records_count:
+        raise _invalid(f"{header.records_count} records cannot have last offset delta {header.last_offset_delta}")
+    if header.attributes & CONTROL_BIT:
+        raise _invalid("clients may not write control records")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise _invalid(f"sequence number {header.base_sequence} for producer id {header.producer_id}")
+    assert header.compression is not None  # raises for a codec that is none
+    if header.attributes & LOG_APPEND_TIME_BIT:
+        reason = "a producer may not set timestamp type LogAppendTime"
+        raise CorruptRecordBatch(ErrorCode.INVALID_TIMESTAMP, reason)
+
+
+def _size_at(view: View, position: int) -> int | None:
+    """Bytes of the batch at `position`, or None if it is not whole."""
+    left = len(view) - position
+    if left <= MAGIC_AT:
+        return None
+    (length,) = struct.unpack_from(">i", view, position + 8)
+    if length < SMALLEST_LENGTH:
+        raise _corrupt(f"record size {length} is less than the minimum of {SMALLEST_LENGTH}")
+    if view[position + MAGIC_AT] > 2:
+        raise _corrupt(f"magic {view[position + MAGIC_AT]} is unknown")
+    size = LOG_OVERHEAD + int(length)
+    return size if size <= left else None
+
+
+def _corrupt(reason: str) -> CorruptRecordBatch:
+    return CorruptRecordBatch(ErrorCode.CORRUPT_MESSAGE, reason)
+
+
+def _invalid(reason: str) -> CorruptRecordBatch:
+    return CorruptRecordBatch(ErrorCode.INVALID_RECORD, reason)
+
+
+# --------------------------------------------------------------------------------------------- giving a place
+
+
+def patch(batch: View, base_offset: int, leader_epoch: int) -> bytes:
+    """A copy of `batch` with another base offset and partition leader epoch, which the CRC does not cover."""
+    view = memoryview(batch)
+    return b"".join(
+        (base_offset.to_bytes(8), view[8:LOG_OVERHEAD], leader_epoch.to_bytes(4, signed=True), view[MAGIC_AT:])
+    )
+
+
+def patch_in_place(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
+    """The same for the batch that begins at `at` in a buffer of one's own."""
+    struct.pack_into(">q", buffer, at, base_offset)
+    struct.pack_into(">i", buffer, at + LOG_OVERHEAD, leader_epoch)
+
+
+def stamp_log_append_time(buffer: bytearray | memoryview, at: int, now_ms: int) -> None:
+    """Give all records of the batch at `at` the timestamp `now_ms`: timestamp type, max timestamp, CRC."""
+    header = decode_header(buffer, at)
+    struct.pack_into(">h", buffer, at + ATTRIBUTES_AT, header.attributes | LOG_APPEND_TIME_BIT)
+    struct.pack_into(">q", buffer, at + MAX_TIMESTAMP_AT, now_ms)
+    with memoryview(buffer) as view:
+        crc = crc32c(view[at + ATTRIBUTES_AT : at + header.size])
+    struct.pack_into(">I", buffer, at + CRC_AT, crc)
+
+
+# --------------------------------------------------------------------------------------------------- encoding
+
+
+def encode(
+    records: Iterable[Record],
+    *,
+    base_offset: int = 0,
+    compression: Compression = Compression.NONE,
+    leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    last_offset_delta: int | None = None,
+) -> bytes:
+    """One batch of records with CreateTime timestamps, in the order given.
+
+    `last_offset_delta` is the last record's unless said otherwise: a batch that compaction has emptied keeps it.
+    """
+    body = bytearray()
+    base_timestamp = max_timestamp = NO_TIMESTAMP
+    count = last_delta = 0
+    for record in records:
+        if count == 0:
+            base_timestamp = record.timestamp_ms
+        count += 1
+        max_timestamp = max(max_timestamp, record.timestamp_ms)
+        last_delta = record.offset - base_offset
+        _encode_record(body, record, record.timestamp_ms - base_timestamp, last_delta)
+    attributes = compression | TRANSACTIONAL_BIT * is_transactional | CONTROL_BIT * is_control
+    payload = body if compression is Compression.NONE else compress(compression, body)
+    fields = (
+        *(attributes, last_delta if last_offset_delta is None else last_offset_delta),
+        *(base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count),
+    )
+    batch = bytearray(HEADER_BYTES + len(payload))
+    HEADER.pack_into(batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, 2, 0, *fields)
+    batch[HEADER_BYTES:] = payload
+    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+    return bytes(batch)
+
+
+def end_transaction_marker(
+    kind: ControlType, *, producer_id: int, producer_epoch: int, coordinator_epoch: int, now_ms: int
+) -> bytes:
+    """The control batch that ends a transaction in one partition (KIP-98)."""
+    key = CONTROL_KEY.pack(0, kind)
+    value = END_TRANSACTION_MARKER.pack(0, coordinator_epoch)
+    return encode(
+        [Record(0, now_ms, key, value)],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        is_transactional=True,
+        is_control=True,
+    )
+
+
+def control_type(key: bytes | None) -> ControlType | None:
+    """What a control record's key says; None for kinds that do not end a transaction."""
+    if key is None or len(key) < CONTROL_KEY.size:
+        raise _invalid(f"{key!r} is no key of a control record")
+    _, kind = CONTROL_KEY.unpack_from(key)
+    return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None
+
+
+def _encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
+    body = bytearray(1)  # attributes
+    body += _varint(timestamp_delta)
+    body += _varint(offset_delta)
+    _encode_bytes(body, record.key)
+    _encode_bytes(body, record.value)
+    body += _varint(len(record.headers))
+    for name, value in record.headers:
+        _encode_bytes(body, name.encode())
+        _encode_bytes(body, value)
+    into += _varint(len(body))
+    into += body
+
+
+def _encode_bytes(into: bytearray, value: bytes | None) -> None:
+    if value is None:
+        into += b"\x01"  # the varint of -1
+    else:
+        into += _varint(len(value))
+        into += value
+
+
+def _varint(value: int) -> bytes:
+    """Zigzag and base 128, as in Protocol Buffers."""
+    if -64 <= value < 64:
+        return _SMALL_VARINTS[value]
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+_SMALL_VARINTS = {value: bytes(((value << 1) ^ (value >> 63),)) for value in range(-64, 64)}
+
+
+# --------------------------------------------------------------------------------------------------- decoding
+
+
+def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
+    """The records of one whole batch, decompressed to at most `max_bytes`.
+
+    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
+    """
+    header = decode_header(batch)
+    if header.magic != 2 or not HEADER_BYTES <= header.size <= len(batch):
+        raise _corrupt(f"magic {header.magic} and length {header.batch_length} in {len(batch)} bytes")
+    if header.records_count < 0:
+        raise _invalid(f"a record count of {header.records_count}")
+    try:
+        body = decompress(header.compression, memoryview(batch)[HEADER_BYTES : header.size], max_bytes)
+    except BadCompression as error:
+        raise _corrupt(str(error)) from None
+    return _decode_records(header, body)
+
+
+def _decode_records(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:
+    # One byte holds nearly every varint here, so that case is written out.
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    position = 0
+    try:
+        for _ in range(header.records_count):
+            length, position = _read_varint(body, position)
+            end = position + length
+            timestamp_delta, position = _read_varint(body, position + 1)
+            if (byte := body[position]) < 0x80:
+                offset_delta, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                offset_delta, position = _read_varint(body, position)
+            if (byte := body[position]) < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                length, position = _read_varint(body, position)
+            key = None
+            if length >= 0:
+                key = body[position : position + length]
+                position += length
+            length, position = _read_varint(body, position)
+            value = None
+            if length >= 0:
+                value = body[position : position + length]
+                position += length
+            headers: tuple[tuple[str, bytes | None], ...] = ()
+            if body[position] == 0:
+                position += 1
+            else:
+                headers, position = _read_headers(body, position)
+            if position != end or end > len(body):
+                raise _invalid(f"a record ends at byte {position} of the records, its length says {end}")
+            timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+            yield Record(base_offset + offset_delta, timestamp, key, value, headers)
+    except IndexError:
+        raise _invalid("a record runs past the end of its batch") from None
+    if position != len(body):
+        raise _invalid(f"{len(body) - position} bytes are left behind the last record")
+
+
+def _read_headers(body: bytes, position: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    count, position = _read_varint(body, position)
+    if not 0 <= count <= len(body) - position:
+        raise _invalid(f"{count} record headers")
+    headers = []
+    for _ in range(count):
+        length, position = _read_varint(body, position)
+        if length < 0:
+            raise _invalid(f"a record header's key of {length} bytes")
+        name = body[position : position + length].decode(errors="replace")
+        length, position = _read_varint(body, position + length)
+        value = None
+        if length >= 0:
+            value = body[position : position + length]
+            position += length
+        headers.append((name, value))
+    return tuple(headers), position
+
+
+def _read_varint(body: bytes, position: int) -> tuple[int, int]:
+    """(value, position behind it). IndexError at the end of `body`."""
+    byte = body[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    rest, shift = byte & 0x7F, 7
+    while True:
+        position += 1
+        byte = body[position]
+        rest |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (rest >> 1) ^ -(rest & 1), position + 1
+        shift += 7
+        if shift > 63:
+            raise _invalid("a varint is longer than 10 bytes")
