@@ -1,0 +1,433 @@
+"""The wire types of the Kafka protocol as Construct subclasses.
+
+A wire type knows its `implicit` default, the `smallest` number of bytes a value of it takes, and its
+`compact` and `nullable` forms: a message names the plain type, and each version picks the form it needs.
+Nothing else in the project imports construct.
+
+What they write (KIP-482 for the compact forms): integers big-endian; a string, bytes, records or array as a
+length and what it counts, where the length is an int16 for strings and an int32 for the rest, -1 for null; in
+the compact form an unsigned varint of length + 1, 0 for null.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, Protocol, Self
+from uuid import UUID
+
+import construct
+
+MAX_STRING_BYTES: Final = 0x7FFF  # also of a compact string, as Kafka has it
+NIL_UUID: Final = UUID(int=0)
+
+ConstructError = construct.ConstructError
+Construct = construct.Construct
+Struct = construct.Struct
+
+
+class WireType(Protocol):
+    """What a message field may be made of."""
+
+    @property
+    def implicit(self) -> Any:
+        """The default of a field that names none."""
+
+    @property
+    def smallest(self) -> int:
+        """The fewest bytes that a value takes."""
+
+    @property
+    def compact(self) -> WireType:
+        """The form of flexible versions."""
+
+    @property
+    def nullable(self) -> WireType:
+        """The form that also carries None."""
+
+
+@lru_cache(maxsize=1024)
+def to_uuid(raw: bytes) -> UUID:
+    """The UUID of 16 bytes; topic ids come again and again, and making one takes a microsecond."""
+    return UUID(bytes=raw)
+
+
+def size_left(stream: Any) -> int:
+    """How many bytes of the stream have not been read."""
+    return int(construct.stream_size(stream) - stream.tell())
+
+
+def read(stream: Any, size: int, path: str) -> bytes:
+    """Exactly `size` bytes; asks the stream for no more than it has."""
+    if size > size_left(stream):
+        raise construct.StreamError(f"{size} bytes announced, {size_left(stream)} left", path=path)
+    return bytes(stream.read(size))
+
+
+class Fixed(construct.FormatField):  # type: ignore[misc]
+    """A number of a fixed size; `code` is its letter in the `struct` module."""
+
+    def __init__(self, code: str, implicit: Any = 0) -> None:
+        super().__init__(">", code)
+        self.code = code
+        self.implicit = implicit
+        self.smallest: int = self.length
+        self.compact = self
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        return struct.unpack(self.fmtstr, read(stream, self.length, path))[0]
+
+    @property
+    def nullable(self) -> Fixed:
+        raise TypeError("a number is never null")
+
+
+class Uuid(construct.Construct):  # type: ignore[misc]
+    """16 bytes, as RFC 4122 has them; the nil UUID stands for none."""
+
+    implicit = NIL_UUID
+    smallest = 16
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.compact = self
+
+    @property
+    def nullable(self) -> Uuid:
+        raise TypeError("a uuid is never null; the nil uuid stands for none")
+
+    def _parse(self, stream: Any, context: Any, path: str) -> UUID:
+        return to_uuid(read(stream, 16, path))
+
+    def _build(self, obj: UUID, stream: Any, context: Any, path: str) -> UUID:
+        stream.write(obj.bytes)
+        return obj
+
+
+class Varint(construct.Construct):  # type: ignore[misc]
+    """Seven bits a byte, least significant first; at most `bits` bits; zigzag when signed."""
+
+    implicit = 0
+    smallest = 1
+
+    def __init__(self, bits: int, signed: bool) -> None:
+        super().__init__()
+        self.bits = bits
+        self.signed = signed
+        self.compact = self
+
+    @property
+    def nullable(self) -> Varint:
+        raise TypeError("a number is never null")
+
+    def _parse(self, stream: Any, context: Any, path: str) -> int:
+        value = shift = 0
+        while True:
+            byte = read(stream, 1, path)[0]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+            if shift >= self.bits:
+                raise construct.IntegerError(f"a varint of more than {(self.bits + 6) // 7} bytes", path=path)
+        if value >> self.bits:
+            raise construct.IntegerError(f"a varint of more than {self.bits} bits", path=path)
+        return (value >> 1) ^ -(value & 1) if self.signed else value
+
+    def _build(self, obj: int, stream: Any, context: Any, path: str) -> int:
+        low, high = (-(1 << self.bits - 1), 1 << self.bits - 1) if self.signed else (0, 1 << self.bits)
+        if not low <= obj < high:
+            raise construct.IntegerError(f"{obj} is outside {low}..{high - 1}", path=path)
+        stream.write(encode_uvarint(obj << 1 ^ obj >> self.bits - 1 if self.signed else obj))
+        return obj
+
+
+def encode_uvarint(value: int) -> bytes:
+    """The bytes of an unsigned varint."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+class Counted(construct.Construct):  # type: ignore[misc]
+    """A length and what it counts: the common part of strings, bytes, records and arrays."""
+
+    implicit: Any
+    plain_length: Fixed
+    encode_null = -1
+
+    def __init__(self, *, is_compact: bool = False, is_nullable: bool = False) -> None:
+        super().__init__()
+        self.is_compact = is_compact
+        self.is_nullable = is_nullable
+
+    def form(self, **changes: bool) -> Self:
+        """The same type with `is_compact` or `is_nullable` changed."""
+        return type(self)(**{"is_compact": self.is_compact, "is_nullable": self.is_nullable} | changes)
+
+    @property
+    def compact(self) -> Self:
+        return self.form(is_compact=True)
+
+    @property
+    def nullable(self) -> Self:
+        return self.form(is_nullable=True)
+
+    @property
+    def smallest(self) -> int:
+        return 1 if self.is_compact else self.plain_length.smallest
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        if self.is_compact:
+            length = uvarint._parse(stream, context, path) - 1
+        else:
+            length = self.plain_length._parse(stream, context, path)
+        if length >= 0:
+            return self.parse_content(length, stream, context, path)
+        if length < -1:
+            raise construct.RangeError(f"a length of {length}", path=path)
+        if not self.is_nullable:
+            raise construct.RangeError("null, where null is not allowed", path=path)
+        return None
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        if obj is None and not self.is_nullable:
+            raise construct.RangeError("None, where null is not allowed", path=path)
+        content = None if obj is None else self.content(obj)
+        length = -1 if content is None else len(content)
+        if self.is_compact:
+            uvarint._build(length + 1, stream, context, path)
+        else:
+            self.plain_length._build(length, stream, context, path)
+        if content is not None:
+            self.build_content(content, stream, context, path)
+        return obj
+
+    def content(self, obj: Any) -> Any:
+        """What the length counts."""
+        return obj
+
+    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> Any:
+        return read(stream, length, path)
+
+    def build_content(self, content: Any, stream: Any, context: Any, path: str) -> None:
+        stream.write(content)
+
+
+class String(Counted):
+    """UTF-8, at most 32767 bytes. Bytes that are no UTF-8 are refused."""
+
+    implicit = ""
+
+    @property
+    def plain_length(self) -> Fixed:  # type: ignore[override]
+        return int16
+
+    def content(self, obj: str) -> bytes:
+        data = obj.encode()
+        if len(data) > MAX_STRING_BYTES:
+            raise construct.StringError(f"a string of {len(data)} bytes")
+        return data
+
+    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> str:
+        if length > MAX_STRING_BYTES:
+            raise construct.StringError(f"a string of {length} bytes", path=path)
+        try:
+            return read(stream, length, path).decode()
+        except UnicodeDecodeError as error:
+            raise construct.StringError(str(error), path=path) from error
+
+
+class Bytes(Counted):
+    """Bytes, as they are."""
+
+    implicit: Any = b""
+
+    @property
+    def plain_length(self) -> Fixed:  # type: ignore[override]
+        return int32
+
+
+class Records(Bytes):
+    """The bytes of record batches, or None: a slice of the frame, not a copy of it."""
+
+    implicit = None
+
+    def __init__(self, *, is_compact: bool = False, is_nullable: bool = True) -> None:
+        super().__init__(is_compact=is_compact, is_nullable=is_nullable)
+
+    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> memoryview:
+        return memoryview(read(stream, length, path))
+
+
+class Array(Counted):
+    """A tuple of values of one type."""
+
+    implicit = ()
+
+    def __init__(self, element: Any, *, is_compact: bool = False, is_nullable: bool = False) -> None:
+        super().__init__(is_compact=is_compact, is_nullable=is_nullable)
+        self.element = element
+
+    @property
+    def plain_length(self) -> Fixed:  # type: ignore[override]
+        return int32
+
+    def form(self, **changes: bool) -> Self:
+        now = {"is_compact": self.is_compact, "is_nullable": self.is_nullable}
+        return type(self)(self.element, **now | changes)
+
+    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> tuple[Any, ...]:
+        # An element of no bytes counts as one: else four bytes could ask for two thousand million of them.
+        if length * max(self.element.smallest, 1) > size_left(stream):
+            reason = f"{length} elements announced, {size_left(stream)} bytes left"
+            raise construct.RangeError(reason, path=path)
+        return tuple(self.element._parse(stream, context, path) for _ in range(length))
+
+    def build_content(self, content: Iterable[Any], stream: Any, context: Any, path: str) -> None:
+        for value in content:
+            self.element._build(value, stream, context, path)
+
+
+class Nullable(construct.Construct):  # type: ignore[misc]
+    """A nested structure that may be null: an int8, -1 for null or 1, then the structure (KIP-893)."""
+
+    smallest = 1
+    implicit = None
+
+    def __init__(self, element: Any) -> None:
+        super().__init__()
+        self.element = element
+        self.compact = self
+        self.nullable = self
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        mark = int8._parse(stream, context, path)
+        return None if mark < 0 else self.element._parse(stream, context, path)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        int8._build(-1 if obj is None else 1, stream, context, path)
+        if obj is not None:
+            self.element._build(obj, stream, context, path)
+        return obj
+
+
+class TaggedFields(construct.Construct):  # type: ignore[misc]
+    """The end of every structure of a flexible version (KIP-482): fields that name themselves by number.
+
+    `known` maps a tag to (field name, type, default). A value equal to its default is not written; tags that
+    nobody knows are kept as (tag, bytes) under "unknown_tags" and written back. Tags ascend.
+    """
+
+    smallest = 1
+
+    def __init__(self, known: Mapping[int, tuple[str, Any, Any]]) -> None:
+        super().__init__()
+        self.known = known
+
+    def _parse(self, stream: Any, context: Any, path: str) -> dict[str, Any]:
+        values = {name: default for name, _, default in self.known.values()}
+        unknown = []
+        last = -1
+        for _ in range(uvarint._parse(stream, context, path)):
+            tag = uvarint._parse(stream, context, path)
+            if tag <= last:
+                raise construct.RangeError(f"tag {tag} after tag {last}", path=path)
+            last = tag
+            data = read(stream, uvarint._parse(stream, context, path), path)
+            if tag in self.known:
+                name, wire, _ = self.known[tag]
+                values[name] = Exactly(wire).parse(data)
+            else:
+                unknown.append((tag, data))
+        return values | {"unknown_tags": tuple(unknown)}
+
+    def _build(self, obj: Mapping[str, Any], stream: Any, context: Any, path: str) -> Any:
+        tagged = dict(obj["unknown_tags"])
+        for tag, (name, wire, default) in self.known.items():
+            if obj[name] != default:
+                tagged[tag] = wire.build(obj[name])
+        uvarint._build(len(tagged), stream, context, path)
+        for tag, data in sorted(tagged.items()):
+            uvarint._build(tag, stream, context, path)
+            uvarint._build(len(data), stream, context, path)
+            stream.write(data)
+        return obj
+
+
+class Exactly(construct.Subconstruct):  # type: ignore[misc]
+    """A value and then the end of the bytes."""
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        value = self.subcon._parse(stream, context, path)
+        if size_left(stream):
+            raise construct.TerminatedError(f"{size_left(stream)} bytes too many", path=path)
+        return value
+
+
+class Entity(construct.Struct):  # type: ignore[misc]
+    """The fields of one class in one version, in their order; parses to and builds from its instances.
+
+    `fields` are (name, wire type); the tagged section of a flexible version comes last.
+    """
+
+    def __init__(
+        self, entity: Callable[..., Any], fields: Iterable[tuple[str, Any]], tagged: TaggedFields | None
+    ) -> None:
+        super().__init__(*(name / wire for name, wire in fields), *(["tagged" / tagged] if tagged else []))
+        self.entity = entity
+        self.fields = tuple(fields)
+        self.tagged = tagged
+        self.smallest: int = sum(sub.subcon.smallest for sub in self.subcons)
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        values = super()._parse(stream, context, path)
+        del values["_io"]
+        tagged = values.pop("tagged", {})
+        return self.entity(**values, **tagged)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        values = {name: getattr(obj, name) for name, _ in self.fields}
+        if self.tagged:
+            names = ["unknown_tags", *(name for name, _, _ in self.tagged.known.values())]
+            values["tagged"] = {name: getattr(obj, name) for name in names}
+        super()._build(values, stream, context, path)
+        return obj
+
+
+boolean: Final = Fixed("?", False)
+int8: Final = Fixed("b")
+int16: Final = Fixed("h")
+int32: Final = Fixed("l")
+int64: Final = Fixed("q")
+uint16: Final = Fixed("H")
+uint32: Final = Fixed("L")
+float64: Final = Fixed("d", 0.0)
+uuid: Final = Uuid()
+varint: Final = Varint(32, signed=True)
+varlong: Final = Varint(64, signed=True)
+uvarint: Final = Varint(32, signed=False)
+string: Final = String()
+nullable_string: Final = string.nullable
+bytes_: Final = Bytes()
+nullable_bytes: Final = bytes_.nullable
+records: Final = Records()
+
+
+def array(element: Any) -> Array:
+    """An array of `element`: a wire type or an entity class."""
+    return Array(element)
+
+
+def nullable_array(element: Any) -> Array:
+    """An array of `element` that may be null."""
+    return Array(element, is_nullable=True)
+
+
+def nullable(element: type) -> Nullable:
+    """A nested structure, given as its entity class, that may be null."""
+    return Nullable(element)
