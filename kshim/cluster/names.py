@@ -1,0 +1,35 @@
+"""Which topic names Kafka allows, in its own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+_MAX_LENGTH = 249  # "<topic>-<partition>.deleted" and the like must fit into a file name
+
+GROUP_METADATA_TOPIC = "__consumer_offsets"
+INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, "__transaction_state", "__share_group_state"})
+
+
+def fault_in_name(name: str) -> str | None:
+    """What is wrong with a topic name, as `Topic.validate` says it; None for a good one."""
+    if name == "":
+        fault = "the empty string is not allowed"
+    elif name in (".", ".."):
+        fault = f"'{name}' is not allowed"
+    elif len(name) > _MAX_LENGTH:
+        fault = f"the length of '{name}' is longer than the max allowed length {_MAX_LENGTH}"
+    elif not _LEGAL.fullmatch(name):
+        fault = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    else:
+        return None
+    return f"Topic name is invalid: {fault}"
+
+
+def colliding_name(name: str, existing: Iterable[str]) -> str | None:
+    """A topic whose metrics could not be told from those of `name`: Kafka writes "." as "_" there."""
+    if "." not in name and "_" not in name:
+        return None
+    metric_name = name.replace(".", "_")
+    return next((other for other in existing if other != name and other.replace(".", "_") == metric_name), None)

@@ -1,0 +1,82 @@
+"""What the cluster is made of, as values: a topic, its partitions, and how both are written down.
+
+A topic is stored as one JSON value under `topic/<name>`. Its configs hold only what its creator set; defaults are
+looked up when they are asked for, so that a changed broker default reaches every topic that did not override it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+ZERO_UUID = UUID(int=0)
+_RESERVED_UUIDS = (ZERO_UUID, UUID(int=1))  # Kafka's ZERO_UUID and METADATA_TOPIC_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition: `index` as clients know it, `partition_no` (u32, never reused) as the log knows it."""
+
+    index: int
+    partition_no: int
+    leader: int
+    leader_epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic. `configs` are the overrides given at its creation, names and values as Kafka spells them."""
+
+    name: str
+    topic_id: UUID
+    partitions: tuple[Partition, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+    is_internal: bool = False
+
+    def partition(self, index: int) -> Partition | None:
+        """The partition of that index, None when the topic has none."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+def encode_topic(topic: Topic) -> bytes:
+    """`topic` as the JSON value it is stored as."""
+    return json.dumps(
+        {
+            "topic_id": str(topic.topic_id),
+            "is_internal": topic.is_internal,
+            "configs": dict(topic.configs),
+            "partitions": [[p.partition_no, p.leader, p.leader_epoch] for p in topic.partitions],
+        }
+    ).encode()
+
+
+def decode_topic(name: str, value: bytes) -> Topic:
+    """The topic called `name` from its stored JSON value."""
+    stored = json.loads(value)
+    return Topic(
+        name=name,
+        topic_id=UUID(stored["topic_id"]),
+        is_internal=stored["is_internal"],
+        configs=stored["configs"],
+        partitions=tuple(Partition(index, *rest) for index, rest in enumerate(stored["partitions"])),
+    )
+
+
+def new_topic_id(random_uuid: Callable[[], UUID] = uuid.uuid4) -> UUID:
+    """A random topic id that is not reserved and whose text form does not begin with a dash.
+
+    Kafka's `Uuid.randomUuid` does the same: an id that begins with "-" would be taken for an option on a command line.
+    """
+    while True:
+        topic_id = random_uuid()
+        if topic_id not in _RESERVED_UUIDS and not uuid_text(topic_id).startswith("-"):
+            return topic_id
+
+
+def uuid_text(value: UUID) -> str:
+    """Kafka's text form of a uuid: url-safe base64 without padding, 22 characters."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
