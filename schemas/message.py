@@ -145,7 +145,7 @@ class _DataclassFields:
     def __get__(self, value: object, owner: Any) -> Any:
         fields = [(name, Any, dataclasses.field(default=it)) for name, it in _defaults(owner.__definition__)]
         made = dataclasses.make_dataclass(owner.__name__, fields, kw_only=True).__dataclass_fields__
-        type.__setattr__(owner, "__dataclass_fields__", made)
+        owner.__dataclass_fields__ = made
         return made
 
 
