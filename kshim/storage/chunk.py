@@ -1,0 +1,158 @@
+"""What a partition's log is made of: chunks, each of one or more whole record batches at consecutive offsets.
+
+A store keeps chunks in an ordered map by their last offset, so that the first chunk at or behind an offset is
+the one that holds it. Each says the largest timestamp of the partition so far, which never falls from one chunk
+to the next: the first record since a point in time is found by bisection, with no index of its own.
+
+All functions are pure; they ask a store only for `seek` (the first chunk whose last offset is at least the one
+given) or for the chunks from there on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from kshim.storage.interfaces import TimestampOffset
+from schemas.record_batch import (
+    NO_TIMESTAMP,
+    CorruptRecordBatch,
+    TimestampType,
+    batches,
+    decode_header,
+    patch_in_place,
+    records,
+    stamp_log_append_time,
+)
+
+
+class Chunk(NamedTuple):
+    """`max_timestamp_so_far` is that of the whole partition up to and with this chunk, -1 if there is none."""
+
+    last_offset: int
+    max_timestamp_so_far: int
+    batches: bytes | memoryview
+
+    @property
+    def first_offset(self) -> int:
+        return int.from_bytes(self.batches[:8])
+
+
+Seek = Callable[[int], Chunk | None]
+
+
+class Placed(NamedTuple):
+    """Batches that have got their offsets."""
+
+    batches: bytearray
+    next_offset: int
+    max_timestamp: int
+
+
+def place(batch: bytes | memoryview, base_offset: int, leader_epoch: int, stamp_ms: int | None) -> Placed:
+    """A copy of the batches, numbered from `base_offset` on, and stamped with `stamp_ms` unless it is None."""
+    placed = bytearray(batch)
+    at, max_timestamp = 0, NO_TIMESTAMP
+    while at < len(placed):
+        header = decode_header(placed, at)
+        patch_in_place(placed, at, base_offset, leader_epoch)
+        if stamp_ms is not None:
+            stamp_log_append_time(placed, at, stamp_ms)
+        max_timestamp = max(max_timestamp, header.max_timestamp if stamp_ms is None else stamp_ms)
+        base_offset += header.last_offset_delta + 1
+        at += header.size
+    assert at == len(placed), "only whole batches can be appended"
+    return Placed(placed, base_offset, max_timestamp)
+
+
+def read(chunks: Iterable[Chunk], offset: int, max_bytes: int, min_one: bool) -> bytes:
+    """Whole batches from the one that holds `offset` on, at most `max_bytes` unless `min_one` asks for more.
+
+    Only the first chunk is ever divided, so that the next read begins with a chunk and need not look for its
+    place inside.
+    """
+    parts: list[bytes | memoryview] = []
+    left = max_bytes
+    for chunk in chunks:
+        part = chunk.batches
+        if not parts:
+            if chunk.first_offset < offset:
+                part = _from_offset(part, offset)
+            if len(part) > left:
+                part = _at_most(part, left, min_one)
+        if not part or (parts and len(part) > left):
+            break
+        parts.append(part)
+        left -= len(part)
+        if left <= 0:
+            break
+    return b"".join(parts)
+
+
+def _from_offset(part: bytes | memoryview, offset: int) -> memoryview:
+    position = 0
+    for batch in batches(part):
+        if decode_header(batch).last_offset >= offset:
+            break
+        position += len(batch)
+    return memoryview(part)[position:]
+
+
+def _at_most(part: bytes | memoryview, max_bytes: int, min_one: bool) -> memoryview:
+    size = 0
+    for batch in batches(part):
+        if size + len(batch) > max_bytes and not (min_one and size == 0):
+            break
+        size += len(batch)
+    return memoryview(part)[:size]
+
+
+def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> TimestampOffset | None:
+    """The first record between offsets `start` and `end` whose timestamp is at least `timestamp_ms`."""
+    for batch in _batches_since(seek, start, end, timestamp_ms):
+        epoch = decode_header(batch).partition_leader_epoch
+        for offset, record_timestamp_ms in _timestamps(batch):
+            if record_timestamp_ms >= timestamp_ms and offset >= start:
+                return TimestampOffset(record_timestamp_ms, offset, epoch)
+    return None
+
+
+def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
+    """The first record with the largest timestamp; with LogAppendTime the last of its batch, as Kafka has it."""
+    last = seek(end - 1)
+    if last is None or last.max_timestamp_so_far == NO_TIMESTAMP:
+        return None
+    largest = last.max_timestamp_so_far
+    for batch in _batches_since(seek, start, end, largest):
+        header = decode_header(batch)
+        if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return TimestampOffset(largest, header.last_offset, header.partition_leader_epoch)
+        for offset, record_timestamp_ms in _timestamps(batch):
+            if record_timestamp_ms == largest:
+                return TimestampOffset(largest, offset, header.partition_leader_epoch)
+    return None
+
+
+def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Iterator[memoryview]:
+    """The batches whose max timestamp is at least `timestamp_ms`, in offset order."""
+    low, high = start, end
+    while low < high:
+        middle = (low + high) // 2
+        chunk = seek(middle)
+        assert chunk is not None, f"no chunk holds offset {middle}, which is below {end}"
+        if chunk.max_timestamp_so_far >= timestamp_ms:
+            high = min(middle, chunk.first_offset)
+        else:
+            low = chunk.last_offset + 1
+    while low < end and (chunk := seek(low)) is not None:
+        for batch in batches(chunk.batches):
+            if decode_header(batch).max_timestamp >= timestamp_ms:
+                yield batch
+        low = chunk.last_offset + 1
+
+
+def _timestamps(batch: memoryview) -> Iterator[tuple[int, int]]:
+    """(offset, timestamp) of each record. Records that cannot be decoded count as one, at the base offset."""
+    header = decode_header(batch)
+    try:
+        yield from [(record.offset, record.timestamp_ms) for record in records(batch)]
+    except CorruptRecordBatch:
+        yield header.base_offset, header.max_timestamp
