@@ -1,9 +1,9 @@
 """One frozen `Config`: Kafka's own property names, from a server.properties file and from KEY=VALUE options.
 
-An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The dataclass is
-the table of what is served: type, default, bounds and meaning stand there once; `kshim config` prints it.
-A property that Kafka has but that has no effect here gives a warning, because people pass the server.properties
-they have; any other name is an error.
+An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The dataclass
+is the table of what is served: type, default, bounds and meaning stand there once; `kshim config` prints it.
+A property that Kafka has but that has no effect here gives a warning, because people pass the
+server.properties they have; any other name is an error.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Config:
     advertised_listeners: Endpoint | None = _property(
         None,
         Endpoint.parse,
-        "Address told to clients, HOST:PORT. Without it each client is told the address at which its connection "
-        "arrived. Same as --advertise.",
+        "Address told to clients, HOST:PORT. Without it each client is told the address at which its "
+        "connection arrived. Same as --advertise.",
     )
     log_dirs: str = _property(
         "./kshim-data",
@@ -122,8 +122,9 @@ class Config:
     )
     group_initial_rebalance_delay_ms: int = _int(
         0,
-        "How long the first rebalance of an empty group waits for more members. 0 gives the first consumer its "
-        "partitions at once, as tests and laptops want; 3000 saves rebalances where many consumers start together.",
+        "How long the first rebalance of an empty group waits for more members. 0 gives the first consumer "
+        "its partitions at once, as tests and laptops want; 3000, Kafka's own, saves rebalances where many "
+        "consumers start together.",
         low=0,
         kafka_default="3000",
     )
@@ -177,7 +178,8 @@ PROPERTIES: dict[str, Property] = {
 def parse_properties(text: str) -> dict[str, str]:
     """Read Java's properties syntax: `key=value`, `key: value` or `key value`, # and ! for comments.
 
-    A backslash joins lines and escapes, as in \\t and \\u00e9. Of a key that comes twice, the last value stands.
+    A backslash joins lines and escapes, as in \\t and \\u00e9. Of a key that comes twice, the last value
+    stands.
     """
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
@@ -253,7 +255,9 @@ def _value(name: str, text: str, properties: Mapping[str, str]) -> Any:
 
 
 def _plaintext_listener(text: str, properties: Mapping[str, str]) -> str:
-    """HOST:PORT of the one listener in `text`, which must be PLAINTEXT; those of the KRaft controller do not count."""
+    """HOST:PORT of the one listener in `text`, which must be PLAINTEXT; those of the KRaft controller do not
+    count.
+    """
     protocols = dict(
         pair.strip().split(":", 1)
         for pair in properties.get("listener.security.protocol.map", "").split(",")

@@ -1,11 +1,12 @@
 """What one request knows of its caller, and of the broker that serves it.
 
-Every api function is called as `function(broker, context, request)`: the `Broker` is the same for all of them,
-the `RequestContext` is made anew for each request.
+Every api function is called as `function(broker, context, request)`: the `Broker` is the same for all of
+them, the `RequestContext` is made anew for each request.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,7 +28,9 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str) -> Endpoint:
-        """`127.0.0.1:9092`, `localhost:9092`, `[::1]:9092` or `:9092`. Raises ValueError, in words for the user."""
+        """`127.0.0.1:9092`, `localhost:9092`, `[::1]:9092` or `:9092`. Raises ValueError, in words for the
+        user.
+        """
         host, colon, port = text.strip().rpartition(":")
         bracketed = host.startswith("[") and host.endswith("]")
         if not colon or (":" in host and not bracketed) or any(c.isspace() for c in host):
@@ -38,6 +41,32 @@ class Endpoint:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The other end of a connection.
+
+    host: as Java prints an address, "/127.0.0.1". address: the address and port it called from, for the log.
+    advertised: where it should connect.
+    """
+
+    host: str
+    address: Endpoint
+    advertised: Endpoint
+
+
+def java_host(host: str) -> str:
+    """An address as Java's InetAddress prints it: "/127.0.0.1", "/0:0:0:0:0:0:0:1"."""
+    if ":" not in host:
+        return f"/{host}"
+    from ipaddress import IPv6Address
+
+    literal, percent, scope = host.partition("%")
+    address = IPv6Address(literal)
+    if address.ipv4_mapped:
+        return f"/{address.ipv4_mapped}"
+    return "/" + ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":")) + percent + scope
 
 
 class Signal:
@@ -71,9 +100,9 @@ class RequestContext:
     """One request's caller.
 
     client_id: "" where the client sent null. client_host: as Java prints an address, "/127.0.0.1".
-    advertised: where this client should connect: the advertised listener, else the address at which its connection arrived.
-    hurry: fires when another request is behind this one on the connection, or the connection is lost; a parked Fetch
-    then finishes at once, because replies leave in request order.
+    advertised: where this client should connect: the advertised listener, else the address at which its
+    connection arrived. hurry: fires when another request is behind this one on the connection, or the
+    connection is lost; a parked Fetch then finishes at once, because replies leave in request order.
     """
 
     api_version: int
@@ -82,6 +111,18 @@ class RequestContext:
     advertised: Endpoint
     principal: str = "User:ANONYMOUS"
     hurry: Signal = field(default_factory=Signal)
+
+
+class Refused(Exception):
+    """A request gets no answer, and its connection is closed; str() is the line for the log.
+
+    level: logging.WARNING where the client sent what cannot be served, logging.ERROR where the fault is ours;
+    then the cause's traceback is logged too.
+    """
+
+    def __init__(self, why: str, level: int = logging.WARNING) -> None:
+        super().__init__(why)
+        self.level = level
 
 
 class Clock(Protocol):
@@ -95,7 +136,9 @@ class Groups(Protocol):
     """The group coordinator as the api functions see it."""
 
     def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
-        """Answer a group request: the response, or a Deferred of it when it is parked or waits for the journal."""
+        """Answer a group request: the response, or a Deferred of it when it is parked or waits for the
+        journal.
+        """
         ...
 
 

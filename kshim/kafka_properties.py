@@ -1,4 +1,5 @@
-"""The broker properties of Apache Kafka 4.2 that have no effect here, known so that an existing server.properties loads.
+"""The broker properties of Apache Kafka 4.2 that have no effect here, known so that an existing
+server.properties loads.
 
 Imported only when such a name is met.
 """

@@ -1,0 +1,55 @@
+"""ApiVersions (18): which APIs this server has, in which versions.
+
+v3 the client names its software (KIP-511); v4 features may have a minimum version of 0 (KIP-1022). A version
+above ours is answered in v0, with UNSUPPORTED_VERSION and our range for this one API (KIP-511), see
+`unsupported`.
+
+No feature is announced: group.version, transaction.version and share.version stand for protocols that are not
+served (KIP-848, KIP-890, KIP-932), and metadata.version for a KRaft quorum that is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from kshim.context import Broker, RequestContext
+from schemas.api_key import ApiKey
+from schemas.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from schemas.error_code import ErrorCode
+
+# What Kafka accepts as the name and the version of a client's software.
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def answering(
+    served: Mapping[ApiKey, range],
+) -> Callable[[Broker, RequestContext, ApiVersionsRequest], ApiVersionsResponse]:
+    """The api function that tells of `served`."""
+    response = ApiVersionsResponse(api_keys=_entries(served))
+    refusal = ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+
+    def api_versions(
+        broker: Broker, context: RequestContext, request: ApiVersionsRequest
+    ) -> ApiVersionsResponse:
+        if context.api_version >= 3:
+            software = (request.client_software_name, request.client_software_version)
+            if not all(map(_SOFTWARE.fullmatch, software)):
+                return refusal
+        return response
+
+    return api_versions
+
+
+def unsupported(versions: range) -> ApiVersionsResponse:
+    """The answer, in v0, to an ApiVersions request of a version that is none of `versions`."""
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_entries({ApiKey.API_VERSIONS: versions})
+    )
+
+
+def _entries(served: Mapping[ApiKey, range]) -> tuple[ApiVersion, ...]:
+    return tuple(
+        ApiVersion(api_key=key, min_version=versions[0], max_version=versions[-1])
+        for key, versions in sorted(served.items())
+    )

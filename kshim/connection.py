@@ -1,0 +1,269 @@
+"""One client's connection: frames in, replies out in the order of the requests.
+
+Requests are read ahead of their replies, so that a LeaveGroup is seen while the JoinGroup before it is
+parked, and a parked Fetch learns (`hurry`) that somebody is waiting behind it. How far is bounded, in
+requests and in bytes, and a client that does not read its replies is not read from. What a request means is
+the business of `answer`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet import defer
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from kshim.context import Caller, Clock, Endpoint, Refused, Signal, java_host
+from kshim.frames import FrameError, Frames, framed
+
+log = logging.getLogger(__name__)
+
+MAX_IN_FLIGHT = 64
+# Frames that wait for their answer plus replies that wait for their turn. One request and one reply may
+# exceed it.
+MAX_HELD_BYTES = 16 * 1024 * 1024
+
+Reply = bytes | None
+# Takes a frame, who sent it, and the signal that another request is behind it. The reply is without its size,
+# None for a request that has none. Raises Refused, or lets the Deferred fail with it.
+Answer = Callable[[bytes | memoryview, Caller, Signal], "Reply | defer.Deferred[Reply]"]
+
+
+class InFlight:
+    """A request that was read and whose reply has not left."""
+
+    __slots__ = ("done", "held_bytes", "hurry", "reply")
+
+    def __init__(self, held_bytes: int) -> None:
+        self.hurry = Signal()
+        self.done = False
+        self.reply: Reply = None
+        self.held_bytes = held_bytes
+
+
+class Connection(Protocol):
+    """One client. `shared.answer` turns each frame into a reply."""
+
+    transport: Any
+
+    def __init__(self, shared: Connections) -> None:
+        self.shared = shared
+        self._in_flight: deque[InFlight] = deque()
+        self._held_bytes = 0
+        self._outgoing: list[bytes] = []  # replies of this turn
+        self._reading = False  # within _read_ahead
+        self._closing = False
+        self._client_reads = True  # the transport's buffer takes more
+        self._paused = False  # the transport was told not to read
+
+    # -- the transport's side
+
+    def connectionMade(self) -> None:
+        transport = self.transport
+        transport.setTcpNoDelay(True)
+        transport.setTcpKeepAlive(True)
+        transport.registerProducer(self, streaming=True)
+        host, peer = transport.getHost(), transport.getPeer()
+        here = Endpoint(_unmapped(host.host), host.port)
+        self.caller = Caller(
+            java_host(peer.host), Endpoint(peer.host, peer.port), self.shared.advertised or here
+        )
+        self._frames = Frames(self.shared.max_request_bytes)
+        self._active_at = self.shared.clock.seconds()
+        self._idle_timer = self._watch_idleness()
+        self.shared.connections.add(self)
+
+    def dataReceived(self, data: bytes) -> None:
+        self._active_at = self.shared.clock.seconds()
+        self._frames.receive(data)
+        self._read_ahead()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._closing = True
+        self.shared.connections.discard(self)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        self._forget_requests()
+
+    def pauseProducing(self) -> None:
+        """The transport holds more than the client reads."""
+        self._client_reads = False
+        self._pause_or_resume()
+
+    def resumeProducing(self) -> None:
+        """The client has read what the transport held."""
+        self._client_reads = True
+        self._active_at = self.shared.clock.seconds()
+        self._read_ahead()
+
+    def stopProducing(self) -> None:
+        """The transport has lost its client; connectionLost follows."""
+
+    # -- requests
+
+    def _read_ahead(self) -> None:
+        """Hand on the frames that are here, as far as the bounds allow, and send what was answered at
+        once.
+        """
+        if self._reading:
+            return
+        self._reading = True
+        try:
+            while self._may_read():
+                frame = self._frames.next_frame()
+                if frame is None:
+                    break
+                self._request(frame)
+        except FrameError as error:
+            self._refuse(Refused(f"{self.caller.address}: {error}"))
+        finally:
+            self._reading = False
+        self._send()
+        self._pause_or_resume()
+
+    def _may_read(self) -> bool:
+        return (
+            self._client_reads
+            and not self._closing
+            and len(self._in_flight) < MAX_IN_FLIGHT
+            and self._held_bytes < MAX_HELD_BYTES
+        )
+
+    def _request(self, frame: bytes | memoryview) -> None:
+        if self._in_flight:
+            self._in_flight[-1].hurry.fire()
+        request = InFlight(len(frame))
+        self._in_flight.append(request)
+        self._held_bytes += request.held_bytes
+        try:
+            answer = self.shared.answer(frame, self.caller, request.hurry)
+        except Exception as error:
+            self._refuse(error)
+            return
+        if isinstance(answer, defer.Deferred):
+            answer.addCallbacks(self._answered, self._unanswered, (request,))
+        else:
+            self._answered(answer, request)
+
+    def _unanswered(self, failure: Failure) -> None:
+        self._refuse(failure.value or Exception(failure))
+
+    # -- replies
+
+    def _answered(self, reply: Reply, request: InFlight) -> None:
+        if self._closing:
+            return
+        request.done = True
+        request.reply = reply
+        held_bytes = len(reply or b"")
+        self._held_bytes += held_bytes - request.held_bytes
+        request.held_bytes = held_bytes
+        waiting = self._in_flight
+        while waiting and waiting[0].done:
+            first = waiting.popleft()
+            self._held_bytes -= first.held_bytes
+            if first.reply is not None:
+                self._outgoing.append(framed(first.reply))
+        if not self._reading:
+            self._active_at = self.shared.clock.seconds()
+            self._read_ahead()
+
+    def _send(self) -> None:
+        if self._outgoing:
+            outgoing, self._outgoing = self._outgoing, []
+            self.transport.writeSequence(outgoing)
+
+    # -- reading, not reading, closing
+
+    def _pause_or_resume(self) -> None:
+        pause = not self._may_read()
+        if pause != self._paused and not self._closing:
+            self._paused = pause
+            (self.transport.pauseProducing if pause else self.transport.resumeProducing)()
+
+    def _refuse(self, error: BaseException) -> None:
+        """Close, telling the log why, once; with the traceback where the fault is ours."""
+        if self._closing:
+            return
+        if not isinstance(error, Refused):
+            log.error("closed the connection of %s: %r", self.caller.address, error, exc_info=error)
+        else:
+            ours = error.__cause__ if error.level >= logging.ERROR else None
+            log.log(error.level, "closed the connection of %s", error, exc_info=ours)
+        self.close()
+
+    def close(self) -> None:
+        """Send what was answered, then close; what is in flight is not waited for."""
+        self._send()
+        self._closing = True
+        # A transport with a paused producer would ask it for more and never close.
+        self.transport.unregisterProducer()
+        self.transport.loseConnection()
+        self._forget_requests()
+
+    def _forget_requests(self) -> None:
+        """Nobody waits for these answers any more."""
+        waiting, self._in_flight = self._in_flight, deque()
+        for request in waiting:
+            request.hurry.fire()
+
+    def _watch_idleness(self) -> Any:
+        """Look again when the connection may have been idle for long enough: one timer, not one for each
+        request.
+        """
+        idle_s = self.shared.max_idle_ms / 1000
+        if idle_s < 0:
+            return None
+        left_s = self._active_at + idle_s - self.shared.clock.seconds()
+        if left_s > 0:
+            return self.shared.clock.callLater(left_s, self._look_at_idleness)
+        if self._closing:
+            # It was told to close, and its client still does not read.
+            self.transport.abortConnection()
+            return None
+        log.debug("%s: idle for %d ms, closed", self.caller.address, self.shared.max_idle_ms)
+        self._active_at = self.shared.clock.seconds()
+        self.close()
+        return self._watch_idleness()
+
+    def _look_at_idleness(self) -> None:
+        self._idle_timer = None
+        self._idle_timer = self._watch_idleness()
+
+
+class Connections(Factory):
+    """What the connections of one listener have in common, and which are open."""
+
+    noisy = False
+
+    def __init__(
+        self,
+        answer: Answer,
+        clock: Clock,
+        *,
+        max_request_bytes: int,
+        max_idle_ms: int = -1,
+        advertised: Endpoint | None = None,
+    ) -> None:
+        """max_idle_ms: -1 keeps idle connections. advertised: None for the address each connection arrived
+        at.
+        """
+        self.answer = answer
+        self.clock = clock
+        self.max_request_bytes = max_request_bytes
+        self.max_idle_ms = max_idle_ms
+        self.advertised = advertised
+        self.connections: set[Connection] = set()
+
+    def buildProtocol(self, addr: object) -> Connection:
+        return Connection(self)
+
+
+def _unmapped(host: str) -> str:
+    """An IPv4 address that a dual-stack listener shows as IPv6, as IPv4."""
+    return host.removeprefix("::ffff:") if "." in host else host

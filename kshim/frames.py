@@ -1,0 +1,106 @@
+"""Framing without IO: received chunks in, whole frames out.
+
+A frame is a 4-byte signed size and that many bytes. Every received byte is copied at most once, so the cost
+is linear in what was received however it was cut up, and memory grows with what was received, never with what
+was announced.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from struct import Struct
+
+_SIZE = Struct(">i")
+_SIZE_BYTES = 4
+
+
+class FrameError(ValueError):
+    """The peer does not speak in frames: what it sends from here on cannot be read. str() says why."""
+
+
+class Frames:
+    """The frames that one peer sends.
+
+    `receive` takes a chunk, `next_frame` gives the frames one by one, so that the caller may stop between
+    two.
+    """
+
+    __slots__ = ("_at", "_chunks", "_max_bytes", "_partial")
+
+    def __init__(self, max_bytes: int) -> None:
+        """max_bytes: the largest frame that is accepted, without its size (socket.request.max.bytes)."""
+        self._max_bytes = max_bytes
+        self._chunks: deque[bytes] = deque()
+        self._at = 0  # how far the first chunk has been read
+        self._partial = bytearray()  # the size and what has come of a frame that was cut
+
+    def receive(self, chunk: bytes) -> None:
+        """Take what was received; `chunk` is kept until it has been read."""
+        if chunk:
+            self._chunks.append(chunk)
+
+    def next_frame(self) -> bytes | memoryview | None:
+        """The next whole frame, without its size; None until more is received.
+
+        Raises FrameError for a size that is negative or above max_bytes; nothing can be read after it.
+        """
+        while self._chunks:
+            whole = self._whole_frame() if not self._partial else None
+            frame = self._collect() if whole is None else whole
+            if frame is not None:
+                return frame
+        return None
+
+    def _whole_frame(self) -> bytes | None:
+        """The common case: the frame lies whole within one chunk."""
+        chunk, at = self._chunks[0], self._at
+        body = at + _SIZE_BYTES
+        if body > len(chunk):
+            return None
+        end = body + self._checked_size(chunk, at)
+        if end > len(chunk):
+            return None
+        self._read_to(end)
+        return chunk[body:end]
+
+    def _collect(self) -> memoryview | None:
+        """Move to the partial frame what the first chunk has of it; the frame, when that completes it."""
+        partial = self._partial
+        if not self._fill(_SIZE_BYTES):
+            return None
+        if not self._fill(_SIZE_BYTES + self._checked_size(partial, 0)):
+            return None
+        self._partial = bytearray()
+        return memoryview(partial)[_SIZE_BYTES:].toreadonly()
+
+    def _fill(self, length: int) -> bool:
+        """Bring the partial frame to `length` bytes, as far as the first chunk goes; whether it has them."""
+        partial = self._partial
+        missing = length - len(partial)
+        if missing > 0 and self._chunks:
+            end = min(self._at + missing, len(self._chunks[0]))
+            partial += memoryview(self._chunks[0])[self._at : end]
+            self._read_to(end)
+        return len(partial) >= length
+
+    def _read_to(self, end: int) -> None:
+        if end == len(self._chunks[0]):
+            self._chunks.popleft()
+            self._at = 0
+        else:
+            self._at = end
+
+    def _checked_size(self, buffer: bytes | bytearray, at: int) -> int:
+        size: int = _SIZE.unpack_from(buffer, at)[0]
+        if size < 0:
+            raise FrameError(f"a request of {size} bytes")
+        if size > self._max_bytes:
+            raise FrameError(
+                f"a request of {size} bytes, above socket.request.max.bytes, which is {self._max_bytes}"
+            )
+        return size
+
+
+def framed(payload: bytes) -> bytes:
+    """The frame that carries `payload`."""
+    return _SIZE.pack(len(payload)) + payload

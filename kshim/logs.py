@@ -1,0 +1,45 @@
+"""One line a message, on standard error: time, level, text. Colour only where a terminal reads it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO
+
+LEVELS = ("debug", "info", "warning", "error")
+
+_COLOURS = {
+    logging.DEBUG: "\x1b[2m",
+    logging.WARNING: "\x1b[33m",
+    logging.ERROR: "\x1b[31m",
+    logging.CRITICAL: "\x1b[31m",
+}
+_RESET = "\x1b[0m"
+
+
+class _Lines(logging.Formatter):
+    default_msec_format = "%s.%03d"
+
+    def __init__(self, coloured: bool) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+        self._coloured = coloured
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        colour = _COLOURS.get(record.levelno) if self._coloured else None
+        return f"{colour}{line}{_RESET}" if colour else line
+
+
+def start(level: str, stream: TextIO | None = None) -> None:
+    """Send the log to `stream` (standard error), from `level` (one of LEVELS) upwards. Twisted's own log
+    joins it.
+    """
+    from twisted.python.log import PythonLoggingObserver
+
+    stream = stream or sys.stderr
+    lines = logging.StreamHandler(stream)
+    lines.setFormatter(_Lines(stream.isatty()))
+    logging.basicConfig(level=level.upper(), handlers=[lines], force=True)
+    # Twisted tells at level info that it started a factory; what is wrong comes at warning and above.
+    logging.getLogger("twisted").setLevel(logging.WARNING)
+    PythonLoggingObserver().start()  # type: ignore[no-untyped-call]
