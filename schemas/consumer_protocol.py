@@ -1,0 +1,73 @@
+"""Subscription and assignment of consumers: what JoinGroup and SyncGroup carry for protocol type "consumer".
+
+An int16 version, then the fields of that version. v1 owned_partitions (KIP-429); v2 generation_id (KIP-792);
+v3 rack_id (KIP-881). An assignment has the same fields in all versions.
+
+The broker hands these bytes from member to member unread; it looks inside only to say which topics a group
+consumes. A version above 3 is read as 3, and bytes behind the last known field are left alone, as Kafka does
+it: newer clients add fields at the end, and nowhere else.
+"""
+
+from typing import Any, Final
+
+from schemas import compiled
+from schemas.message import MalformedMessage, entity, field, message
+from schemas.primitives import array, int32, nullable_bytes, nullable_string, string
+
+LATEST: Final = 3
+
+
+@entity
+class TopicPartition:
+    topic: str = field(string)
+    partitions: tuple[int, ...] = field(array(int32))
+
+
+@message(versions=range(LATEST + 1), flexible=None)
+class ConsumerProtocolSubscription:
+    topics: tuple[str, ...] = field(array(string))
+    user_data: bytes | None = field(nullable_bytes, default=None)
+    owned_partitions: tuple[TopicPartition, ...] = field(array(TopicPartition), since=1)
+    generation_id: int = field(int32, since=2, default=-1)
+    rack_id: str | None = field(nullable_string, since=3, default=None)
+
+
+@message(versions=range(LATEST + 1), flexible=None)
+class ConsumerProtocolAssignment:
+    assigned_partitions: tuple[TopicPartition, ...] = field(array(TopicPartition))
+    user_data: bytes | None = field(nullable_bytes, default=None)
+
+
+def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
+    """The metadata of a consumer in JoinGroup. Raises MalformedMessage."""
+    found: ConsumerProtocolSubscription = _decode(ConsumerProtocolSubscription, data)
+    return found
+
+
+def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = LATEST) -> bytes:
+    """The bytes for a consumer's metadata in JoinGroup."""
+    return _encode(subscription, version)
+
+
+def decode_assignment(data: bytes) -> ConsumerProtocolAssignment:
+    """The assignment of a consumer in SyncGroup. Raises MalformedMessage."""
+    found: ConsumerProtocolAssignment = _decode(ConsumerProtocolAssignment, data)
+    return found
+
+
+def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = LATEST) -> bytes:
+    """The bytes for a consumer's assignment in SyncGroup."""
+    return _encode(assignment, version)
+
+
+def _decode(cls: Any, data: bytes) -> Any:
+    version = int.from_bytes(data[:2], signed=True)
+    if len(data) < 2 or version < 0:
+        raise MalformedMessage("no version, or a negative one", api=cls.__name__, version=version)
+    value, _ = compiled.decoder(cls, min(version, LATEST))(data, 2)
+    return value
+
+
+def _encode(value: Any, version: int) -> bytes:
+    cls: Any = type(value)
+    return compiled.encoder(cls, version)(value, version.to_bytes(2))

@@ -1,0 +1,155 @@
+"""Keys and values of __consumer_offsets, the topic in which Kafka keeps committed offsets and classic groups.
+
+A key is an int16 that says what kind of record it is, then its fields; a value is an int16 version, then the
+fields of that version; a null value deletes what its key names. Keys 0 and 1 both name a committed offset and
+key 2 a group. Higher ones, of consumer, share and streams groups, are an `UnknownKey` here.
+
+Offsets: v1 expire_timestamp, gone again in v2 (KIP-211); v3 leader_epoch (KIP-320); v4 flexible (KIP-915),
+topic_id (KIP-848). Groups: v1 rebalance_timeout (KIP-62); v2 current_state_timestamp (KIP-211);
+v3 group_instance_id (KIP-345); v4 flexible (KIP-915). All are read. Written are those that Kafka 4.2 writes:
+v4 of an offset, or v1, which has no leader epoch, of one that expires at a time of its own; v3 of a group.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, overload
+from uuid import UUID
+
+from schemas import compiled
+from schemas.message import MalformedMessage, entity, field, message
+from schemas.primitives import array, bytes_, int32, int64, nullable_string, string, uuid
+
+VERSIONS: Final = range(5)  # of both values
+
+
+@message(versions=range(1), flexible=None)
+class OffsetCommitKey:
+    group: str = field(string)
+    topic: str = field(string)
+    partition: int = field(int32)
+
+
+@message(versions=VERSIONS, flexible=4)
+class OffsetCommitValue:
+    """Timestamps in ms since the epoch; an expire_timestamp of -1 leaves the end to the broker's retention.
+    A topic_id of zeros is one that was not known."""
+
+    offset: int = field(int64)
+    leader_epoch: int = field(int32, since=3, default=-1)
+    metadata: str = field(string)
+    commit_timestamp: int = field(int64)
+    expire_timestamp: int = field(int64, since=1, until=1, default=-1)
+    topic_id: UUID = field(uuid, since=4, tag=0)
+
+
+@message(versions=range(1), flexible=None)
+class GroupMetadataKey:
+    group: str = field(string)
+
+
+@entity
+class MemberMetadata:
+    """Timeouts in ms; a rebalance_timeout of -1 is one of a record that had none. Of the member's protocols
+    only the subscription to the one that was chosen is kept."""
+
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=3, default=None)
+    client_id: str = field(string)
+    client_host: str = field(string)
+    rebalance_timeout: int = field(int32, since=1, default=-1)
+    session_timeout: int = field(int32)
+    subscription: bytes = field(bytes_)
+    assignment: bytes = field(bytes_)
+
+
+@message(versions=VERSIONS, flexible=4)
+class GroupMetadataValue:
+    """A group as of its last completed rebalance, or without members; no protocol_type is ""."""
+
+    protocol_type: str = field(string)
+    generation: int = field(int32)
+    protocol: str | None = field(nullable_string)
+    leader: str | None = field(nullable_string)
+    current_state_timestamp: int = field(int64, since=2, default=-1)
+    members: tuple[MemberMetadata, ...] = field(array(MemberMetadata))
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownKey:
+    """A key of another kind: its number, and the bytes behind it."""
+
+    kind: int
+    data: bytes
+
+
+Key = OffsetCommitKey | GroupMetadataKey | UnknownKey
+Value = OffsetCommitValue | GroupMetadataValue
+
+KEYS: Final[dict[int, Any]] = {0: OffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
+VALUES: Final[dict[Any, Any]] = {OffsetCommitKey: OffsetCommitValue, GroupMetadataKey: GroupMetadataValue}
+
+
+def decode_key(data: bytes) -> Key:
+    """Raises MalformedMessage for bytes that are no key; a kind of key that is not known here is no error."""
+    kind = _number(data, "key")
+    if kind not in KEYS:
+        return UnknownKey(kind, data[2:])
+    key: Key = _decode(KEYS[kind], 0, data)
+    return key
+
+
+@overload
+def decode_value(key: OffsetCommitKey, data: bytes | None) -> OffsetCommitValue | None: ...
+@overload
+def decode_value(key: GroupMetadataKey, data: bytes | None) -> GroupMetadataValue | None: ...
+@overload
+def decode_value(key: Key, data: bytes | None) -> Value | None: ...
+def decode_value(key: Key, data: bytes | None) -> Value | None:
+    """None for a null value, and for whatever belongs to an UnknownKey.
+
+    Raises MalformedMessage for bytes that are no value, and for a version that is not known.
+    """
+    if data is None or isinstance(key, UnknownKey):
+        return None
+    cls = VALUES[type(key)]
+    version = _number(data, cls.__name__)
+    if version not in VERSIONS:
+        raise MalformedMessage("an unknown version", api=cls.__name__, version=version)
+    value: Value = _decode(cls, version, data)
+    return value
+
+
+def encode_key(key: Key) -> bytes:
+    """The bytes of a key; of an offset's as kind 1."""
+    if isinstance(key, UnknownKey):
+        return key.kind.to_bytes(2, signed=True) + key.data
+    kind = 1 if isinstance(key, OffsetCommitKey) else 2
+    return _encode(key, 0, kind)
+
+
+def encode_value(value: Value) -> bytes:
+    """The bytes of a value, in the version in which Kafka 4.2 writes it."""
+    version = 3 if isinstance(value, GroupMetadataValue) else _offset_version(value)
+    return _encode(value, version, version)
+
+
+def _offset_version(value: OffsetCommitValue) -> int:
+    return 4 if value.expire_timestamp == -1 else 1
+
+
+def _number(data: bytes, of: str) -> int:
+    if len(data) < 2:
+        raise MalformedMessage(f"{len(data)} bytes are too few", api=of, version=-1)
+    return int.from_bytes(data[:2], signed=True)
+
+
+def _decode(cls: Any, version: int, data: bytes) -> Any:
+    value, end = compiled.decoder(cls, version)(data, 2)
+    if end != len(data):
+        reason = f"{len(data) - end} bytes too many"
+        raise MalformedMessage(reason, api=cls.__name__, version=version, offset=end)
+    return value
+
+
+def _encode(value: Any, version: int, number: int) -> bytes:
+    cls: Any = type(value)
+    return compiled.encoder(cls, version)(value, number.to_bytes(2))
