@@ -144,9 +144,9 @@ class _DataclassFields:
 
     def __get__(self, value: object, owner: Any) -> Any:
         fields = [(name, Any, dataclasses.field(default=it)) for name, it in _defaults(owner.__definition__)]
-        made = dataclasses.make_dataclass(owner.__name__, fields, kw_only=True).__dataclass_fields__
-        owner.__dataclass_fields__ = made
-        return made
+        made: Any = dataclasses.make_dataclass(owner.__name__, fields, kw_only=True)
+        owner.__dataclass_fields__ = made.__dataclass_fields__
+        return made.__dataclass_fields__
 
 
 def _defaults(definition: Definition) -> list[tuple[str, Any]]:

@@ -1,0 +1,36 @@
+"""What stands before every request and every response.
+
+Which header version belongs to a message follows from whether that version of it is flexible (KIP-482), with
+one exception: a client must be able to read the ApiVersions response before it knows the broker, so that
+response never has tagged fields in its header (KIP-511). The client_id is never compact, in no version: a
+broker reads it before it knows whether it knows the request.
+"""
+
+from schemas.api_key import ApiKey
+from schemas.message import field, message
+from schemas.primitives import int16, int32, nullable_string
+
+
+@message(versions=range(1, 3), flexible=2)
+class RequestHeader:
+    """v0 had no client_id; the last request that used it went with Kafka 4.0."""
+
+    api_key: int = field(int16)
+    api_version: int = field(int16)
+    correlation_id: int = field(int32)
+    client_id: str | None = field(nullable_string, plain=True)
+
+
+@message(versions=range(0, 2), flexible=1)
+class ResponseHeader:
+    correlation_id: int = field(int32)
+
+
+def request_header_version(is_flexible: bool) -> int:
+    """The header's version for a request whose own version is flexible or not."""
+    return 2 if is_flexible else 1
+
+
+def response_header_version(api_key: int, is_flexible: bool) -> int:
+    """The header's version for a response whose own version is flexible or not."""
+    return 1 if is_flexible and api_key != ApiKey.API_VERSIONS else 0
