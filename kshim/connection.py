@@ -26,6 +26,7 @@ MAX_IN_FLIGHT = 64
 # Frames that wait for their answer plus replies that wait for their turn. One request and one reply may
 # exceed it.
 MAX_HELD_BYTES = 16 * 1024 * 1024
+CLOSE_S = 1.0
 
 Reply = bytes | None
 # Takes a frame, who sent it, and the signal that another request is behind it. The reply is without its size,
@@ -57,6 +58,7 @@ class Connection(Protocol):
         self._outgoing: list[bytes] = []  # replies of this turn
         self._reading = False  # within _read_ahead
         self._closing = False
+        self._draining = False  # no further request is wanted
         self._client_reads = True  # the transport's buffer takes more
         self._paused = False  # the transport was told not to read
 
@@ -84,11 +86,11 @@ class Connection(Protocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._closing = True
-        self.shared.connections.discard(self)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
         self._forget_requests()
+        self.shared.lost(self)
 
     def pauseProducing(self) -> None:
         """The transport holds more than the client reads."""
@@ -129,6 +131,7 @@ class Connection(Protocol):
     def _may_read(self) -> bool:
         return (
             self._client_reads
+            and not self._draining
             and not self._closing
             and len(self._in_flight) < MAX_IN_FLIGHT
             and self._held_bytes < MAX_HELD_BYTES
@@ -197,6 +200,13 @@ class Connection(Protocol):
             log.log(error.level, "closed the connection of %s", error, exc_info=ours)
         self.close()
 
+    def drain(self) -> None:
+        """Read no further requests, and ask those in flight to be done."""
+        self._draining = True
+        self._pause_or_resume()
+        for request in list(self._in_flight):
+            request.hurry.fire()
+
     def close(self) -> None:
         """Send what was answered, then close; what is in flight is not waited for."""
         self._send()
@@ -259,9 +269,41 @@ class Connections(Factory):
         self.max_idle_ms = max_idle_ms
         self.advertised = advertised
         self.connections: set[Connection] = set()
+        self._all_gone: defer.Deferred[None] | None = None
 
     def buildProtocol(self, addr: object) -> Connection:
         return Connection(self)
+
+    def drain(self) -> None:
+        """Read no further requests."""
+        for connection in list(self.connections):
+            connection.drain()
+
+    def close(self) -> defer.Deferred[None]:
+        """Close all connections. Fires when they are gone, which clients that do not read may delay by
+        CLOSE_S.
+        """
+        gone: defer.Deferred[None] = defer.Deferred()
+        if not self.connections:
+            gone.callback(None)
+            return gone
+        self._all_gone = gone
+        abort = self.clock.callLater(CLOSE_S, self._abort)
+        gone.addCallback(lambda _: abort.cancel() if abort.active() else None)
+        for connection in list(self.connections):
+            connection.close()
+        return gone
+
+    def _abort(self) -> None:
+        for connection in list(self.connections):
+            connection.transport.abortConnection()
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is no more."""
+        self.connections.discard(connection)
+        if self._all_gone is not None and not self.connections:
+            gone, self._all_gone = self._all_gone, None
+            gone.callback(None)
 
 
 def _unmapped(host: str) -> str:

@@ -136,9 +136,11 @@ class Groups(Protocol):
     """The group coordinator as the api functions see it."""
 
     def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
-        """Answer a group request: the response, or a Deferred of it when it is parked or waits for the
-        journal.
-        """
+        """Answer a group request: the response, or a Deferred of it while it is parked or not durable."""
+        ...
+
+    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        """Answer ListGroups, which asks all shards at once."""
         ...
 
 

@@ -63,7 +63,7 @@ def _table() -> Iterator[tuple[ApiKey, Served]]:
             yield key, Served(getattr(module, key.name.lower()), ANNOUNCED.get(key, VERSIONS[key]))
 
 
-API: dict[ApiKey, Served] = dict(_table())
+API: dict[int, Served] = dict(_table())
 _API_VERSIONS = VERSIONS[ApiKey.API_VERSIONS]
 API[ApiKey.API_VERSIONS] = Served(
     answering({ApiKey.API_VERSIONS: _API_VERSIONS} | {key: served.versions for key, served in API.items()}),
@@ -86,7 +86,7 @@ def answer(
         return _unsupported(error.header, caller)
     except MalformedMessage as error:
         raise Refused(f"{_sender(frame, caller)}: {error}") from error
-    served = API.get(header.api_key)  # type: ignore[call-overload]  # an IntEnum is found by its number
+    served = API.get(header.api_key)
     if served is None or header.api_version not in served.versions:
         return _unsupported(header, caller)
     if log.isEnabledFor(logging.DEBUG):
@@ -116,27 +116,32 @@ def _unsupported(header: RequestHeader, caller: Caller) -> bytes:
     served = API.get(header.api_key)
     if header.api_key == ApiKey.API_VERSIONS and served:
         return encode_response(header.api_key, 0, header.correlation_id, unsupported(served.versions))
-    reason = f"served are versions {served.versions[0]} to {served.versions[-1]}" if served else "not served"
-    raise Refused(f"{_request(header, caller)}: {reason}")
+    if served is None:
+        raise Refused(f"{_request(header, caller)}: not served")
+    versions = VERSIONS[ApiKey(header.api_key)]
+    raise Refused(f"{_request(header, caller)}: served are versions {versions[0]} to {versions[-1]}")
 
 
 def _fail(header: RequestHeader, caller: Caller, failure: Failure) -> None:
     raise _failed(header, caller, failure.value) from failure.value
 
 
-def _failed(header: RequestHeader, caller: Caller, error: BaseException) -> Refused:
+def _failed(header: RequestHeader, caller: Caller, error: BaseException | None) -> Refused:
     return Refused(f"{_request(header, caller)}: failed, our fault: {error!r}", logging.ERROR)
+
+
+def api_name(api_key: int) -> str:
+    """An API by Kafka's name, "JoinGroup"; "unknown API" where Kafka has none of that number."""
+    try:
+        return "".join(word.title() for word in ApiKey(api_key).name.split("_"))
+    except ValueError:
+        return "unknown API"
 
 
 def _request(header: RequestHeader, caller: Caller) -> str:
     """The request in the words of the log: who sent what."""
-    try:
-        name = ApiKey(header.api_key).name
-    except ValueError:
-        name = "unknown"
-    return (
-        f"{caller.address} (client_id {header.client_id!r}): {name} ({header.api_key}) v{header.api_version}"
-    )
+    name = f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
+    return f"{caller.address} (client_id {header.client_id!r}): {name}"
 
 
 def _sender(frame: bytes | memoryview, caller: Caller) -> str:

@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import TextIO
 
-LEVELS = ("debug", "info", "warning", "error")
+log = logging.getLogger("kshim")
 
 _COLOURS = {
     logging.DEBUG: "\x1b[2m",
@@ -31,8 +31,8 @@ class _Lines(logging.Formatter):
 
 
 def start(level: str, stream: TextIO | None = None) -> None:
-    """Send the log to `stream` (standard error), from `level` (one of LEVELS) upwards. Twisted's own log
-    joins it.
+    """Send the log to `stream` (standard error), from `level` ("debug", "info", ...) upwards. Twisted's own
+    log joins it.
     """
     from twisted.python.log import PythonLoggingObserver
 

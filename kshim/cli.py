@@ -1,0 +1,210 @@
+"""The command line: options become a Config, the Config becomes a server, the server runs in the reactor.
+
+A fault of the user's is told in one line on standard error, and the exit status is 2.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from kshim import __version__
+
+EXIT_USAGE = 2
+
+
+class Commands(click.Group):
+    """A group that imports a command's module when the command is asked for, so that `serve` starts
+    quickly.
+    """
+
+    lazy = {"demo": "kshim.demo"}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *self.lazy]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(self.lazy[cmd_name]), cmd_name)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="kshim", message="%(prog)s %(version)s")
+def commands() -> None:
+    """A Kafka-protocol server with its own group coordinator.
+
+    \b
+    Start one, and point any Kafka client at 127.0.0.1:9092:
+        kshim serve
+    """
+
+
+@commands.command()
+@click.option(
+    "--listen", metavar="HOST:PORT", help="Address to listen at. Port 0 picks a free one.  [127.0.0.1:9092]"
+)
+@click.option(
+    "--advertise", metavar="HOST:PORT", help="Address told to clients.  [the one they connected to]"
+)
+@click.option(
+    "--data-dir", metavar="DIR", help="Where everything is kept; :memory: keeps nothing.  [./kshim-data]"
+)
+@click.option("--config", "file", metavar="FILE", type=Path, help="A server.properties file, as Kafka's.")
+@click.option(
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one property; may be repeated."
+)
+@click.option(
+    "--log-level", default="info", show_default=True, type=click.Choice(["debug", "info", "warning", "error"])
+)
+def serve(
+    listen: str | None,
+    advertise: str | None,
+    data_dir: str | None,
+    file: Path | None,
+    settings: tuple[str, ...],
+    log_level: str,
+) -> None:
+    """Serve Kafka clients until SIGINT or SIGTERM.
+
+    When connections are accepted, one line is printed: kshim ready HOST:PORT. The log goes to standard error.
+    `kshim config` lists the properties for --set and --config. Options win over --set, and --set over the
+    file.
+
+    \b
+    Examples:
+      kshim serve
+      kshim serve --listen 127.0.0.1:0 --data-dir :memory:
+      kshim serve --listen 0.0.0.0:9092 --advertise kafka.example.org:9092
+      kshim serve --set num.partitions=3 --set group.initial.rebalance.delay.ms=3000
+    """
+    from kshim import logs
+    from kshim.config import ConfigError, new_config
+
+    properties = _read_file(file) if file else {}
+    properties |= dict(map(_key_and_value, settings))
+    options = {"listeners": listen, "advertised.listeners": advertise, "log.dirs": data_dir}
+    properties |= {key: value for key, value in options.items() if value is not None}
+    try:
+        config, warnings = new_config(properties)
+    except ConfigError as error:
+        _fail(*error.problems)
+    logs.start(log_level)
+    for warning in warnings:
+        logs.log.warning(warning)
+    sys.exit(run(config))
+
+
+def run(config: Any) -> int:
+    """Run a server in the global reactor until a signal comes; the exit status."""
+    from twisted.internet import reactor as global_reactor
+
+    from kshim.service import Server, StartError
+
+    reactor: Any = global_reactor
+    server = Server(config, reactor)
+    status = 0
+
+    def ready(endpoint: object) -> None:
+        print(f"kshim ready {endpoint}", flush=True)
+
+    def failed(failure: Any) -> None:
+        nonlocal status
+        status = EXIT_USAGE if failure.check(StartError) else 1
+        if status == EXIT_USAGE:
+            click.echo(f"kshim: {failure.getErrorMessage()}", err=True)
+        else:
+            click.echo(failure.getTraceback(), err=True)
+        reactor.stop()
+
+    def start() -> None:
+        reactor.addSystemEventTrigger("before", "shutdown", server.stop)
+        server.start().addCallbacks(ready, failed)
+
+    reactor.callWhenRunning(start)
+    reactor.run()
+    return status
+
+
+@commands.command()
+def apis() -> None:
+    """List the APIs that are served, and in which versions."""
+    from kshim.dispatch import API, api_name
+
+    rows = [
+        (str(int(key)), api_name(key), f"{served.versions[0]} - {served.versions[-1]}")
+        for key, served in sorted(API.items())
+    ]
+    _table(("Key", "API", "Versions"), rows)
+
+
+@commands.command()
+def config() -> None:
+    """List every property, its default and what it does.
+
+    They are set with --set KEY=VALUE, or in the file that --config names.
+    """
+    from kshim.config import PROPERTIES
+
+    rows = [
+        (p.name, p.default + (f" (Kafka: {p.kafka_default})" if p.kafka_default else ""), p.doc)
+        for p in PROPERTIES.values()
+    ]
+    _table(("Property", "Default", "Meaning"), rows)
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table where a terminal shows it, else aligned columns without decoration."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*titles)
+        for row in rows:
+            table.add_row(*row)
+        Console().print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    for row in (titles, *rows):
+        click.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    from kshim.config import parse_properties
+
+    try:
+        return parse_properties(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        _fail(f"--config {path}: {error.strerror}")
+    except UnicodeDecodeError as error:
+        _fail(f"--config {path}: expected UTF-8 text, but byte {error.start} is not")
+
+
+def _key_and_value(setting: str) -> tuple[str, str]:
+    key, equals, value = setting.partition("=")
+    if not equals or not key.strip():
+        _fail(f"--set {setting}: expected KEY=VALUE, as in --set num.partitions=3")
+    return key.strip(), value
+
+
+def _fail(*problems: str) -> NoReturn:
+    """Tell the user what is wrong, a line for each problem, and exit."""
+    for problem in problems:
+        click.echo(f"kshim: {problem}", err=True)
+    sys.exit(EXIT_USAGE)
+
+
+def main() -> NoReturn:
+    """The `kshim` command."""
+    try:
+        sys.exit(commands.main(prog_name="kshim", standalone_mode=False))
+    except click.ClickException as error:
+        _fail(" ".join(error.format_message().split()))
+    except click.Abort:
+        sys.exit(130)
