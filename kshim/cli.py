@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import click
 
@@ -23,7 +23,7 @@ class Commands(click.Group):
     quickly.
     """
 
-    lazy = {"demo": "kshim.demo"}
+    lazy: ClassVar = {"demo": "kshim.demo"}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *self.lazy]
@@ -48,17 +48,26 @@ def commands() -> None:
 
 @commands.command()
 @click.option(
-    "--listen", metavar="HOST:PORT", help="Address to listen at. Port 0 picks a free one.  [127.0.0.1:9092]"
+    "--listen",
+    metavar="HOST:PORT",
+    show_default="127.0.0.1:9092",
+    help="Address to listen at. Port 0 picks a free one.",
 )
 @click.option(
-    "--advertise", metavar="HOST:PORT", help="Address told to clients.  [the one they connected to]"
+    "--advertise",
+    metavar="HOST:PORT",
+    show_default="the one they connected to",
+    help="Address told to clients.",
 )
 @click.option(
-    "--data-dir", metavar="DIR", help="Where everything is kept; :memory: keeps nothing.  [./kshim-data]"
+    "--data-dir",
+    metavar="DIR",
+    show_default="./kshim-data",
+    help="Where everything is kept; :memory: keeps nothing.",
 )
 @click.option("--config", "file", metavar="FILE", type=Path, help="A server.properties file, as Kafka's.")
 @click.option(
-    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one property; may be repeated."
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one property; may come several times."
 )
 @click.option(
     "--log-level", default="info", show_default=True, type=click.Choice(["debug", "info", "warning", "error"])
@@ -89,7 +98,7 @@ def serve(
 
     properties = _read_file(file) if file else {}
     properties |= dict(map(_key_and_value, settings))
-    options = {"listeners": listen, "advertised.listeners": advertise, "log.dirs": data_dir}
+    options = {"--listen": listen, "--advertise": advertise, "--data-dir": data_dir}
     properties |= {key: value for key, value in options.items() if value is not None}
     try:
         config, warnings = new_config(properties)

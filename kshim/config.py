@@ -20,6 +20,8 @@ LONG_MAX = 2**63 - 1
 IN_MEMORY = ":memory:"
 
 ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
+# Options of the command line that are short for a property, and win over it.
+OPTIONS = {"--listen": "listeners", "--advertise": "advertised.listeners", "--data-dir": "log.dirs"}
 # Read together with another property; no meaning of their own.
 COMPANIONS = {"listener.security.protocol.map", "controller.listener.names"}
 # KRaft's own; every server.properties has them, and a broker without a quorum has no use for them.
@@ -218,7 +220,7 @@ def _unescape(text: str) -> str:
 
 
 def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
-    """Make a Config from names and values; later duplicates are the caller's to resolve.
+    """Make a Config from names and values. Names are those of PROPERTIES, ALIASES and OPTIONS.
 
     Returns the config and a warning, one line, for every property that Kafka has but that has no effect here.
     Raises ConfigError with one line for each thing that is wrong.
@@ -226,8 +228,8 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
     values: dict[str, Any] = {}
     problems: list[str] = []
     warnings: list[str] = []
-    for key, text in sorted(properties.items(), key=lambda item: item[0] not in ALIASES):
-        name = ALIASES.get(key, key)
+    for key in sorted(properties, key=lambda key: (key in OPTIONS, key not in ALIASES)):
+        name, text = (ALIASES | OPTIONS).get(key, key), properties[key]
         try:
             if name in PROPERTIES:
                 values[name.replace(".", "_")] = _value(name, text.strip(), properties)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kshim.cluster import Cluster
     from kshim.config import Config
     from kshim.storage.interfaces import Log
+    from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
 @dataclass(frozen=True, slots=True)
