@@ -1,0 +1,22 @@
+"""DeleteGroups (42): each group is deleted by its own shard; one that cannot be leaves the others be."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import gather
+from kshim.context import Broker, RequestContext
+from kshim.coordinator.refusals import DeleteGroup
+from schemas.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+
+def delete_groups(
+    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
+    """A group that is named twice is deleted once, and answered once."""
+
+    def respond(results: list[DeletableGroupResult]) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(results=tuple(results))
+
+    group_ids = dict.fromkeys(request.groups_names)
+    return gather([broker.groups.submit(context, DeleteGroup(group_id)) for group_id in group_ids], respond)

@@ -1,0 +1,35 @@
+"""DescribeGroups (15): each group is asked of its own shard; one that fails does not affect the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.authorized_operations import GROUP_OPERATIONS
+from kshim.api.later import gather
+from kshim.context import Broker, RequestContext
+from kshim.coordinator.refusals import DescribeGroup
+from schemas.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from schemas.error_code import ErrorCode
+
+
+def describe_groups(
+    broker: Broker, context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
+    """The groups in the order asked for, with what the caller may do to them when it asks (v3, KIP-430)."""
+
+    def respond(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
+        if request.include_authorized_operations:
+            groups = [_with_operations(group) for group in groups]
+        return DescribeGroupsResponse(groups=tuple(groups))
+
+    return gather(
+        [broker.groups.submit(context, DescribeGroup(group_id)) for group_id in request.groups], respond
+    )
+
+
+def _with_operations(group: DescribedGroup) -> DescribedGroup:
+    if group.error_code != ErrorCode.NONE:
+        return group
+    return replace(group, authorized_operations=GROUP_OPERATIONS)

@@ -1,0 +1,33 @@
+"""A response now or later: api functions return a message or a Deferred of one, and these join the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, gatherResults
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def then(answer: T | Deferred[T], function: Callable[[T], R]) -> R | Deferred[R]:
+    """`function` of the answer, as soon as there is one."""
+    if isinstance(answer, Deferred):
+        return answer.addCallback(function)
+    return function(answer)
+
+
+def gather(answers: Sequence[T | Deferred[T]], function: Callable[[list[T]], R]) -> R | Deferred[R]:
+    """`function` of all answers, in their order, as soon as there are all."""
+    if not any(isinstance(answer, Deferred) for answer in answers):
+        return function([answer for answer in answers if not isinstance(answer, Deferred)])
+    pending: list[Deferred[Any]] = []
+    for answer in answers:
+        if isinstance(answer, Deferred):
+            pending.append(answer)
+        else:
+            known: Deferred[Any] = Deferred()
+            known.callback(answer)
+            pending.append(known)
+    return gatherResults(pending, consumeErrors=True).addCallback(function)

@@ -1,0 +1,11 @@
+"""ListGroups (16): every group of this broker, filtered by state (v4, KIP-518) and type (v5, KIP-848)."""
+
+from __future__ import annotations
+
+from kshim.context import Broker, RequestContext
+from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
+
+
+def list_groups(broker: Broker, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    """The groups as they are now."""
+    return broker.groups.list_groups(request)

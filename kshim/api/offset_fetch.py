@@ -1,0 +1,145 @@
+"""OffsetFetch (9): what groups have committed. Up to v7 for one group, then for many; from v10 on by topic
+id.
+
+A group's error stands on the group from v8 on, at the top in v2 to v7; v0 and v1 know only errors of
+partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import gather, then
+from kshim.cluster import Cluster
+from kshim.context import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+FIRST_VERSION_WITH_GROUP_ERROR = 2
+FIRST_VERSION_WITH_GROUPS = 8
+FIRST_VERSION_WITH_TOPIC_IDS = 10
+
+
+def offset_fetch(
+    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
+    """The groups in the order asked for. A commit under way is waited for, whatever `require_stable` says."""
+    if context.api_version < FIRST_VERSION_WITH_GROUPS:
+        return then(
+            broker.groups.submit(context, _one_group(request)),
+            lambda group: _one_response(request, group, context.api_version),
+        )
+    by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
+    answers = [
+        _fetch_by_id(broker, context, group) if by_id else broker.groups.submit(context, group)
+        for group in request.groups
+    ]
+    return gather(answers, lambda groups: OffsetFetchResponse(groups=tuple(groups)))
+
+
+def _one_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    topics = request.topics
+    return OffsetFetchRequestGroup(
+        group_id=request.group_id,
+        topics=None
+        if topics is None
+        else tuple(
+            OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in topics
+        ),
+    )
+
+
+def _one_response(
+    request: OffsetFetchRequest, group: OffsetFetchResponseGroup, version: int
+) -> OffsetFetchResponse:
+    if version < FIRST_VERSION_WITH_GROUP_ERROR and group.error_code != ErrorCode.NONE:
+        return OffsetFetchResponse(topics=_failed_topics(request, group.error_code))
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=tuple(
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetFetchResponsePartition(
+                        partition_index=partition.partition_index,
+                        committed_offset=partition.committed_offset,
+                        committed_leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.metadata,
+                        error_code=partition.error_code,
+                    )
+                    for partition in topic.partitions
+                ),
+            )
+            for topic in group.topics
+        ),
+    )
+
+
+def _failed_topics(request: OffsetFetchRequest, error: int) -> tuple[OffsetFetchResponseTopic, ...]:
+    """A group's error on every partition asked for. Apache Kafka lists none, and so hides it from v1."""
+    return tuple(
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=tuple(
+                OffsetFetchResponsePartition(
+                    partition_index=index, committed_offset=-1, metadata="", error_code=error
+                )
+                for index in topic.partition_indexes
+            ),
+        )
+        for topic in request.topics or ()
+    )
+
+
+def _fetch_by_id(
+    broker: Broker, context: RequestContext, group: OffsetFetchRequestGroup
+) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
+    """Ask with the topics' names, and answer with their ids; an unknown id is an error of its partitions."""
+    cluster = broker.cluster
+    if group.topics is None:
+        return then(broker.groups.submit(context, group), lambda answer: _with_ids(cluster, answer))
+    known, unknown = [], []
+    for wanted in group.topics:
+        topic = cluster.topic_by_id(wanted.topic_id)
+        if topic is None:
+            unknown.append(_unknown_topic(wanted))
+        else:
+            known.append(replace(wanted, name=topic.name))
+    return then(
+        broker.groups.submit(context, replace(group, topics=tuple(known))),
+        lambda answer: answer if answer.error_code else replace(answer, topics=(*unknown, *answer.topics)),
+    )
+
+
+def _unknown_topic(wanted: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        topic_id=wanted.topic_id,
+        partitions=tuple(
+            OffsetFetchResponsePartitions(
+                partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNKNOWN_TOPIC_ID
+            )
+            for index in wanted.partition_indexes
+        ),
+    )
+
+
+def _with_ids(cluster: Cluster, answer: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+    """All offsets of a group by topic id; a topic that was deleted has none and is left out."""
+    topics = tuple(
+        replace(topic, topic_id=cluster.topics[topic.name].topic_id)
+        for topic in answer.topics
+        if topic.name in cluster.topics
+    )
+    return replace(answer, topics=topics)

@@ -1,0 +1,124 @@
+"""The group coordinator: fifty shards, the way from a group id to its shard, and what is checked before a
+group is asked.
+
+A shard is loaded by replaying its records, serves while it is led here, and is unloaded when it is not. Time
+comes in with every call; `next_deadline_ms` says when to call `advance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+from kshim.coordinator.decision import Caller, Decision, Record, Reply
+from kshim.coordinator.draft import Surroundings
+from kshim.coordinator.refusals import GroupRequest, refuse
+from kshim.coordinator.settings import Settings
+from kshim.coordinator.shard import OPERATIONS, Shard
+from kshim.coordinator.timers import Timers
+from schemas.error_code import ErrorCode
+from schemas.heartbeat import HeartbeatRequest
+from schemas.join_group import JoinGroupRequest
+from schemas.leave_group import LeaveGroupRequest
+from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.sync_group import SyncGroupRequest
+
+_NEEDS_GROUP_ID = frozenset({JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest})
+"""Requests for which an empty group id is an error; offsets may be kept under it, as old consumers did."""
+
+
+@lru_cache(maxsize=16_384)
+def partition_for(group_id: str, partitions: int) -> int:
+    """The partition of `__consumer_offsets` that holds a group: Java's `Math.abs(hashCode()) % partitions`.
+
+    `hashCode` is over UTF-16 units and wraps at 32 bits; the one number without a positive counterpart counts
+    as 0.
+    """
+    code = 0
+    utf16 = group_id.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(utf16[::2], utf16[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    signed = code - (1 << 32) if code & 0x80000000 else code
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions
+
+
+class Coordinator:
+    """All groups of the shards that are led here. Pure: no clock, no disk, no network."""
+
+    def __init__(self, settings: Settings, new_member_id: Callable[[str], str], partitions: int = 50) -> None:
+        self.settings = settings
+        self.partitions = partitions
+        self._timers = Timers()
+        self._surroundings = Surroundings(settings, self._timers, new_member_id)
+        self._shards: dict[int, Shard] = {}
+
+    # ---- shards
+
+    def shard_for(self, group_id: str) -> int:
+        """The number of the shard that a group belongs to."""
+        return partition_for(group_id, self.partitions)
+
+    def begin_load(self, shard: int) -> None:
+        """Take over `shard`, empty and loading: requests for it are told so."""
+        self._shards[shard] = Shard(self._surroundings)
+
+    def replay(self, shard: int, records: Iterable[Record]) -> None:
+        """Apply records of `shard` in the order of its log, while loading and after each decision alike."""
+        apply = self._shards[shard].replay
+        for record in records:
+            apply(record)
+
+    def finish_load(self, shard: int, now_ms: int) -> Decision:
+        """Serve `shard` from now on."""
+        return self._shards[shard].finish_load(now_ms)
+
+    def unload(self, shard: int, now_ms: int) -> Decision:
+        """Give `shard` up; the decision answers what it has parked."""
+        return self._shards.pop(shard).unload(now_ms)
+
+    # ---- requests
+
+    def handle(self, caller: Caller, request: GroupRequest, now_ms: int) -> Decision:
+        """Decide one request. What can be wrong before the group is asked is checked in Kafka's order."""
+        kind = type(request)
+        error = self._static_error(kind, request)
+        if error is ErrorCode.NONE:
+            shard = self._shards.get(partition_for(request.group_id, self.partitions))
+            if shard is None:
+                error = ErrorCode.NOT_COORDINATOR
+            elif shard.is_loading:
+                error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            else:
+                return OPERATIONS[kind](shard, caller, request, now_ms)
+        return Decision((), (Reply(caller.token, refuse(request, caller, error)),))
+
+    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        """All groups led here; while one shard is loading the list would be incomplete, and is refused."""
+        if any(shard.is_loading for shard in self._shards.values()):
+            return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        groups = (group for shard in self._shards.values() for group in shard.list_groups(request))
+        return ListGroupsResponse(groups=tuple(groups))
+
+    def _static_error(self, kind: type, request: GroupRequest) -> ErrorCode:
+        if not request.group_id and kind in _NEEDS_GROUP_ID:
+            return ErrorCode.INVALID_GROUP_ID
+        if isinstance(request, JoinGroupRequest):
+            settings = self.settings
+            lowest, highest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+            if not lowest <= request.session_timeout_ms <= highest:
+                return ErrorCode.INVALID_SESSION_TIMEOUT
+        return ErrorCode.NONE
+
+    # ---- time
+
+    def next_deadline_ms(self) -> int | None:
+        """When to call `advance`; it may be early, never late. None when nothing is waited for. O(1)."""
+        return self._timers.next_deadline_ms()
+
+    def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
+        """Do all that is due: each timer's shard and decision, to be carried out before the next is taken."""
+        for key in self._timers.due(now_ms):
+            number = self.shard_for(key.group_id)
+            shard = self._shards.get(number)
+            if shard is not None:
+                yield number, shard.on_timer(key, now_ms)

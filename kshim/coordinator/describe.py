@@ -1,0 +1,62 @@
+"""What a group looks like from the outside: DescribeGroups (15) and ListGroups (16)."""
+
+from __future__ import annotations
+
+from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.states import State
+from schemas.describe_groups import DescribedGroup, DescribedGroupMember
+from schemas.error_code import ErrorCode
+from schemas.list_groups import ListedGroup, ListGroupsRequest
+
+FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
+
+
+def describe(group: ClassicGroup) -> DescribedGroup:
+    """The group and its members; only while it is stable with their subscriptions, which are final then."""
+    stable = group.state is State.STABLE
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if stable else "",
+        members=tuple(
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ),
+    )
+
+
+def describe_absent(group_id: str, api_version: int) -> DescribedGroup:
+    """A group that does not exist: up to v5 it is shown as Dead, without an error."""
+    if api_version < FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND:
+        return DescribedGroup(group_id=group_id, group_state=State.DEAD)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=State.DEAD,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id} not found.",
+    )
+
+
+def list_group(group: ClassicGroup) -> ListedGroup:
+    """One line of a list of groups."""
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state,
+        group_type="classic",
+    )
+
+
+def is_listed(group: ClassicGroup, request: ListGroupsRequest) -> bool:
+    """Whether the filters let `group` through. Case does not matter; an empty filter lets all through."""
+    states = {state.strip().lower() for state in request.states_filter}
+    types = {type_.strip().lower() for type_ in request.types_filter}
+    return (not states or group.state.lower() in states) and (not types or "classic" in types)

@@ -1,0 +1,94 @@
+"""A decision in the making: what one call to the coordinator collects before it returns.
+
+The functions that hold the rules (`join_group`, `rebalance`, ...) take a draft as their first argument. It
+gives them the time, the settings, the timers and fresh member ids, and takes their records and replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.decision import Decision, Record, Reply
+from kshim.coordinator.member import Member
+from kshim.coordinator.rebalance_report import RebalanceReport
+from kshim.coordinator.settings import Settings
+from kshim.coordinator.timers import TimerKey, TimerKind, Timers
+from schemas.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+
+class Surroundings(NamedTuple):
+    """What a coordinator is given once and every call uses."""
+
+    settings: Settings
+    timers: Timers
+    new_member_id: Callable[[str], str]
+    """From a client id or group instance id to a member id that was never used before."""
+
+
+class Draft:
+    """Collects the records and replies of one call."""
+
+    __slots__ = ("_rebalances", "_records", "_replies", "new_member_id", "now_ms", "settings", "timers")
+
+    def __init__(self, surroundings: Surroundings, now_ms: int) -> None:
+        self.settings, self.timers, self.new_member_id = surroundings
+        self.now_ms = now_ms
+        self._records: list[Record] = []
+        self._replies: list[Reply] = []
+        self._rebalances: list[RebalanceReport] = []
+
+    def reply(self, token: int, response: Any) -> None:
+        """Answer the request of `token`."""
+        self._replies.append(Reply(token, response))
+
+    def write_group(self, group: ClassicGroup) -> None:
+        """Make the group as it stands durable."""
+        self._records.append(Record(GroupMetadataKey(group=group.group_id), group.to_metadata()))
+
+    def write(
+        self, key: GroupMetadataKey | OffsetCommitKey, value: GroupMetadataValue | OffsetCommitValue | None
+    ) -> None:
+        """Make one record durable; None is a tombstone."""
+        self._records.append(Record(key, value))
+
+    def report(self, rebalance: RebalanceReport) -> None:
+        """Tell of a rebalance that is complete."""
+        self._rebalances.append(rebalance)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether this call writes anything yet."""
+        return bool(self._records)
+
+    def decision(self) -> Decision:
+        """All that was collected."""
+        return Decision(tuple(self._records), tuple(self._replies), tuple(self._rebalances))
+
+    # ---- timers, by what they are for
+
+    def restart_session(self, member: Member) -> None:
+        """Give `member` a whole session timeout from now."""
+        self.timers.arm(member.timer, self.now_ms + member.session_timeout_ms)
+
+    def arm_join(self, group: ClassicGroup, delay_ms: int) -> None:
+        """End the join phase of `group` after `delay_ms` at the latest."""
+        self.timers.arm(TimerKey(TimerKind.JOIN, group.group_id), self.now_ms + max(delay_ms, 0))
+
+    def arm_sync(self, group: ClassicGroup, delay_ms: int) -> None:
+        """Take members that have not sent SyncGroup after `delay_ms` out of `group`."""
+        self.timers.arm(TimerKey(TimerKind.SYNC, group.group_id), self.now_ms + max(delay_ms, 0))
+
+    def cancel_join(self, group: ClassicGroup) -> None:
+        """The join phase is over."""
+        self.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
+
+    def cancel_sync(self, group: ClassicGroup) -> None:
+        """Nobody is waited for in the sync phase any more."""
+        self.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))

@@ -1,0 +1,162 @@
+"""Committed offsets: OffsetCommit (8) writes them, OffsetFetch (9) reads them, DeleteGroups (42) drops them.
+
+Whether the topics exist and the caller may see them is checked before a request comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.decision import Caller
+from kshim.coordinator.draft import Draft
+from kshim.coordinator.states import ANSWERS, State
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.group_metadata_log import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue
+from schemas.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from schemas.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+Committed = Mapping[tuple[str, int], OffsetCommitValue]
+
+FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
+NO_GENERATION = -1
+NO_TIMESTAMP = -1
+
+
+def validate_commit(
+    draft: Draft, group: ClassicGroup | None, caller: Caller, request: OffsetCommitRequest
+) -> ErrorCode:
+    """Whether the sender may commit now. A commit in time also restarts the member's session.
+
+    A generation below 0 is a consumer without group management or an administrator; it may commit only while
+    the group has no members. In the join phase the old generation is still accepted: that is how a consumer
+    saves its position before it joins again.
+    """
+    generation = request.generation_id_or_member_epoch
+    if group is None:
+        if generation < 0:
+            return ErrorCode.NONE
+        known = caller.api_version >= FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND
+        return ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION
+    if group.state is State.EMPTY and generation < 0:
+        return ErrorCode.NONE
+    answer = ANSWERS[ApiKey.OFFSET_COMMIT][group.state]
+    if group.state not in (State.EMPTY, State.DEAD):
+        error = group.validate(request.member_id, request.group_instance_id)
+        if error is ErrorCode.NONE and generation != group.generation:
+            error = ErrorCode.ILLEGAL_GENERATION
+        if error is not ErrorCode.NONE:
+            return error
+    if isinstance(answer, ErrorCode):
+        return answer
+    draft.restart_session(group.members[request.member_id])
+    return ErrorCode.NONE
+
+
+def commit(draft: Draft, caller: Caller, request: OffsetCommitRequest) -> None:
+    """Write a record for every partition whose metadata is not too long, and answer for each."""
+    limit = draft.settings.offset_metadata_max_bytes
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for partition in topic.partitions:
+            error = ErrorCode.NONE
+            if too_long(partition.committed_metadata, limit):
+                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                key = OffsetCommitKey(
+                    group=request.group_id, topic=topic.name, partition=partition.partition_index
+                )
+                draft.write(key, _value(draft.now_ms, request.retention_time_ms, partition))
+            partitions.append(
+                OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            )
+        topics.append(
+            OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
+        )
+    draft.reply(caller.token, OffsetCommitResponse(topics=tuple(topics)))
+
+
+def too_long(metadata: str | None, limit: int) -> bool:
+    """Whether `metadata` exceeds `offset.metadata.max.bytes`, which Kafka compares with UTF-16 units."""
+    if not metadata or len(metadata) * 2 <= limit:
+        return False
+    return len(metadata.encode("utf-16-be", "surrogatepass")) // 2 > limit
+
+
+def _value(now_ms: int, retention_ms: int, partition: OffsetCommitRequestPartition) -> OffsetCommitValue:
+    expires = retention_ms != NO_TIMESTAMP
+    return OffsetCommitValue(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp=now_ms,
+        expire_timestamp=now_ms + retention_ms if expires else NO_TIMESTAMP,
+    )
+
+
+def fetch(committed: Committed, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    """What a group has committed, for the partitions asked for or, with null topics, for all that it has.
+
+    A partition without a commit is offset -1 and no error, whether or not it exists.
+    """
+    if request.topics is None:
+        topics = _all_topics(committed)
+    else:
+        topics = tuple(
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=_fetched(committed, topic.name, topic.partition_indexes),
+            )
+            for topic in request.topics
+        )
+    return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
+
+
+def _all_topics(committed: Committed) -> tuple[OffsetFetchResponseTopics, ...]:
+    indexes: dict[str, list[int]] = {}
+    for name, index in committed:
+        indexes.setdefault(name, []).append(index)
+    return tuple(
+        OffsetFetchResponseTopics(name=name, partitions=_fetched(committed, name, of_topic))
+        for name, of_topic in indexes.items()
+    )
+
+
+def _fetched(
+    committed: Committed, topic: str, indexes: Iterable[int]
+) -> tuple[OffsetFetchResponsePartitions, ...]:
+    partitions = []
+    for index in indexes:
+        value = committed.get((topic, index))
+        if value is None:
+            partition = OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
+        else:
+            partition = OffsetFetchResponsePartitions(
+                partition_index=index,
+                committed_offset=value.offset,
+                committed_leader_epoch=value.leader_epoch,
+                metadata=value.metadata,
+            )
+        partitions.append(partition)
+    return tuple(partitions)
+
+
+def delete_group(draft: Draft, group: ClassicGroup, committed: Committed) -> None:
+    """Write a tombstone for every committed offset of `group`, then one for the group itself."""
+    for topic, index in committed:
+        draft.write(OffsetCommitKey(group=group.group_id, topic=topic, partition=index), None)
+    draft.write(GroupMetadataKey(group=group.group_id), None)

@@ -1,0 +1,117 @@
+"""The answer to each request when it is not the group that answers: wrong coordinator, still loading, bad
+group id.
+
+Every API has its own place for an error. Two of them turn "loading" into something else, because clients give
+up on the plain code: a heartbeat succeeds, and a SyncGroup is sent back to join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kshim.coordinator.decision import Caller
+from schemas.delete_groups import DeletableGroupResult
+from schemas.describe_groups import DescribedGroup
+from schemas.error_code import ErrorCode
+from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from schemas.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+class DescribeGroup(NamedTuple):
+    """One group of a DescribeGroups request, which may name groups of many shards."""
+
+    group_id: str
+
+
+class DeleteGroup(NamedTuple):
+    """One group of a DeleteGroups request."""
+
+    group_id: str
+
+
+GroupRequest = (
+    JoinGroupRequest
+    | SyncGroupRequest
+    | HeartbeatRequest
+    | LeaveGroupRequest
+    | OffsetCommitRequest
+    | OffsetFetchRequestGroup
+    | DescribeGroup
+    | DeleteGroup
+)
+"""What a shard answers: each is about one group, in `group_id`."""
+
+
+def refuse(request: GroupRequest, caller: Caller, error: ErrorCode) -> Any:
+    """The response to `request` that says `error`."""
+    return _REFUSALS[type(request)](request, caller, error)
+
+
+def _join_group(request: JoinGroupRequest, caller: Caller, error: ErrorCode) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=error, member_id=request.member_id)
+
+
+def _sync_group(request: SyncGroupRequest, caller: Caller, error: ErrorCode) -> SyncGroupResponse:
+    loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS if loading else error)
+
+
+def _heartbeat(request: HeartbeatRequest, caller: Caller, error: ErrorCode) -> HeartbeatResponse:
+    loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return HeartbeatResponse(error_code=ErrorCode.NONE if loading else error)
+
+
+def _leave_group(request: LeaveGroupRequest, caller: Caller, error: ErrorCode) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=error)
+
+
+def _offset_commit(request: OffsetCommitRequest, caller: Caller, error: ErrorCode) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+                    for partition in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _offset_fetch(
+    request: OffsetFetchRequestGroup, caller: Caller, error: ErrorCode
+) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
+
+
+def _describe_group(request: DescribeGroup, caller: Caller, error: ErrorCode) -> DescribedGroup:
+    return DescribedGroup(group_id=request.group_id, error_code=error)
+
+
+def _delete_group(request: DeleteGroup, caller: Caller, error: ErrorCode) -> DeletableGroupResult:
+    return DeletableGroupResult(group_id=request.group_id, error_code=error)
+
+
+_REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
+    JoinGroupRequest: _join_group,
+    SyncGroupRequest: _sync_group,
+    HeartbeatRequest: _heartbeat,
+    LeaveGroupRequest: _leave_group,
+    OffsetCommitRequest: _offset_commit,
+    OffsetFetchRequestGroup: _offset_fetch,
+    DescribeGroup: _describe_group,
+    DeleteGroup: _delete_group,
+}

@@ -1,0 +1,19 @@
+"""What a coordinator is configured with; the names are Kafka's property names with underscores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""How long a new member's first JoinGroup may stay parked before it is dropped; a constant in Kafka too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits and delays of the groups of one coordinator; defaults are Apache Kafka's."""
+
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_size: int = 2_147_483_647
+    offset_metadata_max_bytes: int = 4_096

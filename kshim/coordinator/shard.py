@@ -1,0 +1,222 @@
+"""One shard: the groups whose records are in one partition of `__consumer_offsets`.
+
+It finds the group a request is about, lets the module of that API decide, and returns the decision. The live
+groups are derived from the hard state once, when loading ends; from then on both move together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from kshim.coordinator import describe, offsets, rebalance
+from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.decision import NOTHING, Caller, Decision, Record, Reply
+from kshim.coordinator.draft import Draft, Surroundings
+from kshim.coordinator.hard_state import HardState
+from kshim.coordinator.heartbeat import heartbeat
+from kshim.coordinator.join_group import join_group, refuse
+from kshim.coordinator.leave_group import leave_group, unknown_members
+from kshim.coordinator.rebalance_report import Trigger
+from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
+from kshim.coordinator.refusals import refuse as _refuse
+from kshim.coordinator.states import ANSWERS, State
+from kshim.coordinator.sync_group import sync_group
+from kshim.coordinator.timers import TimerKey, TimerKind
+from schemas.api_key import ApiKey
+from schemas.delete_groups import DeletableGroupResult
+from schemas.error_code import ErrorCode
+from schemas.group_metadata_log import GroupMetadataKey, GroupMetadataValue
+from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.leave_group import LeaveGroupRequest
+from schemas.list_groups import ListedGroup, ListGroupsRequest
+from schemas.offset_commit import OffsetCommitRequest
+from schemas.offset_fetch import OffsetFetchRequestGroup
+from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+
+_NO_OFFSETS: Mapping[Any, Any] = {}
+_HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode}
+"""The answers to heartbeats, made once: the most frequent request needs no new message."""
+
+
+class Shard:
+    """The groups of one partition. Requests go to `OPERATIONS`."""
+
+    __slots__ = ("_surroundings", "groups", "hard_state", "is_loading")
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self.hard_state = HardState()
+        self.groups: dict[str, ClassicGroup] = {}
+        self.is_loading = True
+
+    # ---- loading and unloading
+
+    def replay(self, record: Record) -> None:
+        """Apply a record to what survives; see `HardState`."""
+        self.hard_state.replay(record)
+
+    def finish_load(self, now_ms: int) -> Decision:
+        """Bring the groups to life: a whole session for each member, a rebalance where one is too large."""
+        draft = Draft(self._surroundings, now_ms)
+        self.is_loading = False
+        for group_id in self.hard_state.group_ids():
+            stored = self.hard_state.groups.get(group_id)
+            group = ClassicGroup.from_metadata(group_id, stored) if stored else ClassicGroup(group_id, now_ms)
+            self.groups[group_id] = group
+            for member in group.members.values():
+                draft.restart_session(member)
+            if len(group.members) > draft.settings.group_max_size:
+                rebalance.prepare_rebalance(draft, group, Trigger.GROUP_TOO_LARGE, "")
+        return draft.decision()
+
+    def unload(self, now_ms: int) -> Decision:
+        """Let go of the groups: what they have parked is answered NOT_COORDINATOR, and their timers end."""
+        draft = Draft(self._surroundings, now_ms)
+        for group in self.groups.values():
+            draft.cancel_join(group)
+            draft.cancel_sync(group)
+            for member_id in (*group.members, *group.pending_join):
+                draft.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
+            for member in group.members.values():
+                if member.parked_join is not None:
+                    refusal = JoinGroupResponse(
+                        error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id
+                    )
+                    draft.reply(member.parked_join.token, refusal)
+                if member.parked_sync is not None:
+                    draft.reply(
+                        member.parked_sync.token, SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
+                    )
+            group.transition_to(State.DEAD, now_ms)
+        self.groups.clear()
+        return draft.decision()
+
+    # ---- requests
+
+    def join_group(self, caller: Caller, request: JoinGroupRequest, now_ms: int) -> Decision:
+        """A JoinGroup without a member id creates the group; that it exists is durable at once."""
+        draft = Draft(self._surroundings, now_ms)
+        group = self.groups.get(request.group_id)
+        if group is None and request.member_id:
+            refuse(draft, caller, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            return draft.decision()
+        if group is None:
+            group = self.groups[request.group_id] = ClassicGroup(request.group_id, now_ms)
+            draft.write(GroupMetadataKey(group=request.group_id), _empty_group(now_ms))
+        join_group(draft, group, caller, request)
+        return draft.decision()
+
+    def sync_group(self, caller: Caller, request: SyncGroupRequest, now_ms: int) -> Decision:
+        """See `sync_group`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return _reply(caller, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        draft = Draft(self._surroundings, now_ms)
+        sync_group(draft, group, caller, request)
+        return draft.decision()
+
+    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Decision:
+        """See `heartbeat`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+        else:
+            error = heartbeat(self._surroundings.timers, now_ms, group, request)
+        return _reply(caller, _HEARTBEATS[error])
+
+    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Decision:
+        """See `leave_group`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return _reply(caller, unknown_members(caller, request))
+        draft = Draft(self._surroundings, now_ms)
+        leave_group(draft, group, caller, request)
+        return draft.decision()
+
+    def offset_commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Decision:
+        """A commit without a generation creates the group: its consumers assign partitions themselves."""
+        draft = Draft(self._surroundings, now_ms)
+        group = self.groups.get(request.group_id)
+        error = offsets.validate_commit(draft, group, caller, request)
+        if error is not ErrorCode.NONE:
+            return _reply(caller, _refuse(request, caller, error))
+        if group is None:
+            self.groups[request.group_id] = ClassicGroup(request.group_id, now_ms)
+        offsets.commit(draft, caller, request)
+        return draft.decision()
+
+    def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
+        """Answered whether or not the group exists."""
+        return _reply(caller, offsets.fetch(self._committed(request.group_id), request))
+
+    def describe_group(self, caller: Caller, request: DescribeGroup, now_ms: int) -> Decision:
+        """See `describe`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return _reply(caller, describe.describe_absent(request.group_id, caller.api_version))
+        return _reply(caller, describe.describe(group))
+
+    def delete_group(self, caller: Caller, request: DeleteGroup, now_ms: int) -> Decision:
+        """Only a group without members is deleted, with all its offsets."""
+        draft = Draft(self._surroundings, now_ms)
+        group = self.groups.get(request.group_id)
+        answer = ANSWERS[ApiKey.DELETE_GROUPS][State.DEAD if group is None else group.state]
+        error = answer if isinstance(answer, ErrorCode) else ErrorCode.NONE
+        if group is not None and error is ErrorCode.NONE:
+            del self.groups[request.group_id]
+            offsets.delete_group(draft, group, self._committed(request.group_id))
+        draft.reply(caller.token, DeletableGroupResult(group_id=request.group_id, error_code=error))
+        return draft.decision()
+
+    def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
+        """The groups that the request's filters let through."""
+        return (
+            describe.list_group(group) for group in self.groups.values() if describe.is_listed(group, request)
+        )
+
+    # ---- time
+
+    def on_timer(self, key: TimerKey, now_ms: int) -> Decision:
+        """Do what is due for one timer."""
+        group = self.groups.get(key.group_id)
+        if group is None:
+            return NOTHING
+        draft = Draft(self._surroundings, now_ms)
+        if key.kind is TimerKind.MEMBER:
+            rebalance.on_member_deadline(draft, group, key.member_id)
+        elif key.kind is TimerKind.JOIN:
+            rebalance.on_join_deadline(draft, group)
+        else:
+            rebalance.on_sync_deadline(draft, group)
+        return draft.decision()
+
+    def _committed(self, group_id: str) -> offsets.Committed:
+        return self.hard_state.offsets.get(group_id, _NO_OFFSETS)
+
+
+Operation = Callable[[Shard, Caller, Any, int], Decision]
+
+OPERATIONS: dict[type, Operation] = {
+    JoinGroupRequest: Shard.join_group,
+    SyncGroupRequest: Shard.sync_group,
+    HeartbeatRequest: Shard.heartbeat,
+    LeaveGroupRequest: Shard.leave_group,
+    OffsetCommitRequest: Shard.offset_commit,
+    OffsetFetchRequestGroup: Shard.offset_fetch,
+    DescribeGroup: Shard.describe_group,
+    DeleteGroup: Shard.delete_group,
+}
+"""What a shard does with each kind of request."""
+
+
+def _reply(caller: Caller, response: Any) -> Decision:
+    return Decision((), (Reply(caller.token, response),))
+
+
+def _empty_group(now_ms: int) -> GroupMetadataValue:
+    """The record of a group that was just created."""
+    return GroupMetadataValue(
+        protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=now_ms, members=()
+    )

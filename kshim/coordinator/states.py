@@ -1,0 +1,86 @@
+"""The states of a classic group, and the two tables that are its specification.
+
+`TRANSITIONS` says which state may follow which; a group assigns its state in one method that asserts it.
+`ANSWERS` says what a request from a valid member with the right generation gets in each state, where the
+state alone decides. The pictures in the documentation are drawn from these tables.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, StrEnum
+
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+
+
+class State(StrEnum):
+    """A classic group's state; the value is its name on the wire (DescribeGroups, ListGroups)."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    State.EMPTY: frozenset({State.PREPARING_REBALANCE, State.DEAD}),
+    State.PREPARING_REBALANCE: frozenset({State.EMPTY, State.COMPLETING_REBALANCE, State.DEAD}),
+    State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE, State.STABLE, State.DEAD}),
+    State.STABLE: frozenset({State.PREPARING_REBALANCE, State.DEAD}),
+    State.DEAD: frozenset({State.DEAD}),
+}
+
+CAN_REBALANCE = frozenset(
+    state for state, following in TRANSITIONS.items() if State.PREPARING_REBALANCE in following
+)
+"""States from which a rebalance can start."""
+
+
+class Action(Enum):
+    """What happens to a request that a state does not answer with an error alone."""
+
+    ACCEPT = "done, and answered NONE"
+    PARK = "parked until the phase completes"
+    ANSWER = "answered from the group as it stands"
+    COMPARE = "answered from the group when nothing changed, else a new rebalance and parked"
+
+
+ANSWERS: dict[ApiKey, dict[State, ErrorCode | Action]] = {
+    ApiKey.JOIN_GROUP: {
+        State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
+        State.PREPARING_REBALANCE: Action.PARK,
+        State.COMPLETING_REBALANCE: Action.COMPARE,
+        State.STABLE: Action.COMPARE,
+        State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    },
+    ApiKey.SYNC_GROUP: {
+        State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
+        State.PREPARING_REBALANCE: ErrorCode.REBALANCE_IN_PROGRESS,
+        State.COMPLETING_REBALANCE: Action.PARK,
+        State.STABLE: Action.ANSWER,
+        State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    },
+    ApiKey.HEARTBEAT: {
+        State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
+        State.PREPARING_REBALANCE: ErrorCode.REBALANCE_IN_PROGRESS,
+        State.COMPLETING_REBALANCE: ErrorCode.NONE,
+        State.STABLE: ErrorCode.NONE,
+        State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    },
+    ApiKey.OFFSET_COMMIT: {
+        State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
+        State.PREPARING_REBALANCE: Action.ACCEPT,
+        State.COMPLETING_REBALANCE: ErrorCode.REBALANCE_IN_PROGRESS,
+        State.STABLE: Action.ACCEPT,
+        State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    },
+    ApiKey.DELETE_GROUPS: {
+        State.EMPTY: Action.ACCEPT,
+        State.PREPARING_REBALANCE: ErrorCode.NON_EMPTY_GROUP,
+        State.COMPLETING_REBALANCE: ErrorCode.NON_EMPTY_GROUP,
+        State.STABLE: ErrorCode.NON_EMPTY_GROUP,
+        State.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
+    },
+}
+"""What a valid member's request with the right generation gets; for DeleteGroups, what anyone's gets."""
