@@ -117,7 +117,7 @@ def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Time
 
 def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
     """The first record with the largest timestamp; with LogAppendTime the last of its batch, as Kafka has it."""
-    last = seek(end - 1)
+    last = seek(end - 1) if start < end else None
     if last is None or last.max_timestamp_so_far == NO_TIMESTAMP:
         return None
     largest = last.max_timestamp_so_far

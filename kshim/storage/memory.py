@@ -79,6 +79,8 @@ class MemoryLog:
 
     def read(self, partition_no: int, offset: int, max_bytes: int, *, min_one: bool = True) -> bytes:
         partition = self._partition(partition_no)
+        if not 0 <= offset < partition.end:
+            return b""
         return chunk.read(partition.since(offset), offset, max_bytes, min_one)
 
     def offsets(self, partition_no: int) -> Offsets:

@@ -1,0 +1,37 @@
+"""The data directory belongs to one server at a time: a lock on a file in it, which the system drops with us."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from kshim.storage.interfaces import DataDirLocked, StorageError
+
+LOCK_FILE = "kshim.lock"
+
+
+class DataDirLock:
+    """Holds the lock from construction to release(). Raises DataDirLocked, StorageError."""
+
+    def __init__(self, data_dir: Path) -> None:
+        try:
+            data_dir.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StorageError(f"cannot use data directory {data_dir}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(self._fd, 20).decode(errors="replace").strip()
+            os.close(self._fd)
+            raise DataDirLocked(
+                f"data directory {data_dir} is in use by another kshim" + (f" (process {holder})" if holder else "")
+            ) from None
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)
+        except OSError as error:
+            self.release()
+            raise StorageError(f"cannot write to data directory {data_dir}: {error.strerror}") from None
+
+    def release(self) -> None:
+        os.close(self._fd)

@@ -1,0 +1,130 @@
+"""The LMDB environment: its databases, read transactions, and write transactions that make the map grow.
+
+The map is address space, not disk or memory: the file holds what was written. It begins at
+`FIRST_MAP_BYTES` and doubles when full, up to the limit the store was given. Changing it moves the map, so
+that happens under `_map_lock`, which every read transaction holds; none outlives the call that began it
+(a read transaction that stayed open would also keep LMDB from using freed pages again).
+"""
+
+import errno
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import lmdb
+
+from kshim.storage.interfaces import StorageError, StorageFull
+
+__all__ = ["Environment", "Read", "WriteTransaction"]
+
+FIRST_MAP_BYTES = 1024**3
+DELETION_BYTES = 64 * 1024**2
+"""How far beyond the limit deletions may go: freeing pages takes some first."""
+FORMAT = b"1"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+if TYPE_CHECKING:
+    ReadTransaction = lmdb.Transaction[memoryview]
+    WriteTransaction = lmdb.Transaction[bytes]
+else:
+    ReadTransaction = WriteTransaction = lmdb.Transaction
+
+
+class Environment:
+    """Opens or creates the databases in `data_dir`. Raises StorageError."""
+
+    def __init__(self, data_dir: Path, *, sync: bool, max_bytes: int) -> None:
+        self._data_dir = data_dir
+        self._max_bytes = max_bytes
+        self._map_bytes = min(FIRST_MAP_BYTES, max_bytes)
+        self._map_lock = threading.Lock()
+        try:
+            self._env = lmdb.Environment(
+                str(data_dir), map_size=self._map_bytes, max_dbs=8, max_spare_txns=2, sync=sync, mode=0o644
+            )
+            # An existing file may be larger than what was asked for.
+            self._map_bytes = self._env.info()["map_size"]
+            with self._env.begin(write=True) as transaction:
+                self._check_format(transaction)
+                self.log = self._env.open_db(b"log", transaction)
+                self.meta = self._env.open_db(b"meta", transaction)
+                self.deleted = self._env.open_db(b"deleted", transaction)
+        except lmdb.Error as error:
+            raise StorageError(f"data directory {data_dir} cannot be opened: {error}") from None
+
+    def _check_format(self, transaction: WriteTransaction) -> None:
+        is_new = transaction.stat(self._env.open_db(None, transaction))["entries"] == 0
+        about = self._env.open_db(b"kshim", transaction)
+        if is_new:
+            transaction.put(b"format", FORMAT, db=about)
+        found = transaction.get(b"format", db=about)
+        if found != FORMAT:
+            what = "no data of kshim" if found is None else f"format {found.decode()}, this kshim reads {FORMAT.decode()}"
+            raise StorageError(f"data directory {self._data_dir} holds {what}")
+
+    def read(self, database: "lmdb._Database") -> "Read":
+        """`with environment.read(environment.log) as transaction`: must end before control returns."""
+        return Read(self._env, self._map_lock, database)
+
+    def write(self, change: Callable[[WriteTransaction], None], *, beyond_bytes: int = 0) -> None:
+        """Commit what `change` does to a transaction; it is called again with a new one when the map has grown.
+
+        Durable on return. Raises StorageFull, StorageError; then nothing was changed.
+        """
+        while True:
+            try:
+                transaction = self._env.begin(write=True)
+                try:
+                    change(transaction)
+                    transaction.commit()
+                finally:
+                    transaction.abort()
+                return
+            except lmdb.MapFullError:
+                self._grow(self._max_bytes + beyond_bytes)
+            except lmdb.Error as error:
+                full = error.code in NO_ROOM
+                raise (StorageFull if full else StorageError)(f"writing to {self._data_dir}: {error}") from None
+
+    def _grow(self, limit: int) -> None:
+        if self._map_bytes >= limit:
+            raise StorageFull(f"{self._data_dir} has reached its limit of {self._max_bytes} bytes")
+        self._map_bytes = min(2 * self._map_bytes, limit)
+        with self._map_lock:
+            self._env.set_mapsize(self._map_bytes)
+
+    def close(self) -> None:
+        self._env.sync(True)
+        self._env.close()
+
+
+class Read:
+    """A read transaction for the length of a `with`. LMDB's errors become StorageError."""
+
+    __slots__ = ("_database", "_env", "_lock", "_transaction")
+
+    def __init__(self, env: lmdb.Environment, lock: threading.Lock, database: "lmdb._Database") -> None:
+        self._env = env
+        self._lock = lock
+        self._database = database
+
+    def __enter__(self) -> ReadTransaction:
+        self._lock.acquire()
+        try:
+            self._transaction = self._env.begin(db=self._database, buffers=True)
+        except BaseException as error:
+            self._lock.release()
+            if isinstance(error, lmdb.Error):
+                raise StorageError(f"reading: {error}") from None
+            raise
+        return self._transaction
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._transaction.abort()
+        self._lock.release()
+        if isinstance(error, lmdb.Error):
+            raise StorageError(f"reading: {error}") from None

@@ -1,0 +1,64 @@
+"""Opening and closing the data directory: the lock, the environment, the writer, in this order and back."""
+
+import os
+from pathlib import Path
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorFromThreads
+
+from kshim.storage.embedded.data_dir import DataDirLock
+from kshim.storage.embedded.deletion import Deletion
+from kshim.storage.embedded.environment import Environment
+from kshim.storage.embedded.log import EmbeddedLog
+from kshim.storage.embedded.metadata import EmbeddedMetadata
+from kshim.storage.embedded.writer import Writer
+
+__all__ = ["EmbeddedStore"]
+
+
+class EmbeddedStore:
+    """Implements `kshim.storage.interfaces.Store`; `log` and `metadata` are there from open() on.
+
+    `max_bytes` bounds the file: appends beyond it fail with StorageFull. With `sync=False` the system
+    decides when a commit reaches the disk: a crash of this process loses nothing, loss of power may.
+    """
+
+    log: EmbeddedLog
+    metadata: EmbeddedMetadata
+
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str],
+        reactor: IReactorFromThreads,
+        *,
+        sync: bool = True,
+        max_bytes: int = 1024**4,
+    ) -> None:
+        self._data_dir = Path(data_dir)
+        self._reactor = reactor
+        self._sync = sync
+        self._max_bytes = max_bytes
+        self._writer: Writer | None = None
+
+    def open(self) -> None:
+        self._lock = DataDirLock(self._data_dir)
+        try:
+            self._environment = Environment(self._data_dir, sync=self._sync, max_bytes=self._max_bytes)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._writer = writer = Writer(self._reactor, self._environment)
+        deletion = Deletion(self._environment)
+        self.log = EmbeddedLog(self._environment, writer, deletion.pending)
+        self.metadata = EmbeddedMetadata(self._environment, writer)
+        writer.start(self.log, deletion)
+
+    def close(self) -> Deferred[None]:
+        if self._writer is None:
+            return succeed(None)
+        writer, self._writer = self._writer, None
+        return writer.close().addCallback(self._release)
+
+    def _release(self, _: None) -> None:
+        self._environment.close()
+        self._lock.release()

@@ -1,0 +1,39 @@
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.interfaces import Store
+from kshim.storage.memory import MemoryStore
+from tests.storage.reactor import Reactor
+
+
+@pytest.fixture
+def reactor() -> Reactor:
+    return Reactor()
+
+
+@pytest.fixture
+def open_embedded(reactor: Reactor, tmp_path: Path) -> Iterator[Callable[..., EmbeddedStore]]:
+    """Open a store in the test's data directory; it is closed at the end if it is still open."""
+    with ExitStack() as closing:
+
+        def open_store(data_dir: Path = tmp_path / "data", **options: object) -> EmbeddedStore:
+            store = EmbeddedStore(data_dir, reactor, **{"sync": False, **options})  # type: ignore[arg-type]
+            store.open()
+            closing.callback(lambda: reactor.result(store.close()))
+            return store
+
+        yield open_store
+
+
+@pytest.fixture(params=["memory", "embedded"])
+def store(request: pytest.FixtureRequest) -> Store:
+    if request.param == "memory":
+        store = MemoryStore()
+        store.open()
+        return store
+    opened: EmbeddedStore = request.getfixturevalue("open_embedded")()
+    return opened

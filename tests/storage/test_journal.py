@@ -1,0 +1,72 @@
+"""The journal, over every backend's log."""
+
+import pytest
+
+from kshim.storage.interfaces import StorageError, Store
+from kshim.storage.journal import LOAD_BYTES, LogJournal
+from schemas.record_batch import Compression, ControlType, Record, batches, decode_header, encode, records
+from schemas.record_batch import end_transaction_marker
+from tests.storage.reactor import Reactor
+
+SHARDS = (40, 41, 42)
+
+
+@pytest.fixture
+def journal(store: Store) -> LogJournal:
+    return LogJournal(store.log, SHARDS)
+
+
+def test_loads_what_was_appended_shard_by_shard_in_order(journal: LogJournal, reactor: Reactor) -> None:
+    reactor.wait(
+        journal.append(0, [(b"a", b"1"), (b"b", None)], 10),
+        journal.append(2, [(b"z", b"")], 11),
+        journal.append(0, [(b"a", None)], 12),
+    )
+    assert list(journal.load(0)) == [(b"a", b"1"), (b"b", None), (b"a", None)]
+    assert list(journal.load(1)) == []
+    assert list(journal.load(2)) == [(b"z", b"")]
+
+
+def test_records_are_kept_as_kafka_keeps_them(journal: LogJournal, store: Store, reactor: Reactor) -> None:
+    reactor.result(journal.append(1, [(b"a", b"1"), (b"b", None)], 1234))
+    (batch,) = batches(store.log.read(SHARDS[1], 0, 1000))
+    header = decode_header(batch)
+    assert (header.magic, header.attributes, header.producer_id, header.base_sequence) == (2, 0, -1, -1)
+    assert list(records(batch)) == [Record(0, 1234, b"a", b"1"), Record(1, 1234, b"b", None)]
+
+
+def test_nothing_to_append(journal: LogJournal, store: Store, reactor: Reactor) -> None:
+    assert reactor.result(journal.append(0, [], 10)) is None
+    assert store.log.offsets(SHARDS[0]).log_end_offset == 0
+
+
+def test_loads_more_than_it_reads_at_once(journal: LogJournal, reactor: Reactor) -> None:
+    value = bytes(LOAD_BYTES // 3)
+    appends = [journal.append(0, [(b"%d" % number, value)], number) for number in range(10)]
+    reactor.wait(*appends)
+    assert [key for key, _ in journal.load(0)] == [b"%d" % number for number in range(10)]
+
+
+def test_loads_what_other_writers_of_the_format_leave(journal: LogJournal, store: Store, reactor: Reactor) -> None:
+    transaction = {"producer_id": 7, "producer_epoch": 0}
+    marker = end_transaction_marker(ControlType.COMMIT, **transaction, coordinator_epoch=3, now_ms=5)
+    compressed = encode([Record(0, 1, b"a", b"1"), Record(4, 2, b"b", b"2")], compression=Compression.LZ4)
+    emptied = encode([], last_offset_delta=3)
+    for batch in (compressed, marker, emptied, encode([Record(0, 1, None, b"no key"), Record(1, 1, b"c", b"3")])):
+        reactor.result(store.log.append(SHARDS[0], batch, now_ms=0))
+    assert list(journal.load(0)) == [(b"a", b"1"), (b"b", b"2"), (b"c", b"3")]
+
+
+def test_says_where_it_cannot_be_read(journal: LogJournal, store: Store, reactor: Reactor) -> None:
+    reactor.result(journal.append(2, [(b"a", b"1")], 1))
+    broken = bytearray(encode([Record(0, 1, b"a", b"1")]))
+    broken[-4:] = b"\xff\xff\xff\xff"
+    reactor.result(store.log.append(SHARDS[2], bytes(broken), now_ms=0))
+    with pytest.raises(StorageError, match="__consumer_offsets-2 at offset 1: "):
+        list(journal.load(2))
+
+
+def test_errors_of_the_log_reach_the_caller(journal: LogJournal, store: Store, reactor: Reactor) -> None:
+    store.log.delete(SHARDS[0])
+    with pytest.raises(StorageError):
+        reactor.result(journal.append(0, [(b"a", b"1")], 1))
