@@ -1,0 +1,60 @@
+"""Each version of a message as two straight-line Python functions, written from its construct tree.
+
+`message.struct(cls, version)` is the readable truth; walked once, at the first use of that version, it
+becomes the text of a function that reads the same bytes and of one that writes them. Neighbouring numbers,
+with the length that follows them, are one `struct.Struct`; strings are cut out in place; loops and fields are
+written out. What a line of that text reads or writes is noted beside it, so that an error finds its field
+from the line number, and nothing is paid for it until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from schemas.compiled.reading import Decoder, Reading
+from schemas.compiled.writing import Encoder, Writing
+from schemas.message import MalformedMessage, T
+
+__all__ = ["Decoder", "Encoder", "decode", "decoder", "encode", "encoder", "overfull"]
+
+
+@cache
+def decoder(cls: Any, version: int) -> Decoder:
+    """decode(frame, offset) -> (message, offset behind it). Raises MalformedMessage, and nothing else.
+
+    `frame` must be bytes: fields of type `records` are memoryviews of it, all others are copies.
+    """
+    return Reading(cls, version).compile()
+
+
+@cache
+def encoder(cls: Any, version: int) -> Encoder:
+    """encode(message, head=b"") -> head + the message's bytes.
+
+    Raises ValueError, naming the field, for a value that this version cannot carry.
+    """
+    return Writing(cls, version).compile()
+
+
+def decode(cls: Callable[..., T], version: int, data: bytes | memoryview) -> T:
+    """The message that fills `data` exactly. Raises MalformedMessage."""
+    frame = bytes(data)
+    value: T
+    value, end = decoder(cls, version)(frame, 0)
+    if end != len(frame):
+        raise overfull(cls, version, frame, end)
+    return value
+
+
+def overfull(cls: Any, version: int, frame: bytes, end: int) -> MalformedMessage:
+    """What to raise where a message ends before its frame does."""
+    reason = f"{len(frame) - end} bytes too many"
+    return MalformedMessage(reason, api=cls.__name__, version=version, offset=end)
+
+
+def encode(value: Any, version: int) -> bytes:
+    """The bytes of a message. Raises ValueError for a value that this version cannot carry."""
+    cls: Any = type(value)
+    return encoder(cls, version)(value)

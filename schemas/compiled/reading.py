@@ -1,0 +1,263 @@
+"""Writes the function that reads one version of a message."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from schemas import message, primitives
+from schemas.compiled.text import Text, join, line_of, refuse
+from schemas.message import MalformedMessage
+
+Decoder = Callable[[bytes, int], tuple[Any, int]]
+
+
+def _varint(frame: bytes, offset: int, bits: int = 32, signed: bool = False) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, bits, 7):
+        byte = frame[offset]
+        offset += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+    else:
+        refuse(f"a varint of more than {(bits + 6) // 7} bytes")
+    if value >> bits:
+        refuse(f"a varint of more than {bits} bits")
+    return (value >> 1) ^ -(value & 1) if signed else value, offset
+
+
+def _tag(frame: bytes, offset: int, last: int) -> tuple[int, int, int]:
+    """A tagged field's number, where its value ends, and where it begins."""
+    tag, offset = _varint(frame, offset)
+    if tag <= last:
+        refuse(f"tag {tag} after tag {last}")
+    size, offset = _varint(frame, offset)
+    if offset + size > len(frame):
+        refuse(f"{size} bytes announced, {len(frame) - offset} left")
+    return tag, offset + size, offset
+
+
+def _unknown_tags(frame: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
+    if count > 0x7F:
+        count, offset = _varint(frame, offset - 1)
+    tags = []
+    last = -1
+    for _ in range(count):
+        last, end, offset = _tag(frame, offset, last)
+        tags.append((last, frame[offset:end]))
+        offset = end
+    return tuple(tags), offset
+
+
+_RUNTIME: Final[dict[str, Any]] = {
+    "StructError": struct.error,
+    "unpack_from": struct.unpack_from,
+    "uuid": primitives.to_uuid,
+    "varint": _varint,
+    "read_tag": _tag,
+    "unknown_tags": _unknown_tags,
+}
+
+
+class Reading(Text):
+    """Writes decode(frame, offset). Numbers wait in `pending` until they can be unpacked together."""
+
+    def __init__(self, cls: Any, version: int) -> None:
+        super().__init__(cls, version, "def decode(frame, offset):", _RUNTIME)
+        self.pending: list[tuple[str, str, str]] = []  # (target, format letter, path)
+        self.readers: dict[type, Callable[[Any, str, str], None]] = {
+            primitives.Fixed: self.fixed,
+            primitives.Uuid: self.uuid,
+            primitives.Varint: self.varint,
+            primitives.String: self.string,
+            primitives.Bytes: self.bytes,
+            primitives.Records: self.bytes,
+            primitives.Array: self.array,
+            primitives.Nullable: self.nullable,
+            primitives.Entity: self.read_entity,
+        }
+
+    def compile(self) -> Decoder:
+        self.line("size = len(frame)")
+        value = self.new("value")
+        self.read_entity(self.entity, value, "")
+        self.flush()
+        self.line(f"return {value}, offset")
+        self.depth = 1
+        with self.block("except (StructError, IndexError, ValueError) as failure:"):
+            self.line("raise explain(failure, frame, offset) from None")
+        found: Decoder = self.finish("decode")
+        return found
+
+    def explain(self, failure: BaseException, frame: bytes, offset: int) -> MalformedMessage:
+        """The exception for what went wrong in the text: which field, where."""
+        place = self.places[line_of(failure)]
+        field, reason = "", str(failure)
+        for field, size in place:  # noqa: B007
+            if size > len(frame) - offset:
+                break
+            offset += size
+        if isinstance(failure, (IndexError, struct.error)):
+            reason = "the bytes end here"
+        return MalformedMessage(reason, api=self.name, version=self.version, field=field, offset=offset)
+
+    def read(self, wire: Any, target: str, path: str) -> None:
+        self.readers[type(wire)](wire, target, path)
+
+    def pend(self, letter: str, target: str, path: str) -> None:
+        self.pending.append((target, letter, path))
+
+    def flush(self) -> None:
+        """Write what is pending: one unpack for all of it."""
+        pending, self.pending = self.pending, []
+        if not pending:
+            return
+        shape = struct.Struct(">" + "".join(letter for _, letter, _ in pending))
+        place = [(path, struct.calcsize(">" + letter)) for _, letter, path in pending]
+        targets = ", ".join(target for target, _, _ in pending)
+        if shape.format == ">B":
+            self.line(f"{targets} = frame[offset]", place)
+        else:
+            unpack = self.constant("unpack_", shape.unpack_from)
+            comma = "," if len(pending) == 1 else ""
+            self.line(f"{targets}{comma} = {unpack}(frame, offset)", place)
+        self.line(f"offset += {shape.size}")
+
+    def fixed(self, wire: primitives.Fixed, target: str, path: str) -> None:
+        self.pend(wire.code, target, path)
+
+    def uuid(self, wire: Any, target: str, path: str) -> None:
+        raw = self.new("raw")
+        self.pend("16s", raw, path)
+        self.flush()
+        self.line(f"{target} = uuid({raw})")
+
+    def varint(self, wire: primitives.Varint, target: str, path: str) -> None:
+        self.flush()
+        self.line(f"{target}, offset = varint(frame, offset, {wire.bits}, {wire.signed})", [(path, 0)])
+
+    def length(self, wire: primitives.Counted, path: str) -> str:
+        """Read a length and leave it in a variable: -1 for null, or, in compact form, 0 for null."""
+        count = self.new("count")
+        self.pend("B" if wire.is_compact else wire.plain_length.code, count, path)
+        self.flush()
+        if wire.is_compact:
+            too_long = f"; long_string({count})" if isinstance(wire, primitives.String) else ""
+            rest = f"{count}, offset = varint(frame, offset - 1){too_long}"
+            self.line(f"if {count} > 127: {rest}", [(path, 0)])
+        return count
+
+    @contextmanager
+    def present(self, wire: primitives.Counted, count: str, target: str, path: str) -> Iterator[None]:
+        """A block for a value that is not null; null is given or refused here."""
+        place = [(path, 0)]
+        low = 1 if wire.is_compact else 0
+        if wire.is_nullable:
+            with self.block(f"if {count} < {low}:", place):
+                if not wire.is_compact:
+                    self.line(f"if {count} < -1: raise Refused(f'a length of {{{count}}}')", place)
+                self.line(f"{target} = None", place)
+            with self.block("else:"):
+                yield
+        else:
+            null = "'null, where null is not allowed'"
+            reason = null if wire.is_compact else f"f'a length of {{{count}}}' if {count} < -1 else {null}"
+            self.line(f"if {count} < {low}: raise Refused({reason})", place)
+            yield
+
+    def cut(self, wire: primitives.Counted, target: str, path: str, expression: str) -> None:
+        """`expression`, with {} for where in the frame the bytes are that a length announces."""
+        count = self.length(wire, path)
+        with self.present(wire, count, target, path):
+            end, place = self.new("end"), [(path, 0)]
+            self.line(f"{end} = offset + {count}" + (" - 1" if wire.is_compact else ""))
+            left = f"f'{{{end} - offset}} bytes announced, {{size - offset}} left'"
+            self.line(f"if {end} > size: raise Refused({left})", place)
+            self.line(f"{target} = {expression.format(f'offset:{end}')}", place)
+            self.line(f"offset = {end}")
+
+    def string(self, wire: primitives.String, target: str, path: str) -> None:
+        self.cut(wire, target, path, "frame[{}].decode()")
+
+    def bytes(self, wire: primitives.Bytes, target: str, path: str) -> None:
+        is_view = isinstance(wire, primitives.Records)
+        self.cut(wire, target, path, "memoryview(frame)[{}]" if is_view else "frame[{}]")
+
+    def array(self, wire: primitives.Array, target: str, path: str) -> None:
+        count = self.length(wire, path)
+        with self.present(wire, count, target, path):
+            if wire.is_compact:
+                self.line(f"{count} -= 1")
+            smallest = max(wire.element.smallest, 1)
+            left = f"f'{{{count}}} elements announced, {{size - offset}} bytes left'"
+            self.line(f"if {count} * {smallest} > size - offset: raise Refused({left})", [(path, 0)])
+            if isinstance(wire.element, primitives.Fixed):
+                code = wire.element.code
+                self.line(f"{target} = unpack_from(f'>{{{count}}}{code}', frame, offset)", [(path, 0)])
+                self.line(f"offset += {count} * {wire.element.smallest}")
+                return
+            items, item = self.new("items"), self.new("item")
+            self.line(f"{items} = []")
+            with self.block(f"for _ in range({count}):"):
+                self.read(wire.element, item, path)
+                self.flush()
+                self.line(f"{items}.append({item})")
+            self.line(f"{target} = tuple({items})")
+
+    def nullable(self, wire: primitives.Nullable, target: str, path: str) -> None:
+        mark, value = self.new("mark"), self.new("value")
+        self.pend("b", mark, path)
+        self.flush()
+        with self.block(f"if {mark} < 0:"):
+            self.line(f"{value} = None")
+        with self.block("else:"):
+            self.read_entity(wire.element, value, path)
+            self.flush()
+        self.line(f"{target} = {value}")
+
+    def read_entity(self, wire: primitives.Entity, target: str, path: str) -> None:
+        """Fill the mutable twin and let it become the frozen class; see schemas.message."""
+        self.flush()
+        definition = message.definition(wire.entity)
+        value = self.new("value")
+        self.line(f"{value} = {self.constant('Twin_', definition.twin)}()")
+        for name, each in wire.fields:
+            self.read(each, f"{value}.{name}", join(path, name))
+        read = {name for name, _ in wire.fields}
+        absent = [(each.name, each.default) for each in definition.fields if each.name not in read]
+        tags = self.new("tags")
+        if wire.tagged:
+            self.pend("B", tags, join(path, "tagged fields"))
+        self.flush()
+        for name, default in absent:
+            self.line(f"{value}.{name} = {self.literal(default)}")
+        self.line(f"{value}.unknown_tags = ()")
+        if wire.tagged:
+            with self.block(f"if {tags}:"):
+                self.tagged(wire.tagged, value, tags, path)
+        self.line(f"{value}.__class__ = {self.constant('Class_', wire.entity)}")
+        self.line(f"{target} = {value}")
+
+    def tagged(self, wire: primitives.TaggedFields, value: str, count: str, path: str) -> None:
+        place = [(join(path, "tagged fields"), 0)]
+        if not wire.known:
+            self.line(f"{value}.unknown_tags, offset = unknown_tags(frame, offset, {count})", place)
+            return
+        self.line(f"if {count} > 127: {count}, offset = varint(frame, offset - 1)", place)
+        tag, end, unknown = self.new("tag"), self.new("end"), self.new("unknown")
+        self.line(f"{tag} = -1; {unknown} = []")
+        with self.block(f"for _ in range({count}):"):
+            self.line(f"{tag}, {end}, offset = read_tag(frame, offset, {tag})", place)
+            for number, (name, known, _) in wire.known.items():
+                with self.block(f"if {tag} == {number}:"):
+                    self.read(known, f"{value}.{name}", join(path, name))
+                    self.flush()
+                    wrong = f"f'tag {number} announced another size, {{offset - {end}}} bytes off'"
+                    self.line(f"if offset != {end}: raise Refused({wrong})", [(join(path, name), 0)])
+                    self.line("continue")
+            self.line(f"{unknown}.append(({tag}, frame[offset:{end}]))")
+            self.line(f"offset = {end}")
+        self.line(f"{value}.unknown_tags = tuple({unknown})")

@@ -1,0 +1,89 @@
+"""The text of a function while it is being written: what reading and writing have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from schemas import message
+from schemas.primitives import MAX_STRING_BYTES
+
+Place = list[tuple[str, int]]  # what a line reads or writes: paths of fields, and how many bytes each
+
+
+class Refused(ValueError):
+    """Why a field cannot be read or written; `explain` finds out which one it is."""
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise Refused, in an expression."""
+    raise Refused(reason)
+
+
+def long_string(length: int) -> int:
+    """Check the compact length of a string, which is one more than it has bytes."""
+    return length if length <= MAX_STRING_BYTES + 1 else refuse(f"a string of {length - 1} bytes")
+
+
+def line_of(failure: BaseException) -> int:
+    """The index, in the text, of the line that failed."""
+    assert failure.__traceback__ is not None
+    return failure.__traceback__.tb_lineno - 1
+
+
+def join(path: str, name: str) -> str:
+    """The path of a field inside another."""
+    return f"{path}.{name}" if path else name
+
+
+class Text:
+    """The text of a function while it is being written."""
+
+    def __init__(self, cls: Any, version: int, header: str, env: dict[str, Any]) -> None:
+        self.entity = message.struct(cls, version)
+        self.name = cls.__name__
+        self.version = version
+        self.env = env | {"Refused": Refused, "long_string": long_string, "explain": self.explain}
+        self.lines = [header, " try:"]
+        self.places: list[Place] = [[], []]
+        self.depth = 2
+        self.count = 0
+
+    def line(self, text: str, place: Place | None = None) -> None:
+        self.lines.append(" " * self.depth + text)
+        self.places.append(place or [])
+
+    @contextmanager
+    def block(self, text: str, place: Place | None = None) -> Iterator[None]:
+        """What is written meanwhile stands indented under `text`."""
+        self.line(text, place)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def new(self, prefix: str) -> str:
+        """A variable that no other line uses."""
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def constant(self, prefix: str, value: Any) -> str:
+        """A name for a value that the text cannot spell."""
+        name = self.new(prefix)
+        self.env[name] = value
+        return name
+
+    def literal(self, value: Any) -> str:
+        """A default value as text."""
+        plain = value is None or value == () or type(value) in (bool, int, str, bytes)
+        return repr(value) if plain else self.constant("default_", value)
+
+    def explain(self, *arguments: Any) -> Exception:
+        """What the function raises where it fails."""
+        raise NotImplementedError
+
+    def finish(self, function: str) -> Any:
+        """The function that the text defines."""
+        code = compile("\n".join(self.lines), f"<{self.name} v{self.version} {function}>", "exec")
+        exec(code, self.env)
+        return self.env[function]

@@ -1,0 +1,194 @@
+"""Writes the function that writes one version of a message."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from schemas import primitives
+from schemas.compiled.text import Place, Text, join, line_of
+from schemas.primitives import encode_uvarint
+
+Encoder = Callable[..., bytes]
+
+
+def _encode_tags(tags: Iterable[tuple[int, bytes]]) -> bytes:
+    known = dict(tags)
+    out = [encode_uvarint(len(known))]
+    for tag, data in sorted(known.items()):
+        out += (encode_uvarint(tag), encode_uvarint(len(data)), data)
+    return b"".join(out)
+
+
+_RUNTIME: Final[dict[str, Any]] = {
+    "StructError": struct.error,
+    "pack": struct.pack,
+    "encode_tags": _encode_tags,
+    "uvarint": encode_uvarint,
+    "UVARINT": tuple(bytes([value]) for value in range(128)),
+}
+
+
+class Writing(Text):
+    """Writes encode(value, head). Numbers wait in `numbers` until they can be packed together, and what is
+    ready waits in `pieces` until a loop or a branch begins."""
+
+    def __init__(self, cls: Any, version: int) -> None:
+        super().__init__(cls, version, "def encode(value, head=b''):", _RUNTIME)
+        self.out = "out"
+        self.numbers: list[tuple[str, str, str]] = []  # (expression, format letter, path)
+        self.pieces: list[tuple[str, Place]] = [("head", [])]
+        self.is_begun = False  # whether the list `out` exists
+        self.writers: dict[type, Callable[[Any, str, str], None]] = {
+            primitives.Fixed: self.fixed,
+            primitives.Uuid: self.uuid,
+            primitives.Varint: self.varint,
+            primitives.String: self.string,
+            primitives.Bytes: self.bytes,
+            primitives.Records: self.bytes,
+            primitives.Array: self.array,
+            primitives.Nullable: self.nullable,
+            primitives.Entity: self.write_entity,
+        }
+
+    def compile(self) -> Encoder:
+        self.write_entity(self.entity, "value", "")
+        self.join("return b''.join({})")
+        self.depth = 1
+        with self.block("except (StructError, ValueError, TypeError, AttributeError) as failure:"):
+            self.line("raise explain(failure) from None")
+        found: Encoder = self.finish("encode")
+        return found
+
+    def explain(self, failure: BaseException) -> ValueError:
+        """The exception for what went wrong in the text: which field, why."""
+        fields = ", ".join(dict.fromkeys(path for path, _ in self.places[line_of(failure)]))
+        reason = "None, where null is not allowed" if "NoneType" in str(failure) else str(failure)
+        return ValueError(f"{self.name} v{self.version}.{fields}: {reason}")
+
+    def write(self, wire: Any, value: str, path: str) -> None:
+        self.writers[type(wire)](wire, value, path)
+
+    def piece(self, expression: str, place: Place) -> None:
+        self.pack()
+        self.pieces.append((expression, place))
+
+    def pack(self) -> None:
+        """Make one piece of the numbers that wait."""
+        numbers, self.numbers = self.numbers, []
+        if numbers:
+            shape = struct.Struct(">" + "".join(letter for _, letter, _ in numbers))
+            pack = self.constant("pack_", shape.pack)
+            values = ", ".join(expression for expression, _, _ in numbers)
+            self.pieces.append((f"{pack}({values})", [(path, 0) for _, _, path in numbers]))
+
+    def join(self, statement: str) -> None:
+        """`statement` with {} for everything written so far."""
+        if self.is_begun:
+            self.flush()
+            self.line(statement.format(self.out))
+        else:
+            self.write_pieces(*statement.split("{}"))
+
+    def flush(self) -> None:
+        """Write what waits; what follows stands in a loop or a branch."""
+        self.pack()
+        if not self.is_begun:
+            self.is_begun = True
+            self.line(f"{self.out} = []")
+        if self.pieces:
+            self.write_pieces(f"{self.out} += ", "")
+
+    def write_pieces(self, before: str, after: str) -> None:
+        """A tuple of the pieces, each on a line of its own, so that an error finds its field."""
+        self.pack()
+        self.line(f"{before}(")
+        for expression, place in self.pieces:
+            self.line(f"{expression},", place)
+        self.line(f"){after}")
+        self.pieces = []
+
+    def fixed(self, wire: primitives.Fixed, value: str, path: str) -> None:
+        self.numbers.append((value, wire.code, path))
+
+    def uuid(self, wire: Any, value: str, path: str) -> None:
+        self.piece(f"{value}.bytes", [(path, 0)])
+
+    def varint(self, wire: primitives.Varint, value: str, path: str) -> None:
+        build = self.constant("build_", wire.build)
+        self.piece(f"{build}({value})", [(path, 0)])
+
+    def length(self, wire: primitives.Counted, count: str, path: str) -> None:
+        """Write a length: `count` is one more than it in compact form."""
+        if wire.is_compact:
+            checked = f"long_string({count})" if isinstance(wire, primitives.String) else count
+            self.piece(f"UVARINT[{count}] if {count} < 128 else uvarint({checked})", [(path, 0)])
+        else:
+            self.numbers.append((count, wire.plain_length.code, path))
+
+    def counted(self, wire: primitives.Counted, value: str, path: str, content: str, empty: str) -> str:
+        """Write the length of a value and leave its content in a variable."""
+        data, count, place = self.new("data"), self.new("count"), [(path, 0)]
+        more = " + 1" if wire.is_compact else ""
+        if wire.is_nullable:
+            null = 0 if wire.is_compact else -1
+            self.line(f"{data} = {value}", place)
+            self.line(f"if {data} is None: {data} = {empty}; {count} = {null}")
+            self.line(f"else: {data} = {data}{content}; {count} = len({data}){more}", place)
+        else:
+            self.line(f"{data} = {value}{content}", place)
+            self.line(f"{count} = len({data}){more}", place)
+        self.length(wire, count, path)
+        return data
+
+    def string(self, wire: primitives.String, value: str, path: str) -> None:
+        self.piece(self.counted(wire, value, path, ".encode()", "b''"), [(path, 0)])
+
+    def bytes(self, wire: primitives.Bytes, value: str, path: str) -> None:
+        self.piece(self.counted(wire, value, path, "", "b''"), [(path, 0)])
+
+    def array(self, wire: primitives.Array, value: str, path: str) -> None:
+        items = self.counted(wire, value, path, "", "()")
+        if isinstance(wire.element, primitives.Fixed):
+            self.piece(f"pack(f'>{{len({items})}}{wire.element.code}', *{items})", [(path, 0)])
+            return
+        self.flush()
+        item = self.new("item")
+        with self.block(f"for {item} in {items}:", [(path, 0)]):
+            self.write(wire.element, item, path)
+            self.flush()
+
+    def nullable(self, wire: primitives.Nullable, value: str, path: str) -> None:
+        item = self.new("item")
+        self.line(f"{item} = {value}")
+        self.numbers.append((f"-1 if {item} is None else 1", "b", path))
+        self.flush()
+        with self.block(f"if {item} is not None:"):
+            self.write_entity(wire.element, item, path)
+            self.flush()
+
+    def write_entity(self, wire: primitives.Entity, value: str, path: str) -> None:
+        if value.count("."):
+            value, long = self.new("item"), value
+            self.line(f"{value} = {long}")
+        for name, each in wire.fields:
+            self.write(each, f"{value}.{name}", join(path, name))
+        if wire.tagged:
+            tags, place = self.new("tags"), [(join(path, "tagged fields"), 0)]
+            self.line(f"{tags} = {value}.unknown_tags", place)
+            for tag, (name, each, default) in sorted(wire.tagged.known.items()):
+                self.tagged(tag, each, f"{value}.{name}", default, tags, join(path, name))
+            self.piece(f"encode_tags({tags}) if {tags} else b'\\0'", place)
+
+    def tagged(self, tag: int, wire: Any, value: str, default: Any, tags: str, path: str) -> None:
+        """Add a known field to the tags unless it equals its default. It is written beside what waits."""
+        item, usual = self.new("item"), self.literal(default)
+        self.line(f"{item} = {value}", [(path, 0)])
+        test = f"is not {usual} and {item} != {usual}" if usual.startswith("default_") else f"!= {usual}"
+        with self.block(f"if {item} {test}:"):
+            outer = self.out, self.numbers, self.pieces, self.is_begun
+            self.out, self.numbers, self.pieces, self.is_begun = self.new("out"), [], [], False
+            self.write(wire, item, path)
+            self.join(f"{tags} = (*{tags}, ({tag}, b''.join({{}})))")
+            self.out, self.numbers, self.pieces, self.is_begun = outer
