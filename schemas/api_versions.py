@@ -1,7 +1,7 @@
 """ApiVersions (18): which requests, at which versions, this broker serves.
 
-v1 throttle_time_ms; v3 flexible, the client's name and version (KIP-511), the broker's features (KIP-584); v4
-a feature's min_version may be 0 (KIP-1022).
+v1 throttle_time_ms; v3 flexible, the client's name and version (KIP-511), the broker's features (KIP-584);
+v4 a feature's min_version may be 0 (KIP-1022).
 
 A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that lists ApiVersions itself
 (KIP-511). The response header is never flexible, so that a client can read it before it knows the broker.

@@ -1,8 +1,8 @@
 """CreateTopics (19): create topics, or only check that they could be.
 
-v1 validate_only; v2 throttle_time_ms; v4 -1 partitions and replicas for the broker's default (KIP-464); v5
-flexible, the created topic's configuration in the response (KIP-525); v6 THROTTLING_QUOTA_EXCEEDED (KIP-599);
-v7 topic_id (KIP-516). Kafka 4.0 removed v0-1.
+v1 validate_only; v2 throttle_time_ms; v4 -1 partitions and replicas for the broker's default (KIP-464);
+v5 flexible, the created topic's configuration in the response (KIP-525); v6 THROTTLING_QUOTA_EXCEEDED
+(KIP-599); v7 topic_id (KIP-516). Kafka 4.0 removed v0-1.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
 """DescribeConfigs (32): configuration of topics, brokers and groups.
 
-v1 config_source and synonyms in place of is_default (KIP-226); v3 config_type and documentation (KIP-569); v4
-flexible. Kafka 4.0 removed v0.
+v1 config_source and synonyms in place of is_default (KIP-226); v3 config_type and documentation (KIP-569);
+v4 flexible. Kafka 4.0 removed v0.
 
 resource_type: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group. Null configuration_keys ask
 for all. config_source: 1 topic, 2 broker, 3 cluster-wide broker default, 4 static broker, 5 default, 6 broker

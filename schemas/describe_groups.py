@@ -1,7 +1,7 @@
 """DescribeGroups (15): state, protocol and members of classic groups.
 
-v1 throttle_time_ms; v3 authorized operations (KIP-430); v4 group_instance_id (KIP-345); v5 flexible; v6
-error_message, and GROUP_ID_NOT_FOUND for a group that does not exist (KIP-1043).
+v1 throttle_time_ms; v3 authorized operations (KIP-430); v4 group_instance_id (KIP-345); v5 flexible;
+v6 error_message, and GROUP_ID_NOT_FOUND for a group that does not exist (KIP-1043).
 
 protocol_data, member_metadata and member_assignment are filled in for a Stable group only. An
 authorized_operations bit field that was not asked for is -2**31.

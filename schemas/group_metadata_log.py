@@ -145,8 +145,7 @@ def _number(data: bytes, of: str) -> int:
 def _decode(cls: Any, version: int, data: bytes) -> Any:
     value, end = compiled.decoder(cls, version)(data, 2)
     if end != len(data):
-        reason = f"{len(data) - end} bytes too many"
-        raise MalformedMessage(reason, api=cls.__name__, version=version, offset=end)
+        raise compiled.overfull(cls, version, data, end)
     return value
 
 

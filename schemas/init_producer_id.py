@@ -1,8 +1,8 @@
 """InitProducerId (22): a producer id and epoch for an idempotent or transactional producer.
 
-v2 flexible; v3 producer_id and producer_epoch, to go on after an INVALID_PRODUCER_EPOCH (KIP-360); v4
-PRODUCER_FENCED (KIP-588); v5 TRANSACTION_ABORTABLE (KIP-890). v6 (two-phase commit, KIP-939) is not a stable
-version in Kafka 4.2.
+v2 flexible; v3 producer_id and producer_epoch, to go on after an INVALID_PRODUCER_EPOCH (KIP-360);
+v4 PRODUCER_FENCED (KIP-588); v5 TRANSACTION_ABORTABLE (KIP-890). v6 (two-phase commit, KIP-939) is not a
+stable version in Kafka 4.2.
 """
 
 from schemas.api_key import ApiKey

@@ -1,7 +1,7 @@
 """LeaveGroup (13): members give up their membership.
 
-v1 throttle_time_ms; v3 many members in one request, each by member id or group instance id (KIP-345); v4
-flexible; v5 reason (KIP-800).
+v1 throttle_time_ms; v3 many members in one request, each by member id or group instance id (KIP-345);
+v4 flexible; v5 reason (KIP-800).
 """
 
 from schemas.api_key import ApiKey

@@ -1,7 +1,7 @@
 """ListOffsets (2): the offset of a partition at a point in time.
 
-v1 one offset and its timestamp per partition; v2 isolation_level; v4 leader epochs (KIP-320); v5
-OFFSET_NOT_AVAILABLE (KIP-207); v6 flexible; v7 the max timestamp (KIP-734); v8 the earliest local offset
+v1 one offset and its timestamp per partition; v2 isolation_level; v4 leader epochs (KIP-320);
+v5 OFFSET_NOT_AVAILABLE (KIP-207); v6 flexible; v7 the max timestamp (KIP-734); v8 the earliest local offset
 (KIP-405); v9 the latest tiered offset (KIP-1005); v10 timeout_ms, for answers from remote storage (KIP-1075);
 v11 the earliest offset that is yet to be uploaded (KIP-1023). Kafka 4.0 removed v0.
 

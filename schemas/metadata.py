@@ -1,9 +1,9 @@
 """Metadata (3): brokers, topics, partitions and their leaders.
 
-v1 null for "all topics", rack, controller_id, is_internal; v2 cluster_id (KIP-78); v4
-allow_auto_topic_creation; v5 offline_replicas (KIP-112); v7 leader_epoch (KIP-320); v8 authorized operations
-(KIP-430); v9 flexible; v10 topic ids (KIP-516), which may be asked for from v12; v11 leaves the cluster's
-authorized operations to DescribeCluster (KIP-700); v13 error_code for the whole (KIP-1102).
+v1 null for "all topics", rack, controller_id, is_internal; v2 cluster_id (KIP-78); v3 throttle_time_ms;
+v4 allow_auto_topic_creation; v5 offline_replicas (KIP-112); v7 leader_epoch (KIP-320); v8 authorized
+operations (KIP-430); v9 flexible; v10 topic ids (KIP-516), which may be asked for from v12; v11 leaves the
+cluster's authorized operations to DescribeCluster (KIP-700); v13 error_code for the whole (KIP-1102).
 
 v0 asks for all topics with an empty array; from v1 on empty means none and null means all. An
 authorized_operations bit field that was not asked for is -2**31.

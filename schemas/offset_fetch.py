@@ -1,9 +1,9 @@
 """OffsetFetch (9): a group's committed positions.
 
-v2 null topics for "every topic", and error_code for the group (KIP-88); v5 committed_leader_epoch (KIP-320);
-v6 flexible; v7 require_stable answers UNSTABLE_OFFSET_COMMIT while a transaction is open (KIP-447); v8 many
-groups in one request (KIP-709); v9 member_id and member_epoch (KIP-848); v10 topic ids in place of names
-(KIP-848). Kafka 4.0 removed v0.
+v2 null topics for "every topic", and error_code for the group (KIP-88); v3 throttle_time_ms;
+v5 committed_leader_epoch (KIP-320); v6 flexible; v7 require_stable answers UNSTABLE_OFFSET_COMMIT while a
+transaction is open (KIP-447); v8 many groups in one request (KIP-709); v9 member_id and member_epoch
+(KIP-848); v10 topic ids in place of names (KIP-848). Kafka 4.0 removed v0.
 
 A partition without a commit answers committed_offset -1, committed_leader_epoch -1, metadata "" and no error.
 """

@@ -1,0 +1,82 @@
+"""Every message says what Apache Kafka's own definition of it says, field by field and version by version."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from schemas.api_key import ApiKey
+from schemas.message import definition
+from schemas.registry import MESSAGES, VERSIONS
+from tests.schemas.definitions import apache, apache_rows, message_classes, our_rows, version_range
+
+CLASSES = [cls for pair in MESSAGES.values() for cls in pair]
+UNSTABLE = {
+    ApiKey.INIT_PRODUCER_ID: 6
+}  # defined in Kafka 4.2, and served by it only when its own tests ask for it
+
+
+def names(cls: Any) -> str:
+    return str(cls.__name__)
+
+
+def api_name(key: ApiKey) -> str:
+    """INIT_PRODUCER_ID -> InitProducerId."""
+    return "".join(word.title() for word in key.name.split("_"))
+
+
+def test_every_message_class_is_registered() -> None:
+    assert message_classes() == set(CLASSES)
+
+
+@pytest.mark.parametrize("key", MESSAGES, ids=api_name)
+def test_request_and_response_belong_together(key: ApiKey) -> None:
+    request, response = MESSAGES[key]
+    assert [request.__name__, response.__name__] == [f"{api_name(key)}Request", f"{api_name(key)}Response"]
+    assert definition(request).versions == definition(response).versions == VERSIONS[key]
+    assert definition(request).flexible == definition(response).flexible
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=names)
+def test_api_key_and_versions(cls: Any) -> None:
+    ours, theirs = definition(cls), apache(cls.__name__)
+    assert ours.api_key == theirs["apiKey"]
+    first, last = map(int, theirs["validVersions"].split("-"))
+    if theirs["apiKey"] in UNSTABLE:
+        assert last == UNSTABLE[ApiKey(theirs["apiKey"])]
+        last -= 1
+    assert ours.versions == range(first, last + 1)
+    flexible = version_range(theirs["flexibleVersions"], last)
+    assert [it for it in ours.versions if ours.is_flexible(it)] == [
+        it for it in ours.versions if it in flexible
+    ]
+
+
+def test_only_unstable_versions_are_left_out() -> None:
+    requests = [(key, apache(request.__name__)) for key, (request, _) in MESSAGES.items()]
+    assert {key for key, theirs in requests if theirs.get("latestVersionUnstable", False)} == set(UNSTABLE)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=names)
+def test_fields(cls: Any) -> None:
+    versions = tuple(definition(cls).versions or ())
+    assert our_rows(cls, versions) == apache_rows(apache(cls.__name__)["fields"], versions)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=names)
+def test_the_module_says_what_each_version_brought(cls: Any) -> None:
+    doc = " ".join(str(sys.modules[cls.__module__].__doc__).split())
+    ours = definition(cls)
+    assert doc.startswith(f"{api_name(ours.api_key)} ({ours.api_key:d}): ")
+    bounds = {bound for it in all_fields(cls) for bound in (it.since, it.until + 1)} | {ours.flexible}
+    changes = sorted(bounds.intersection(ours.versions[1:]))
+    assert [version for version in changes if f"v{version} " not in doc] == []
+
+
+def all_fields(cls: Any) -> list[Any]:
+    """The fields of a class and of every structure inside it."""
+    found = []
+    for field in definition(cls).fields:
+        element = getattr(field.type, "element", field.type)
+        found += [field, *(all_fields(element) if isinstance(element, type) else [])]
+    return found
