@@ -31,7 +31,7 @@ __all__ = [
     "patch",
     "patch_in_place",
     "records",
-    "stamp_log_append_time",
+    "set_max_timestamp",
     "validate",
 ]
 
@@ -47,6 +47,7 @@ NO_TIMESTAMP = -1
 MAX_INT = 2**31 - 1
 
 COMPRESSION_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
+KNOWN_BITS = 0x7F  # with the delete horizon's (KIP-534)
 
 CONTROL_KEY = struct.Struct(">hh")  # version, type
 END_TRANSACTION_MARKER = struct.Struct(">hi")  # version, coordinator epoch
@@ -116,8 +117,8 @@ class RecordBatchHeader(NamedTuple):
         """Raises CorruptRecordBatch for a codec that Kafka has not."""
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
-        except ValueError as error:
-            raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type: {error}") from None
+        except ValueError:
+            raise _unknown_compression(self) from None
 
     @property
     def timestamp_type(self) -> TimestampType:
@@ -171,12 +172,19 @@ def batches(view: View) -> Iterator[memoryview]:
         position += size
 
 
-def validate(view: View, *, max_batch_bytes: int = MAX_INT, allow_zstd: bool = True) -> RecordBatchHeader:
+def validate(
+    view: View,
+    *,
+    max_batch_bytes: int = MAX_INT,
+    allow_zstd: bool = True,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+) -> RecordBatchHeader:
     """Check what one partition of a Produce request carries, as Kafka does from v3 on, and in its order.
 
     Exactly one batch, of magic 2, whose header is in itself consistent and whose CRC is right. `allow_zstd` is
-    False below Produce v7 (KIP-110). Bytes behind the batch that are too few for another are allowed, and to
-    be left out: the batch is `view[:header.size]`. The records themselves are not decoded.
+    False below Produce v7 (KIP-110); `max_batch_bytes` and `timestamp_type` are the topic's max.message.bytes
+    and message.timestamp.type. The beginning of another batch is allowed and must be left out: the batch is
+    `view[:header.size]`. The records themselves are not decoded.
 
     Raises CorruptRecordBatch with the error code of the answer.
     """
@@ -199,11 +207,16 @@ def validate(view: View, *, max_batch_bytes: int = MAX_INT, allow_zstd: bool = T
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
     if crc32c(memoryview(view)[ATTRIBUTES_AT:size]) != header.crc:
         raise _corrupt(f"stored CRC {header.crc} does not match")
-    _validate_header(header)
+    _validate_fields(header)
+    if timestamp_type and header.attributes & LOG_APPEND_TIME_BIT:
+        reason = "a producer may not set timestamp type LogAppendTime"
+        raise CorruptRecordBatch(ErrorCode.INVALID_TIMESTAMP, reason)
     return header
 
 
-def _validate_header(header: RecordBatchHeader) -> None:
+def _validate_fields(header: RecordBatchHeader) -> None:
+    if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
+        raise _unknown_compression(header)
     if header.last_offset_delta < 0:
         raise _invalid(f"last offset delta {header.last_offset_delta} is negative")
     if header.records_count <= 0:
@@ -214,24 +227,28 @@ def _validate_header(header: RecordBatchHeader) -> None:
         raise _invalid("clients may not write control records")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise _invalid(f"sequence number {header.base_sequence} for producer id {header.producer_id}")
-    assert header.compression is not None  # raises for a codec that is none
-    if header.attributes & LOG_APPEND_TIME_BIT:
-        reason = "a producer may not set timestamp type LogAppendTime"
-        raise CorruptRecordBatch(ErrorCode.INVALID_TIMESTAMP, reason)
 
 
 def _size_at(view: View, position: int) -> int | None:
     """Bytes of the batch at `position`, or None if it is not whole."""
     left = len(view) - position
-    if left <= MAGIC_AT:
+    if left < LOG_OVERHEAD:
         return None
     (length,) = struct.unpack_from(">i", view, position + 8)
     if length < SMALLEST_LENGTH:
         raise _corrupt(f"record size {length} is less than the minimum of {SMALLEST_LENGTH}")
+    if left <= MAGIC_AT:
+        return None
     if view[position + MAGIC_AT] > 2:
         raise _corrupt(f"magic {view[position + MAGIC_AT]} is unknown")
     size = LOG_OVERHEAD + int(length)
     return size if size <= left else None
+
+
+def _unknown_compression(header: RecordBatchHeader) -> CorruptRecordBatch:
+    return CorruptRecordBatch(
+        ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {header.attributes & COMPRESSION_MASK} is unknown"
+    )
 
 
 def _corrupt(reason: str) -> CorruptRecordBatch:
@@ -259,11 +276,17 @@ def patch_in_place(buffer: bytearray | memoryview, at: int, base_offset: int, le
     struct.pack_into(">i", buffer, at + LOG_OVERHEAD, leader_epoch)
 
 
-def stamp_log_append_time(buffer: bytearray | memoryview, at: int, now_ms: int) -> None:
-    """Give all records of the batch at `at` the timestamp `now_ms`: timestamp type, max timestamp, CRC."""
+def set_max_timestamp(
+    buffer: bytearray | memoryview, at: int, timestamp_type: TimestampType, timestamp_ms: int
+) -> None:
+    """Set the timestamp type and the max timestamp of the batch at `at`, and its CRC.
+
+    With LogAppendTime that is the timestamp of all its records, whatever they say themselves.
+    """
     header = decode_header(buffer, at)
-    struct.pack_into(">h", buffer, at + ATTRIBUTES_AT, header.attributes | LOG_APPEND_TIME_BIT)
-    struct.pack_into(">q", buffer, at + MAX_TIMESTAMP_AT, now_ms)
+    attributes = header.attributes & KNOWN_BITS & ~LOG_APPEND_TIME_BIT | timestamp_type * LOG_APPEND_TIME_BIT
+    struct.pack_into(">h", buffer, at + ATTRIBUTES_AT, attributes)
+    struct.pack_into(">q", buffer, at + MAX_TIMESTAMP_AT, timestamp_ms)
     with memoryview(buffer) as view:
         crc = crc32c(view[at + ATTRIBUTES_AT : at + header.size])
     struct.pack_into(">I", buffer, at + CRC_AT, crc)

@@ -20,7 +20,7 @@ from schemas.record_batch import (
     decode_header,
     patch_in_place,
     records,
-    stamp_log_append_time,
+    set_max_timestamp,
 )
 
 
@@ -47,16 +47,23 @@ class Placed(NamedTuple):
     max_timestamp: int
 
 
-def place(batch: bytes | memoryview, base_offset: int, leader_epoch: int, stamp_ms: int | None) -> Placed:
-    """A copy of the batches, numbered from `base_offset` on, and stamped with `stamp_ms` unless it is None."""
+def place(
+    batch: bytes | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None
+) -> Placed:
+    """A copy of the batches, numbered from `base_offset` on.
+
+    They get the timestamp type of the topic: LogAppendTime with that time, or CreateTime where it is None.
+    """
+    timestamp_type = TimestampType(log_append_time_ms is not None)
     placed = bytearray(batch)
     at, max_timestamp = 0, NO_TIMESTAMP
     while at < len(placed):
         header = decode_header(placed, at)
         patch_in_place(placed, at, base_offset, leader_epoch)
-        if stamp_ms is not None:
-            stamp_log_append_time(placed, at, stamp_ms)
-        max_timestamp = max(max_timestamp, header.max_timestamp if stamp_ms is None else stamp_ms)
+        timestamp_ms = header.max_timestamp if log_append_time_ms is None else log_append_time_ms
+        if timestamp_type or header.timestamp_type:
+            set_max_timestamp(placed, at, timestamp_type, timestamp_ms)
+        max_timestamp = max(max_timestamp, timestamp_ms)
         base_offset += header.last_offset_delta + 1
         at += header.size
     assert at == len(placed), "only whole batches can be appended"
@@ -116,19 +123,11 @@ def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Time
 
 
 def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
-    """The first record with the largest timestamp; with LogAppendTime the last of its batch, as Kafka has it."""
+    """The first record between `start` and `end` that has the largest timestamp."""
     last = seek(end - 1) if start < end else None
     if last is None or last.max_timestamp_so_far == NO_TIMESTAMP:
         return None
-    largest = last.max_timestamp_so_far
-    for batch in _batches_since(seek, start, end, largest):
-        header = decode_header(batch)
-        if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
-            return TimestampOffset(largest, header.last_offset, header.partition_leader_epoch)
-        for offset, record_timestamp_ms in _timestamps(batch):
-            if record_timestamp_ms == largest:
-                return TimestampOffset(largest, offset, header.partition_leader_epoch)
-    return None
+    return offset_for_time(seek, start, end, last.max_timestamp_so_far)
 
 
 def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Iterator[memoryview]:

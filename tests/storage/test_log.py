@@ -11,6 +11,7 @@ from schemas.record_batch import (
     decode_header,
     encode,
     records,
+    set_max_timestamp,
     validate,
 )
 from tests.storage.reactor import Reactor
@@ -76,11 +77,15 @@ class TestLog:
         appended = self.append(1, batch_of(5, 6) + batch_of(7), now_ms=1234, log_append_time=True)
         assert appended == Appended(0, 0, 1234)
         for stored in batches(self.log.read(1, 0, 10_000)):
-            header = decode_header(stored)
+            header = validate(bytes(8) + stored[8:])
             assert header.timestamp_type is TimestampType.LOG_APPEND_TIME
             assert {record.timestamp_ms for record in records(stored)} == {1234}
-        with pytest.raises(Exception, match="LogAppendTime"):  # all but the timestamp type is as Kafka wants it
-            validate(self.log.read(1, 0, 1))
+
+    def test_create_time_is_the_topics_and_not_the_producers_choice(self) -> None:
+        batch = bytearray(batch_of(5, 6))
+        set_max_timestamp(batch, 0, TimestampType.LOG_APPEND_TIME, 6)
+        self.append(1, bytes(batch))
+        assert self.log.read(1, 0, 1000)[16:] == batch_of(5, 6)[16:]
 
     def test_partitions_are_apart(self) -> None:
         for partition_no in (0, 1, 2**32 - 1):
@@ -146,9 +151,9 @@ class TestLog:
         self.append(1, batch_of(10, 301, 301), leader_epoch=2)
         assert self.log.max_timestamp(1) == TimestampOffset(301, 6, 2)
 
-    def test_max_timestamp_with_log_append_time_is_the_last_of_its_batch(self) -> None:
+    def test_log_append_time_is_found_at_the_first_record_of_its_batch(self) -> None:
         self.append(1, batch_of(1, 2, 3), now_ms=77, log_append_time=True)
-        assert self.log.max_timestamp(1) == TimestampOffset(77, 2, 0)
+        assert self.log.max_timestamp(1) == TimestampOffset(77, 0, 0)
         assert self.log.offset_for_time(1, 77) == TimestampOffset(77, 0, 0)
 
     def test_records_without_timestamp_are_not_found(self) -> None:
