@@ -5,15 +5,22 @@ A fault of the user's is told in one line on standard error, and the exit status
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
 from kshim import __version__
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kshim.config import Config
 
 EXIT_USAGE = 2
 
@@ -110,9 +117,10 @@ def serve(
     sys.exit(run(config))
 
 
-def run(config: Any) -> int:
-    """Run a server in the global reactor until a signal comes; the exit status."""
+def run(config: Config) -> int:
+    """Run a server in the global reactor until SIGINT or SIGTERM comes; the exit status."""
     from twisted.internet import reactor as global_reactor
+    from twisted.internet.error import ReactorNotRunning
 
     from kshim.service import Server, StartError
 
@@ -120,24 +128,29 @@ def run(config: Any) -> int:
     server = Server(config, reactor)
     status = 0
 
-    def ready(endpoint: object) -> None:
-        print(f"kshim ready {endpoint}", flush=True)
-
-    def failed(failure: Any) -> None:
-        nonlocal status
-        status = EXIT_USAGE if failure.check(StartError) else 1
-        if status == EXIT_USAGE:
-            click.echo(f"kshim: {failure.getErrorMessage()}", err=True)
-        else:
-            click.echo(failure.getTraceback(), err=True)
-        reactor.stop()
-
     def start() -> None:
         reactor.addSystemEventTrigger("before", "shutdown", server.stop)
         server.start().addCallbacks(ready, failed)
 
+    def ready(endpoint: object) -> None:
+        print(f"kshim ready {endpoint}", flush=True)
+
+    def failed(failure: Failure) -> None:
+        nonlocal status
+        foreseen = isinstance(failure.value, StartError)
+        status = EXIT_USAGE if foreseen else 1
+        click.echo(f"kshim: {failure.getErrorMessage() if foreseen else failure.getTraceback()}", err=True)
+        stop()
+
+    def stop() -> None:
+        with suppress(ReactorNotRunning):
+            reactor.stop()
+
+    # Not Twisted's own: at a second Ctrl-C they would log that the reactor is not running.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: reactor.callFromThread(stop))
     reactor.callWhenRunning(start)
-    reactor.run()
+    reactor.run(installSignalHandlers=False)
     return status
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kshim.idempotence import ProducerStates
+
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
@@ -155,6 +157,7 @@ class Broker:
     log: Log
     groups: Groups
     clock: Clock
+    producers: ProducerStates = field(default_factory=ProducerStates)
 
     def now_ms(self) -> int:
         """Wall clock, milliseconds since 1970."""

@@ -6,16 +6,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.api.api_versions import answering, unsupported
+from kshim.api.create_partitions import create_partitions
+from kshim.api.create_topics import create_topics
+from kshim.api.delete_groups import delete_groups
+from kshim.api.delete_topics import delete_topics
+from kshim.api.describe_cluster import describe_cluster
+from kshim.api.describe_configs import describe_configs
+from kshim.api.describe_groups import describe_groups
+from kshim.api.fetch import fetch
+from kshim.api.find_coordinator import find_coordinator
+from kshim.api.heartbeat import heartbeat
+from kshim.api.init_producer_id import init_producer_id
+from kshim.api.join_group import join_group
+from kshim.api.leave_group import leave_group
+from kshim.api.list_groups import list_groups
+from kshim.api.list_offsets import list_offsets
+from kshim.api.metadata import metadata
+from kshim.api.offset_commit import offset_commit
+from kshim.api.offset_fetch import offset_fetch
+from kshim.api.produce import produce
+from kshim.api.sync_group import sync_group
 from kshim.context import Broker, Caller, Refused, RequestContext, Signal
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
@@ -31,6 +50,9 @@ from schemas.registry import (
 log = logging.getLogger(__name__)
 
 
+ApiFunction = Callable[[Broker, RequestContext, Any], Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """How one API is served.
@@ -39,35 +61,48 @@ class Served:
     the request has no reply. versions: those that are announced.
     """
 
-    function: Callable[[Broker, RequestContext, Any], Any]
+    function: ApiFunction
     versions: range
 
 
-# What is announced where it is not exactly what the schemas hold.
-ANNOUNCED = {
+# Where what is announced is not exactly what the schemas hold.
+_ANNOUNCED = {
     # Kafka announces 0 and closes the connection at 0 to 2: librdkafka would switch compression off
     # (KAFKA-18659).
     ApiKey.PRODUCE: range(VERSIONS[ApiKey.PRODUCE].stop),
-    # v6 belongs to two-phase commit (KIP-939), which Kafka 4.2 does not announce.
-    ApiKey.INIT_PRODUCER_ID: range(6),
 }
 
 
-def _table() -> Iterator[tuple[ApiKey, Served]]:
-    for key in ApiKey:
-        try:
-            module = import_module(f"kshim.api.{key.name.lower()}")
-        except ImportError:
-            continue
-        if key != ApiKey.API_VERSIONS:
-            yield key, Served(getattr(module, key.name.lower()), ANNOUNCED.get(key, VERSIONS[key]))
+def _served(functions: dict[ApiKey, ApiFunction]) -> dict[int, Served]:
+    """The table, completed with ApiVersions, which tells of all the others."""
+    versions = {key: _ANNOUNCED.get(key, VERSIONS[key]) for key in (*functions, ApiKey.API_VERSIONS)}
+    functions = functions | {ApiKey.API_VERSIONS: answering(versions)}
+    return {key: Served(function, versions[key]) for key, function in functions.items()}
 
 
-API: dict[int, Served] = dict(_table())
-_API_VERSIONS = VERSIONS[ApiKey.API_VERSIONS]
-API[ApiKey.API_VERSIONS] = Served(
-    answering({ApiKey.API_VERSIONS: _API_VERSIONS} | {key: served.versions for key, served in API.items()}),
-    _API_VERSIONS,
+API = _served(
+    {
+        ApiKey.PRODUCE: produce,
+        ApiKey.FETCH: fetch,
+        ApiKey.LIST_OFFSETS: list_offsets,
+        ApiKey.METADATA: metadata,
+        ApiKey.OFFSET_COMMIT: offset_commit,
+        ApiKey.OFFSET_FETCH: offset_fetch,
+        ApiKey.FIND_COORDINATOR: find_coordinator,
+        ApiKey.JOIN_GROUP: join_group,
+        ApiKey.HEARTBEAT: heartbeat,
+        ApiKey.LEAVE_GROUP: leave_group,
+        ApiKey.SYNC_GROUP: sync_group,
+        ApiKey.DESCRIBE_GROUPS: describe_groups,
+        ApiKey.LIST_GROUPS: list_groups,
+        ApiKey.CREATE_TOPICS: create_topics,
+        ApiKey.DELETE_TOPICS: delete_topics,
+        ApiKey.INIT_PRODUCER_ID: init_producer_id,
+        ApiKey.DESCRIBE_CONFIGS: describe_configs,
+        ApiKey.CREATE_PARTITIONS: create_partitions,
+        ApiKey.DELETE_GROUPS: delete_groups,
+        ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+    }
 )
 
 

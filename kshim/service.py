@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
 from twisted.internet.error import CannotListenError
 
 from kshim import __version__
@@ -41,7 +41,8 @@ class Server:
         self._port: Any = None
         self._groups: Runtime | None = None
         self._connections: Connections | None = None
-        self._started: Deferred[Endpoint] | None = None
+        self._stop_lock = DeferredLock()
+        self._stopped = False
 
     @inlineCallbacks
     def start(self) -> Generator[Deferred[Any], Any, Endpoint]:
@@ -56,6 +57,8 @@ class Server:
         try:
             cluster = Cluster(self._store.metadata, self._store.log, config)
             yield cluster.start()
+            if self._stopped:
+                raise StartError("stopped before it was ready")
             self._groups = _new_groups(cluster, self._store, config, self._reactor)
             self._groups.start()
             broker = Broker(
@@ -99,9 +102,15 @@ class Server:
         host = self._port.getHost()
         return Endpoint(host.host, host.port)
 
+    def stop(self) -> Deferred[None]:
+        """Accept nothing more, finish what is under way, close the store. Fires when done, every time."""
+        return self._stop_lock.run(self._stop)
+
     @inlineCallbacks
-    def stop(self) -> Generator[Deferred[Any], Any, None]:
-        """Accept nothing more, finish what is under way, close the store. Fires when done."""
+    def _stop(self) -> Generator[Deferred[Any], Any, None]:
+        if self._stopped:
+            return
+        self._stopped = True
         if self._port is not None:
             yield self._port.stopListening()
         if self._connections is not None:

@@ -23,7 +23,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def answering(
-    served: Mapping[int, range],
+    served: Mapping[ApiKey, range],
 ) -> Callable[[Broker, RequestContext, ApiVersionsRequest], ApiVersionsResponse]:
     """The api function that tells of `served`."""
     response = ApiVersionsResponse(api_keys=_entries(served))
@@ -48,7 +48,7 @@ def unsupported(versions: range) -> ApiVersionsResponse:
     )
 
 
-def _entries(served: Mapping[int, range]) -> tuple[ApiVersion, ...]:
+def _entries(served: Mapping[ApiKey, range]) -> tuple[ApiVersion, ...]:
     return tuple(
         ApiVersion(api_key=key, min_version=versions[0], max_version=versions[-1])
         for key, versions in sorted(served.items())

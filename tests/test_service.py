@@ -1,0 +1,229 @@
+"""Start and stop of the parts, with a reactor and a store in memory."""
+
+import errno
+import logging
+import os
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.error import CannotListenError
+from twisted.internet.testing import MemoryReactorClock
+
+from kshim.config import Config
+from kshim.context import Endpoint
+from kshim.frames import framed
+from kshim.service import Server, StartError
+from kshim.storage.interfaces import DataDirLocked, StorageError
+from kshim.storage.memory import MemoryStore
+from tests.test_connection import Transport
+
+CONFIG = Config(log_dirs=":memory:", listeners=Endpoint("127.0.0.1", 9092))
+API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")
+
+
+class Store(MemoryStore):
+    """Notes when it is opened and closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: list[str] = []
+
+    def open(self) -> None:
+        self.history.append("open")
+        super().open()
+
+    def close(self) -> Deferred[None]:
+        self.history.append("close")
+        return super().close()
+
+
+class Reactor(MemoryReactorClock):
+    """A reactor whose ports can be taken."""
+
+    def __init__(self, error: CannotListenError | None = None) -> None:
+        super().__init__()
+        self._error = error
+
+    def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> Any:  # noqa: N802
+        if self._error:
+            raise self._error
+        return super().listenTCP(port, factory, backlog, interface)
+
+    @property
+    def factory(self) -> Any:
+        return self.tcpServers[0][1]
+
+
+def results(deferred: Deferred[Any]) -> list[Any]:
+    """Empty until the Deferred fires, then what it brought."""
+    brought: list[Any] = []
+    deferred.addBoth(brought.append)
+    return brought
+
+
+def outcome(deferred: Deferred[Any]) -> Any:
+    """What a Deferred that has fired has brought."""
+    (result,) = results(deferred)
+    return result
+
+
+def connect(reactor: Reactor) -> tuple[Any, Transport]:
+    connection, transport = reactor.factory.buildProtocol(None), Transport()
+    connection.makeConnection(transport)
+    return connection, transport
+
+
+def test_a_started_server_listens_and_answers() -> None:
+    reactor, store = Reactor(), Store()
+    assert outcome(Server(CONFIG, reactor, store).start()) == Endpoint("0.0.0.0", 9092)
+    ((port, _, _, interface),) = reactor.tcpServers
+    assert (port, interface) == (9092, "127.0.0.1")
+    connection, transport = connect(reactor)
+    connection.dataReceived(framed(API_VERSIONS_V9))
+    assert transport.value() == framed(bytes.fromhex("00000007002300000001001200000004"))
+    assert store.history == ["open"]
+
+
+def test_what_is_configured_reaches_the_connections() -> None:
+    reactor = Reactor()
+    config = Config(
+        log_dirs=":memory:",
+        socket_request_max_bytes=1000,
+        connections_max_idle_ms=5000,
+        advertised_listeners=Endpoint("kafka.example", 1),
+    )
+    outcome(Server(config, reactor, Store()).start())
+    factory = reactor.factory
+    assert (factory.max_request_bytes, factory.max_idle_ms) == (1000, 5000)
+    assert factory.advertised == Endpoint("kafka.example", 1)
+
+
+def test_the_memory_store_is_what_memory_names() -> None:
+    server = Server(CONFIG, Reactor())
+    assert outcome(server.start()) == Endpoint("0.0.0.0", 9092)
+
+
+def test_a_port_in_use() -> None:
+    taken = OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    store = Store()
+    server = Server(CONFIG, Reactor(CannotListenError("127.0.0.1", 9092, taken)), store)
+    failure = outcome(server.start())
+    assert failure.check(StartError)
+    assert str(failure.value) == "cannot listen at 127.0.0.1:9092: Address already in use"
+    assert store.history == ["open", "close"]
+
+
+def test_a_data_directory_in_use() -> None:
+    class Locked(Store):
+        def open(self) -> None:
+            raise DataDirLocked("data is in use")
+
+    reactor = Reactor()
+    failure = outcome(Server(CONFIG, reactor, Locked()).start())
+    assert failure.check(StartError)
+    assert str(failure.value) == "data is in use"
+    assert reactor.tcpServers == []
+
+
+def test_a_store_that_cannot_be_read_is_closed() -> None:
+    class Torn(Store):
+        @property
+        def metadata(self) -> Any:
+            raise StorageError("torn")
+
+        @metadata.setter
+        def metadata(self, value: Any) -> None:
+            pass
+
+    store = Torn()
+    failure = outcome(Server(CONFIG, Reactor(), store).start())
+    assert failure.check(StartError)
+    assert store.history == ["open", "close"]
+
+
+def test_stop_closes_connections_and_store() -> None:
+    reactor, store = Reactor(), Store()
+    server = Server(CONFIG, reactor, store)
+    outcome(server.start())
+    connection, transport = connect(reactor)
+    stopped = results(server.stop())
+    assert store.history == ["open", "close"]
+    assert transport.disconnecting
+    assert not stopped
+    connection.connectionLost()
+    assert stopped == [None]
+    assert reactor.getDelayedCalls() == []
+
+
+def test_stop_answers_what_the_store_still_finishes() -> None:
+    """A request that waits for the disk when the stop comes gets its answer; one that comes later gets
+    none.
+    """
+    reactor = Reactor()
+    closed: Deferred[None] = Deferred()
+    reply: Deferred[bytes] = Deferred()
+
+    class Slow(Store):
+        def close(self) -> Deferred[None]:
+            return closed
+
+    server = Server(CONFIG, reactor, Slow())
+    outcome(server.start())
+    connection, transport = connect(reactor)
+    connection.shared.answer = lambda frame, caller, hurry: reply
+    connection.dataReceived(framed(b"produce"))
+    stopped = results(server.stop())
+    connection.dataReceived(framed(b"another"))
+    reply.callback(b"produced")
+    assert transport.value() == framed(b"produced")
+    assert not transport.disconnecting
+    closed.callback(None)
+    assert transport.disconnecting
+    connection.connectionLost()
+    assert stopped == [None]
+
+
+def test_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
+    reactor = Reactor()
+    server = Server(CONFIG, reactor, Store())
+    outcome(server.start())
+    connection, transport = connect(reactor)
+    connection.pauseProducing()
+    stopped = results(server.stop())
+    reactor.advance(1)
+    assert transport.aborted
+    connection.connectionLost()
+    assert stopped == [None]
+
+
+def test_stop_before_the_start_is_through() -> None:
+    """A signal may come while the store still writes."""
+    reactor = Reactor()
+    written: Deferred[None] = Deferred()
+    store = Store()
+    store.metadata.put = lambda changes: written  # type: ignore[method-assign]
+    server = Server(CONFIG, reactor, store)
+    started = server.start()
+    stopped = results(server.stop())
+    written.callback(None)
+    assert stopped == [None]
+    assert outcome(started).check(StartError)
+    assert reactor.tcpServers == []
+
+
+def test_a_second_stop_waits_for_the_first() -> None:
+    reactor, store = Reactor(), Store()
+    server = Server(CONFIG, reactor, store)
+    outcome(server.start())
+    assert outcome(server.stop()) is None
+    assert outcome(server.stop()) is None
+    assert store.history == ["open", "close"]
+
+
+def test_the_log_says_what_was_started(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    outcome(Server(CONFIG, Reactor(), Store()).start())
+    (line,) = caplog.messages
+    assert line.startswith("kshim ")
+    assert line.endswith("at 0.0.0.0:9092, data in :memory:")
