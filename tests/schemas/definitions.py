@@ -4,10 +4,8 @@ A definition and a class of `schemas` are both brought into the same shape, a `R
 can compare them whole.
 """
 
-import importlib
 import importlib.resources
 import json
-import pkgutil
 import re
 import warnings
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-import schemas
 from schemas import primitives
 from schemas.message import definition
 
@@ -37,13 +34,6 @@ class Row:
     versions: tuple[int, ...]
     tag: int | None
     fields: tuple["Row", ...]
-
-
-def message_classes() -> set[Any]:
-    """Every request and response class, found by looking into every module of `schemas`."""
-    modules = (importlib.import_module(f"schemas.{it.name}") for it in pkgutil.iter_modules(schemas.__path__))
-    found = {it for module in modules for it in vars(module).values() if hasattr(it, "__definition__")}
-    return {it for it in found if definition(it).api_key is not None}
 
 
 @cache
