@@ -1,6 +1,6 @@
 """What stands against a change of the topics: Kafka's refusals, in Kafka's order and words.
 
-Pure: a request and the topics that are there go in, a `Refused` or None comes out.
+Pure: a request and the topics that are there go in, a `Refusal` or None comes out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_PARTITIONS_PER_REQUEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """Why a change is not made, as the response says it."""
 
     error_code: ErrorCode
@@ -36,59 +36,58 @@ class NewTopic:
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def refuse_new_topic(new: NewTopic, topics: Mapping[str, Topic], node_ids: Collection[int]) -> Refused | None:
+def refuse_new_topic(new: NewTopic, topics: Mapping[str, Topic], node_ids: Collection[int]) -> Refusal | None:
     """Why `new` cannot be made beside `topics`; None if it can."""
     fault = fault_in_name(new.name)
     if fault:
-        return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+        return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
     if new.name == "__cluster_metadata":
-        return Refused(
+        return Refusal(
             ErrorCode.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited."
         )
     if new.name in topics:
-        return Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+        return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
     other = colliding_name(new.name, topics)
     if other is not None:
         message = f"Topic '{new.name}' collides with existing topic: {other}"
-        return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+        return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
     fault = fault_in_configs(new.configs)
     if fault:
-        return Refused(ErrorCode.INVALID_CONFIG, fault)
+        return Refusal(ErrorCode.INVALID_CONFIG, fault)
     return _refuse_assignments(new, node_ids) if new.assignments else _refuse_counts(new, node_ids)
 
 
-def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refused | None:
+def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
     if new.replication_factor < -1 or new.replication_factor == 0:
-        return Refused(
+        return Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         )
     if new.num_partitions < -1 or new.num_partitions == 0:
-        return Refused(
+        return Refusal(
             ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
         )
     if new.replication_factor > len(node_ids):
-        return Refused(
+        return Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {new.replication_factor} time(s): The target replication factor of "
-            f"{new.replication_factor} cannot be reached because only {len(node_ids)} broker(s) are registered.",
+            f"Unable to replicate the partition {new.replication_factor} time(s): The target replication "
+            f"factor of {new.replication_factor} cannot be reached because only {len(node_ids)} broker(s) "
+            "are registered.",
         )
     return _refuse_too_many(new.num_partitions)
 
 
-def _refuse_too_many(partitions: int) -> Refused | None:
+def _refuse_too_many(partitions: int) -> Refusal | None:
     if partitions > _MAX_PARTITIONS_PER_REQUEST:
-        return Refused(
-            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
-        )
+        return Refusal(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     return None
 
 
-def _refuse_assignments(new: NewTopic, node_ids: Collection[int]) -> Refused | None:
+def _refuse_assignments(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
     if new.replication_factor != -1 or new.num_partitions != -1:
         what = "replication factor" if new.replication_factor != -1 else "numPartitions"
         message = f"A manual partition assignment was specified, but {what} was not set to -1."
-        return Refused(ErrorCode.INVALID_REQUEST, message)
+        return Refusal(ErrorCode.INVALID_REQUEST, message)
     seen: set[int] = set()
     for index, replicas in new.assignments:
         if index in seen:
@@ -96,11 +95,12 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int]) -> Refused | N
         else:
             fault = _fault_in_replicas(replicas, node_ids)
         if fault:
-            return Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
         seen.add(index)
     if seen != set(range(len(seen))):
-        return Refused(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+        return Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
         )
     return _refuse_too_many(len(seen))
 
@@ -110,7 +110,9 @@ def _fault_in_replicas(replicas: Sequence[int], node_ids: Collection[int]) -> st
         return "The manual partition assignment includes an empty replica list."
     stranger = next((replica for replica in sorted(replicas) if replica not in node_ids), None)
     if stranger is not None:
-        return f"The manual partition assignment includes broker {stranger}, but no such broker is registered."
+        return (
+            f"The manual partition assignment includes broker {stranger}, but no such broker is registered."
+        )
     twice = next((replica for replica in sorted(replicas) if list(replicas).count(replica) > 1), None)
     if twice is not None:
         return f"The manual partition assignment includes the broker {twice} more than once."
@@ -119,16 +121,18 @@ def _fault_in_replicas(replicas: Sequence[int], node_ids: Collection[int]) -> st
 
 def refuse_new_partitions(
     topic: Topic | None, count: int, assignments: Sequence[Sequence[int]] | None, node_ids: Collection[int]
-) -> Refused | None:
+) -> Refusal | None:
     """Why `topic` cannot have `count` partitions from now on; None if it can."""
     if topic is None:
-        return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
     have = len(topic.partitions)
     if count == have:
-        return Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partition(s).")
+        return Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partition(s).")
     if count < have:
-        message = f"The topic {topic.name} currently has {have} partition(s); {count} would not be an increase."
-        return Refused(ErrorCode.INVALID_PARTITIONS, message)
+        message = (
+            f"The topic {topic.name} currently has {have} partition(s); {count} would not be an increase."
+        )
+        return Refusal(ErrorCode.INVALID_PARTITIONS, message)
     if topic.name in INTERNAL_TOPICS:
         return _refuse_internal(topic.name)
     if assignments is not None:
@@ -137,24 +141,26 @@ def refuse_new_partitions(
                 f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} "
                 "assignment(s) were specified."
             )
-            return Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         fault = next(filter(None, (_fault_in_replicas(replicas, node_ids) for replicas in assignments)), None)
         if fault:
-            return Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
     return _refuse_too_many(count - have)
 
 
-def refuse_deletion(topic: Topic, topics: Mapping[UUID, Topic]) -> Refused | None:
+def refuse_deletion(topic: Topic, topics: Mapping[UUID, Topic]) -> Refusal | None:
     """Why `topic` cannot be deleted; None if it can."""
     if topic.topic_id not in topics:
         message = "This server does not host this topic-partition."
-        return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
     return _refuse_internal(topic.name) if topic.name in INTERNAL_TOPICS else None
 
 
-def _refuse_internal(name: str) -> Refused:
+def _refuse_internal(name: str) -> Refusal:
     """The groups of this broker live in the internal topic, and its partitions decide which group is where.
 
     Kafka lets both be changed, and loses or misplaces its groups when someone does.
     """
-    return Refused(ErrorCode.POLICY_VIOLATION, f"Topic {name} is internal; it cannot be deleted or given partitions.")
+    return Refusal(
+        ErrorCode.POLICY_VIOLATION, f"Topic {name} is internal; it cannot be deleted or given partitions."
+    )

@@ -1,8 +1,8 @@
 """The cluster: one writer of brokers, topics, partitions and producer ids.
 
-Every change runs under one lock: it looks at what is there, decides, makes the decision durable, and only then
-changes what clients see. So two creations of one name cannot both succeed, a deletion cannot be undone by a change
-that was on its way, and nobody is told of a topic that a crash could take back.
+Every change runs under one lock: it looks at what is there, decides, makes the decision durable, and only
+then changes what clients see. So two creations of one name cannot both succeed, a deletion cannot be undone
+by a change that was on its way, and nobody is told of a topic that a crash could take back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks, succ
 
 from kshim.cluster.checks import (
     NewTopic,
-    Refused,
+    Refusal,
     refuse_deletion,
     refuse_new_partitions,
     refuse_new_topic,
@@ -36,7 +36,11 @@ _NEXT_PRODUCER_ID = b"cluster/next_producer_id"
 _TOPIC = b"topic/"
 _DELETED = b"deleted_partition/"
 
-_GROUP_METADATA_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
+_GROUP_METADATA_CONFIGS = {
+    "cleanup.policy": "compact",
+    "compression.type": "producer",
+    "segment.bytes": "104857600",
+}
 
 Changes = dict[bytes, bytes | None]
 
@@ -44,7 +48,8 @@ Changes = dict[bytes, bytes | None]
 class Cluster:
     """What Metadata answers from. To be used after `start()` has fired.
 
-    topics: by name; all that is durable, nothing else. node_ids: the brokers. cluster_id: Kafka's text form of a uuid.
+    topics: by name; all that is durable, nothing else. node_ids: the brokers. cluster_id: Kafka's text form
+    of a uuid.
     """
 
     def __init__(
@@ -85,7 +90,9 @@ class Cluster:
 
     @inlineCallbacks
     def start(self) -> Generator[Deferred[Any], Any, None]:
-        """Read what is stored; on first use, make the cluster id and __consumer_offsets. Errbacks StorageError."""
+        """Read what is stored; on first use, make the cluster id and __consumer_offsets. Errbacks
+        StorageError.
+        """
         for key, value in self._metadata.items(_TOPIC):
             name = key.removeprefix(_TOPIC).decode()
             self._show(decode_topic(name, value))
@@ -113,31 +120,32 @@ class Cluster:
 
     def create_topics(
         self, wanted: Sequence[NewTopic], *, validate_only: bool = False
-    ) -> Deferred[dict[str, Topic | Refused]]:
+    ) -> Deferred[dict[str, Topic | Refusal]]:
         """Make the topics that can be made, in one durable write; the others are refused one by one.
 
-        Fires with what became of each name. With `validate_only` the topics are as they would be, and nothing is kept.
-        Errbacks StorageError; then none of them was made.
+        Fires with what became of each name. With `validate_only` the topics are as they would be, and nothing
+        is kept. Errbacks StorageError; then none of them was made.
         """
         return cast(
-            "Deferred[dict[str, Topic | Refused]]", self._changing.run(self._create_topics, wanted, validate_only)
+            "Deferred[dict[str, Topic | Refusal]]",
+            self._changing.run(self._create_topics, wanted, validate_only),
         )
 
     @inlineCallbacks
     def _create_topics(
         self, wanted: Sequence[NewTopic], validate_only: bool
-    ) -> Generator[Deferred[Any], Any, dict[str, Topic | Refused]]:
-        outcome: dict[str, Topic | Refused] = {}
+    ) -> Generator[Deferred[Any], Any, dict[str, Topic | Refusal]]:
+        outcome: dict[str, Topic | Refusal] = {}
         changes: Changes = {}
         next_partition_no = self._next_partition_no
         for new in wanted:
-            refused = refuse_new_topic(new, self.topics, self.node_ids)
-            if refused is None:
+            refusal = refuse_new_topic(new, self.topics, self.node_ids)
+            if refusal is None:
                 count = len(new.assignments) or self._count_or_default(new.num_partitions)
                 configs = {name: text for name, text in new.configs.items() if text is not None}
                 outcome[new.name] = self._new_topic(new.name, count, configs, changes)
             else:
-                outcome[new.name] = refused
+                outcome[new.name] = refusal
         if validate_only:
             self._next_partition_no = next_partition_no
         elif changes:
@@ -147,30 +155,37 @@ class Cluster:
                     self._show(made)
         return outcome
 
-    def auto_create_topics(self, names: Sequence[str]) -> Deferred[dict[str, Topic | Refused]]:
+    def auto_create_topics(self, names: Sequence[str]) -> Deferred[dict[str, Topic | Refusal]]:
         """The topics of these names, made with the defaults where there are none yet."""
 
-        def with_existing(outcome: dict[str, Topic | Refused]) -> dict[str, Topic | Refused]:
+        def with_existing(outcome: dict[str, Topic | Refusal]) -> dict[str, Topic | Refusal]:
             return {name: self.topics.get(name, made) for name, made in outcome.items()}
 
         return self.create_topics([NewTopic(name) for name in names]).addCallback(with_existing)
 
-    def delete_topics(self, topics: Sequence[Topic]) -> Deferred[dict[UUID, Refused | None]]:
-        """Delete topics and their records, in one durable write. Fires with a refusal, or None for success, by topic id.
+    def delete_topics(self, topics: Sequence[Topic]) -> Deferred[dict[UUID, Refusal | None]]:
+        """Delete topics and their records, in one durable write. Fires with a refusal, or None for success,
+        by topic id.
 
         Errbacks StorageError; then none of them was deleted.
         """
-        return cast("Deferred[dict[UUID, Refused | None]]", self._changing.run(self._delete_topics, topics))
+        return cast("Deferred[dict[UUID, Refusal | None]]", self._changing.run(self._delete_topics, topics))
 
     @inlineCallbacks
     def _delete_topics(
         self, topics: Sequence[Topic]
-    ) -> Generator[Deferred[Any], Any, dict[UUID, Refused | None]]:
+    ) -> Generator[Deferred[Any], Any, dict[UUID, Refusal | None]]:
         outcome = {topic.topic_id: refuse_deletion(topic, self._by_id) for topic in topics}
-        deleted = [self._by_id[topic_id] for topic_id, refused in outcome.items() if refused is None]
-        gone = {b"%s%d" % (_DELETED, p.partition_no): p.partition_no for topic in deleted for p in topic.partitions}
+        deleted = [self._by_id[topic_id] for topic_id, refusal in outcome.items() if refusal is None]
+        gone = {
+            b"%s%d" % (_DELETED, p.partition_no): p.partition_no
+            for topic in deleted
+            for p in topic.partitions
+        }
         if deleted:
-            yield self._metadata.put({_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b""))
+            yield self._metadata.put(
+                {_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b"")
+            )
         for topic in deleted:
             del self.topics[topic.name], self._by_id[topic.topic_id]
         for partition_no in gone.values():
@@ -181,27 +196,38 @@ class Cluster:
         return outcome
 
     def add_partitions(
-        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None, *, validate_only: bool = False
-    ) -> Deferred[Refused | None]:
-        """Let topic `name` have `count` partitions. Fires with a refusal, or None for success. Errbacks StorageError."""
+        self,
+        name: str,
+        count: int,
+        assignments: Sequence[Sequence[int]] | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> Deferred[Refusal | None]:
+        """Let topic `name` have `count` partitions. Fires with a refusal, or None for success. Errbacks
+        StorageError.
+        """
         return cast(
-            "Deferred[Refused | None]",
+            "Deferred[Refusal | None]",
             self._changing.run(self._add_partitions, name, count, assignments, validate_only),
         )
 
     @inlineCallbacks
     def _add_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None, validate_only: bool
-    ) -> Generator[Deferred[Any], Any, Refused | None]:
+    ) -> Generator[Deferred[Any], Any, Refusal | None]:
         topic = self.topics.get(name)
-        refused = refuse_new_partitions(topic, count, assignments, self.node_ids)
-        if refused is not None or validate_only:
-            return refused
+        refusal = refuse_new_partitions(topic, count, assignments, self.node_ids)
+        if refusal is not None or validate_only:
+            return refusal
         assert topic is not None
         changes: Changes = {}
         added = self._new_partitions(len(topic.partitions), count, changes)
         grown = Topic(
-            name, topic.topic_id, topic.partitions + added, configs=topic.configs, is_internal=topic.is_internal
+            name,
+            topic.topic_id,
+            topic.partitions + added,
+            configs=topic.configs,
+            is_internal=topic.is_internal,
         )
         changes[_topic_key(name)] = encode_topic(grown)
         yield self._metadata.put(changes)
@@ -243,7 +269,8 @@ class Cluster:
         return topic
 
     def _new_partitions(self, start: int, end: int, changes: Changes) -> tuple[Partition, ...]:
-        """Partitions with the indexes from `start` up to `end`; their numbers count as used once `changes` is durable.
+        """Partitions with the indexes from `start` up to `end`; their numbers count as used once `changes` is
+        durable.
 
         A number that a failed write took is not given out again before a restart; nobody can tell.
         """

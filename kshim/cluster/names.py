@@ -32,4 +32,6 @@ def colliding_name(name: str, existing: Iterable[str]) -> str | None:
     if "." not in name and "_" not in name:
         return None
     metric_name = name.replace(".", "_")
-    return next((other for other in existing if other != name and other.replace(".", "_") == metric_name), None)
+    return next(
+        (other for other in existing if other != name and other.replace(".", "_") == metric_name), None
+    )

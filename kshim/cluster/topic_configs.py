@@ -1,7 +1,8 @@
 """The topic configs of Apache Kafka 4.2: name, type, default, legal values, meaning. One row each.
 
-All of them are accepted and checked when a topic is made, because people bring the topics they have. `effect` marks
-those that change what this broker does; DescribeConfigs lists these, and whatever else a topic was given.
+All of them are accepted and checked when a topic is made, because people bring the topics they have. `effect`
+marks those that change what this broker does; DescribeConfigs lists these, and whatever else a topic was
+given.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_INT_MAX = 2**31 - 1
-_LONG_MAX = 2**63 - 1
+if TYPE_CHECKING:
+    from kshim.config import Config
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
 
 
 class ConfigType(IntEnum):
@@ -33,7 +37,8 @@ class ConfigType(IntEnum):
 class TopicConfig:
     """One row. `check(name, value)` says what is wrong with a parsed value, "" if nothing.
 
-    synonym: the broker property that Kafka takes the default from, "" if none. effect: it changes what this broker does.
+    synonym: the broker property that Kafka takes the default from, "" if none. effect: it changes what this
+    broker does.
     """
 
     name: str
@@ -148,17 +153,62 @@ _ROWS = (
         "Level of zstd, if compression.type is zstd.",
         "compression.zstd.level",
     ),
-    _long("delete.retention.ms", 86400000, 0, "How long a compacted topic keeps a tombstone.", "log.cleaner.delete.retention.ms"),
-    _long("file.delete.delay.ms", 60000, 0, "How long a file stays after its deletion.", "log.segment.delete.delay.ms"),
-    _long("flush.messages", _LONG_MAX, 1, "Records between two flushes to disk.", "log.flush.interval.messages"),
-    _long("flush.ms", _LONG_MAX, 0, "Time between two flushes to disk.", "log.flush.interval.ms"),
+    _long(
+        "delete.retention.ms",
+        86400000,
+        0,
+        "How long a compacted topic keeps a tombstone.",
+        "log.cleaner.delete.retention.ms",
+    ),
+    _long(
+        "file.delete.delay.ms",
+        60000,
+        0,
+        "How long a file stays after its deletion.",
+        "log.segment.delete.delay.ms",
+    ),
+    _long(
+        "flush.messages", LONG_MAX, 1, "Records between two flushes to disk.", "log.flush.interval.messages"
+    ),
+    _long("flush.ms", LONG_MAX, 0, "Time between two flushes to disk.", "log.flush.interval.ms"),
     _throttled("follower.replication.throttled.replicas"),
-    _int("index.interval.bytes", 4096, 0, "Bytes between two entries of the offset index.", "log.index.interval.bytes"),
+    _int(
+        "index.interval.bytes",
+        4096,
+        0,
+        "Bytes between two entries of the offset index.",
+        "log.index.interval.bytes",
+    ),
     _throttled("leader.replication.throttled.replicas"),
-    _long("local.retention.bytes", -2, -2, "Bytes kept on the broker's own disk, with tiered storage.", "log.local.retention.bytes"),
-    _long("local.retention.ms", -2, -2, "Time kept on the broker's own disk, with tiered storage.", "log.local.retention.ms"),
-    _long("max.compaction.lag.ms", _LONG_MAX, 1, "The latest that a record is compacted.", "log.cleaner.max.compaction.lag.ms"),
-    _int("max.message.bytes", 1048588, 0, "Largest record batch, in bytes, after compression.", "message.max.bytes", effect=True),
+    _long(
+        "local.retention.bytes",
+        -2,
+        -2,
+        "Bytes kept on the broker's own disk, with tiered storage.",
+        "log.local.retention.bytes",
+    ),
+    _long(
+        "local.retention.ms",
+        -2,
+        -2,
+        "Time kept on the broker's own disk, with tiered storage.",
+        "log.local.retention.ms",
+    ),
+    _long(
+        "max.compaction.lag.ms",
+        LONG_MAX,
+        1,
+        "The latest that a record is compacted.",
+        "log.cleaner.max.compaction.lag.ms",
+    ),
+    _int(
+        "max.message.bytes",
+        1048588,
+        0,
+        "Largest record batch, in bytes, after compression.",
+        "message.max.bytes",
+        effect=True,
+    ),
     _long(
         "message.timestamp.after.max.ms",
         3600000,
@@ -169,7 +219,7 @@ _ROWS = (
     ),
     _long(
         "message.timestamp.before.max.ms",
-        _LONG_MAX,
+        LONG_MAX,
         0,
         "How far behind the broker's clock a record's timestamp may be.",
         "log.message.timestamp.before.max.ms",
@@ -192,19 +242,35 @@ _ROWS = (
         "Share of the log that may be uncompacted.",
         "log.cleaner.min.cleanable.ratio",
     ),
-    _long("min.compaction.lag.ms", 0, 0, "The earliest that a record is compacted.", "log.cleaner.min.compaction.lag.ms"),
+    _long(
+        "min.compaction.lag.ms",
+        0,
+        0,
+        "The earliest that a record is compacted.",
+        "log.cleaner.min.compaction.lag.ms",
+    ),
     _int("min.insync.replicas", 1, 1, "In-sync replicas that acks=all asks for.", "min.insync.replicas"),
     _bool("preallocate", "Whether files are given their full size at once.", "log.preallocate"),
     _bool("remote.log.copy.disable", "Whether nothing more is copied to tiered storage."),
     _bool("remote.log.delete.on.disable", "Whether tiered records go when tiered storage is switched off."),
     _bool("remote.storage.enable", "Whether old records go to tiered storage."),
-    _long("retention.bytes", -1, -_LONG_MAX - 1, "Bytes that a partition may grow to; -1 is no limit.", "log.retention.bytes"),
+    _long(
+        "retention.bytes",
+        -1,
+        -LONG_MAX - 1,
+        "Bytes that a partition may grow to; -1 is no limit.",
+        "log.retention.bytes",
+    ),
     _long("retention.ms", 604800000, -1, "How long records are kept; -1 is for ever.", "log.retention.ms"),
     _int("segment.bytes", 1073741824, 1048576, "Size of one log file.", "log.segment.bytes"),
     _int("segment.index.bytes", 10485760, 4, "Size of one index file.", "log.index.size.max.bytes"),
     _long("segment.jitter.ms", 0, 0, "Spread of segment.ms.", "log.roll.jitter.ms"),
     _long("segment.ms", 604800000, 1, "Age at which a log file is closed.", "log.roll.ms"),
-    _bool("unclean.leader.election.enable", "Whether a replica that lags behind may lead.", "unclean.leader.election.enable"),
+    _bool(
+        "unclean.leader.election.enable",
+        "Whether a replica that lags behind may lead.",
+        "unclean.leader.election.enable",
+    ),
 )
 
 TOPIC_CONFIGS: dict[str, TopicConfig] = {row.name: row for row in _ROWS}
@@ -219,7 +285,7 @@ def parse_value(row: TopicConfig, text: str) -> Any:
                 raise ValueError("Expected value to be either true or false")
             return text.lower() == "true"
         case ConfigType.INT | ConfigType.LONG:
-            limit = _INT_MAX if row.type is ConfigType.INT else _LONG_MAX
+            limit = INT_MAX if row.type is ConfigType.INT else LONG_MAX
             if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or not -limit - 1 <= int(text) <= limit:
                 raise ValueError(f"Not a number of type {row.type.name}")
             return int(text)
@@ -258,7 +324,47 @@ def fault_in_configs(configs: Mapping[str, str | None]) -> str | None:
 def _contradiction(values: Mapping[str, Any]) -> str | None:
     earliest, latest = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if earliest > latest:
-        return f"conflict topic config setting min.compaction.lag.ms ({earliest}) > max.compaction.lag.ms ({latest})"
+        return (
+            f"conflict topic config setting min.compaction.lag.ms ({earliest}) > "
+            f"max.compaction.lag.ms ({latest})"
+        )
     if values["remote.storage.enable"]:
-        return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+        return (
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote "
+            "log storage."
+        )
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What of a topic's configs matters to each Produce."""
+
+    max_message_bytes: int
+    log_append_time: bool
+    timestamp_before_max_ms: int
+    timestamp_after_max_ms: int
+    compacted: bool
+
+
+def log_config(configs: Mapping[str, str], config: Config) -> LogConfig:
+    """The log config of a topic that overrides `configs`."""
+    return LogConfig(
+        max_message_bytes=effective("max.message.bytes", configs, config),
+        log_append_time=effective("message.timestamp.type", configs, config) == "LogAppendTime",
+        timestamp_before_max_ms=effective("message.timestamp.before.max.ms", configs, config),
+        timestamp_after_max_ms=effective("message.timestamp.after.max.ms", configs, config),
+        compacted="compact" in effective("cleanup.policy", configs, config),
+    )
+
+
+def effective(name: str, configs: Mapping[str, str], config: Config) -> Any:
+    """The value of one topic config: the topic's own, else the broker's, else Kafka's default."""
+    row = TOPIC_CONFIGS[name]
+    return parse_value(row, configs.get(name) or broker_default(row, config))
+
+
+def broker_default(row: TopicConfig, config: Config) -> str:
+    """The text of the value that a topic has which does not override it."""
+    value = getattr(config, row.synonym.replace(".", "_"), None) if row.synonym else None
+    return row.default if value is None else str(value)

@@ -1,7 +1,8 @@
 """What the cluster is made of, as values: a topic, its partitions, and how both are written down.
 
-A topic is stored as one JSON value under `topic/<name>`. Its configs hold only what its creator set; defaults are
-looked up when they are asked for, so that a changed broker default reaches every topic that did not override it.
+A topic is stored as one JSON value under `topic/<name>`. Its configs hold only what its creator set; defaults
+are looked up when they are asked for, so that a changed broker default reaches every topic that did not
+override it.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def decode_topic(name: str, value: bytes) -> Topic:
 def new_topic_id(random_uuid: Callable[[], UUID] = uuid.uuid4) -> UUID:
     """A random topic id that is not reserved and whose text form does not begin with a dash.
 
-    Kafka's `Uuid.randomUuid` does the same: an id that begins with "-" would be taken for an option on a command line.
+    Kafka's `Uuid.randomUuid` does the same: an id that begins with "-" would be taken for an option on a
+    command line.
     """
     while True:
         topic_id = random_uuid()

@@ -1,0 +1,60 @@
+"""CreatePartitions (37): let topics have more partitions (KIP-195)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from twisted.python.failure import Failure
+
+from kshim.api.later import gather
+from kshim.cluster import Refusal
+from kshim.context import Broker, RequestContext
+from schemas.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The partitions could not be stored.")
+
+
+def create_partitions(
+    broker: Broker, context: RequestContext, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
+    """Each topic by itself; the new partitions are durable, and in Metadata, before the answer."""
+    count = Counter(topic.name for topic in request.topics)
+    twice = [_result(name, TWICE) for name, times in count.items() if times > 1]
+    others: list[CreatePartitionsTopicResult | Deferred[CreatePartitionsTopicResult]] = [
+        _add(broker, topic, request.validate_only) for topic in request.topics if count[topic.name] == 1
+    ]
+    return gather(others, lambda results: CreatePartitionsResponse(results=(*twice, *results)))
+
+
+def _add(
+    broker: Broker, topic: CreatePartitionsTopic, validate_only: bool
+) -> Deferred[CreatePartitionsTopicResult]:
+    assignments = None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
+    added = broker.cluster.add_partitions(topic.name, topic.count, assignments, validate_only=validate_only)
+
+    def result(refusal: Refusal | None) -> CreatePartitionsTopicResult:
+        return _result(topic.name, refusal)
+
+    def failed(_: Failure) -> CreatePartitionsTopicResult:
+        return _result(topic.name, STORAGE_ERROR)
+
+    return added.addCallbacks(result, failed)
+
+
+def _result(name: str, refusal: Refusal | None) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(
+        name=name,
+        error_code=refusal.error_code if refusal else ErrorCode.NONE,
+        error_message=refusal.message if refusal else None,
+    )

@@ -1,0 +1,86 @@
+"""CreateTopics (19): make topics, each with its partitions and configs; or say whether they could be made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from twisted.python.failure import Failure
+
+from kshim.cluster import NewTopic, Refusal, Topic
+from kshim.cluster.described import DescribedConfig, described_configs
+from kshim.context import Broker, RequestContext
+from schemas.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The topic could not be stored.")
+TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+
+
+def create_topics(
+    broker: Broker, context: RequestContext, request: CreateTopicsRequest
+) -> Deferred[CreateTopicsResponse]:
+    """Each topic is made or refused by itself; those that are made are durable, and in Metadata, before the
+    answer.
+    """
+    count = Counter(topic.name for topic in request.topics)
+    wanted = [_new_topic(topic) for topic in request.topics if count[topic.name] == 1]
+    twice = {name: TWICE for name, times in count.items() if times > 1}
+
+    def response(outcome: Mapping[str, Topic | Refusal]) -> CreateTopicsResponse:
+        return CreateTopicsResponse(
+            topics=tuple(_result(broker, name, made) for name, made in {**outcome, **twice}.items())
+        )
+
+    def failed(_: Failure) -> CreateTopicsResponse:
+        return response(dict.fromkeys((new.name for new in wanted), STORAGE_ERROR))
+
+    made = broker.cluster.create_topics(wanted, validate_only=request.validate_only)
+    return made.addCallback(response).addErrback(failed)
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=tuple((item.partition_index, item.broker_ids) for item in topic.assignments),
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def _result(broker: Broker, name: str, made: Topic | Refusal) -> CreatableTopicResult:
+    if isinstance(made, Refusal):
+        return CreatableTopicResult(
+            name=name, error_code=made.error_code, error_message=made.message, configs=()
+        )
+    return CreatableTopicResult(
+        name=name,
+        topic_id=made.topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=len(made.partitions),
+        replication_factor=1,
+        configs=tuple(_configs(described_configs(made.configs, broker.config))),
+    )
+
+
+def _configs(described: Iterable[DescribedConfig]) -> Iterable[CreatableTopicConfigs]:
+    for config in sorted(described, key=lambda config: config.name):
+        yield CreatableTopicConfigs(
+            name=config.name,
+            value=config.value,
+            read_only=False,
+            config_source=config.source,
+            is_sensitive=False,
+        )

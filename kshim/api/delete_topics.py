@@ -1,0 +1,96 @@
+"""DeleteTopics (20): forget topics and their records. From v6 on by name or by topic id (KIP-516)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from twisted.python.failure import Failure
+
+from kshim.cluster import ZERO_UUID, Refusal, Topic
+from kshim.context import Broker, RequestContext
+from schemas.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+FIRST_VERSION_WITH_TOPIC_IDS = 6
+NO_SUCH_NAME = Refusal(
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+)
+NO_SUCH_ID = Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not be stored.")
+
+
+def delete_topics(
+    broker: Broker, context: RequestContext, request: DeleteTopicsRequest
+) -> Deferred[DeleteTopicsResponse]:
+    """Each topic is deleted or refused by itself; a deletion is durable before the answer."""
+    if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS:
+        wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
+    else:
+        wanted = list(request.topics)
+    topics, refused = _sort_out(broker, wanted)
+
+    def response(outcome: Mapping[UUID, Refusal | None]) -> DeleteTopicsResponse:
+        deleted = [_result(topic.name, topic.topic_id, outcome[topic.topic_id]) for topic in topics]
+        for topic in topics:
+            for partition in topic.partitions if outcome[topic.topic_id] is None else ():
+                broker.producers.forget(partition.partition_no)
+        return DeleteTopicsResponse(responses=(*deleted, *refused))
+
+    def failed(_: Failure) -> DeleteTopicsResponse:
+        return response({topic.topic_id: STORAGE_ERROR for topic in topics})
+
+    return broker.cluster.delete_topics(topics).addCallback(response).addErrback(failed)
+
+
+def _sort_out(
+    broker: Broker, wanted: Iterable[DeleteTopicState]
+) -> tuple[list[Topic], list[DeletableTopicResult]]:
+    """The topics to delete, and the results of what cannot be deleted."""
+    topics: dict[UUID, Topic] = {}
+    refused: list[DeletableTopicResult] = []
+    for (name, topic_id), times in Counter((item.name, item.topic_id) for item in wanted).items():
+        topic = broker.cluster.topics.get(name) if name is not None else broker.cluster.topic_by_id(topic_id)
+        refusal = _refuse(name, topic_id, times)
+        if refusal is not None:
+            refused.append(_result(name, topic_id, refusal))
+        elif topic is None:
+            refused.append(_result(name, topic_id, NO_SUCH_ID if name is None else NO_SUCH_NAME))
+        elif topics.pop(topic.topic_id, None) is not None:
+            message = "The provided topic name maps to an ID that was already supplied."
+            refused.append(_result(topic.name, topic.topic_id, Refusal(ErrorCode.INVALID_REQUEST, message)))
+        else:
+            topics[topic.topic_id] = topic
+    return list(topics.values()), refused
+
+
+def _refuse(name: str | None, topic_id: UUID, times: int) -> Refusal | None:
+    """Why an entry is refused whatever topics there are: it is not one name or one id, given once."""
+    if name is None and topic_id == ZERO_UUID:
+        message = "Neither topic name nor id were specified."
+    elif name is not None and topic_id != ZERO_UUID:
+        message = "You may not specify both topic name and topic id."
+    elif times > 1:
+        message = f"Duplicate topic {'id' if name is None else 'name'}."
+    else:
+        return None
+    return Refusal(ErrorCode.INVALID_REQUEST, message)
+
+
+def _result(name: str | None, topic_id: UUID, refusal: Refusal | None) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name,
+        topic_id=topic_id,
+        error_code=refusal.error_code if refusal else ErrorCode.NONE,
+        error_message=refusal.message if refusal else None,
+    )

@@ -1,0 +1,42 @@
+"""DescribeCluster (60): the brokers, for admin clients (KIP-700)."""
+
+from __future__ import annotations
+
+from kshim.api.authorized_operations import CLUSTER_OPERATIONS
+from kshim.context import Broker, RequestContext
+from schemas.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
+from schemas.error_code import ErrorCode
+
+BROKERS, CONTROLLERS = 1, 2  # endpoint types (KIP-919)
+
+
+def describe_cluster(
+    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    """Only brokers can be asked for: there are no controllers to connect to."""
+    if request.endpoint_type == CONTROLLERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
+            "type CONTROLLER",
+            cluster_id="",
+        )
+    if request.endpoint_type != BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"Unsupported endpoint type {request.endpoint_type}",
+            cluster_id="",
+        )
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        error_code=ErrorCode.NONE,
+        cluster_id=broker.cluster.cluster_id,
+        controller_id=broker.cluster.controller_id,
+        brokers=tuple(
+            DescribeClusterBroker(
+                broker_id=node_id, host=context.advertised.host, port=context.advertised.port
+            )
+            for node_id in broker.cluster.node_ids
+        ),
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else -(1 << 31),
+    )

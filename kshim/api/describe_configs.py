@@ -1,0 +1,113 @@
+"""DescribeConfigs (32): the configs of topics and of the broker. v1 synonyms (KIP-226), v3 types and
+documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kshim.cluster import fault_in_name
+from kshim.cluster.described import DescribedConfig, described_configs, described_properties
+from kshim.context import Broker, RequestContext
+from schemas.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from schemas.error_code import ErrorCode
+
+TOPIC, BROKER = 2, 4  # resource types
+
+
+class _Invalid(Exception):
+    """A resource that cannot be described."""
+
+    def __init__(self, error_code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+
+
+def describe_configs(
+    broker: Broker, context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    """Listed are the configs that have an effect here, and those that a topic was given.
+
+    Nothing can be changed while the broker runs, so all of the broker's are read-only.
+    """
+    return DescribeConfigsResponse(
+        results=tuple(_result(broker, resource, request) for resource in request.resources)
+    )
+
+
+def _result(
+    broker: Broker, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    error, message = ErrorCode.NONE, ""
+    described: Iterable[DescribedConfig] = ()
+    try:
+        described = _describe(broker, resource)
+    except _Invalid as invalid:
+        error, message = invalid.error_code, str(invalid)
+    keys = resource.configuration_keys
+    return DescribeConfigsResult(
+        error_code=error,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=tuple(
+            _config(config, resource.resource_type == BROKER, request)
+            for config in described
+            if not keys or config.name in keys
+        ),
+    )
+
+
+def _describe(broker: Broker, resource: DescribeConfigsResource) -> Iterable[DescribedConfig]:
+    if resource.resource_type == TOPIC:
+        return _describe_topic(broker, resource.resource_name)
+    if resource.resource_type == BROKER:
+        return _describe_broker(broker, resource.resource_name)
+    raise _Invalid(ErrorCode.INVALID_REQUEST, f"Resource type {resource.resource_type} is not served.")
+
+
+def _describe_topic(broker: Broker, name: str) -> Iterable[DescribedConfig]:
+    fault = fault_in_name(name)
+    if fault:
+        raise _Invalid(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    topic = broker.cluster.topics.get(name)
+    if topic is None:
+        raise _Invalid(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    return described_configs(topic.configs, broker.config)
+
+
+def _describe_broker(broker: Broker, name: str) -> Iterable[DescribedConfig]:
+    """The empty name stands for the defaults of all brokers that were set at run time: there are none."""
+    if name == "":
+        return ()
+    if not name.isascii() or not name.removeprefix("-").isdigit():
+        raise _Invalid(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != broker.node_id:
+        message = f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
+        raise _Invalid(ErrorCode.INVALID_REQUEST, message)
+    return described_properties(broker.config)
+
+
+def _config(
+    config: DescribedConfig, read_only: bool, request: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    synonyms = config.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=config.name,
+        value=config.value,
+        read_only=read_only,
+        config_source=config.source,
+        is_sensitive=False,
+        synonyms=tuple(
+            DescribeConfigsSynonym(name=name, value=value, source=source) for name, value, source in synonyms
+        ),
+        config_type=config.type,
+        documentation=config.doc if request.include_documentation else None,
+    )

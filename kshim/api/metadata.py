@@ -1,0 +1,164 @@
+"""Metadata (3): brokers, topics, partitions and their leaders; makes topics that are asked for, where
+allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from twisted.python.failure import Failure
+
+from kshim.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kshim.cluster import INTERNAL_TOPICS, ZERO_UUID, Refusal, Topic, fault_in_name
+from kshim.context import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+NOT_ASKED_FOR = -(1 << 31)
+FIRST_VERSION_WITH_NULL_FOR_ALL = 1
+FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
+FIRST_VERSION_BY_TOPIC_ID = 12
+
+
+def metadata(
+    broker: Broker, context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Deferred[MetadataResponse]:
+    """The topics asked for: null is all (in v0, none named is all); by topic id if the request has any id.
+
+    A topic that has just been made is answered at once, with its leader. Kafka answers
+    UNKNOWN_TOPIC_OR_PARTITION first, and the client asks again.
+    """
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
+    version, topics = context.api_version, request.topics
+    if topics is None or (not topics and version < FIRST_VERSION_WITH_NULL_FOR_ALL):
+        described = [_existing(topic, operations) for topic in broker.cluster.topics.values()]
+        return _response(broker, context, request, described)
+    if any(topic.topic_id != ZERO_UUID or topic.name is None for topic in topics):
+        return _response(broker, context, request, _by_id(broker, version, request, operations))
+    names = list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
+    missing = _to_be_made(broker, version, request, names)
+    if not missing:
+        return _response(broker, context, request, _by_name(broker, names, {}, operations))
+
+    def made(outcome: Mapping[str, Topic | Refusal]) -> MetadataResponse:
+        return _response(broker, context, request, _by_name(broker, names, outcome, operations))
+
+    def not_made(_: Failure) -> MetadataResponse:
+        failed = dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))
+        return _response(broker, context, request, _by_name(broker, names, failed, operations))
+
+    return broker.cluster.auto_create_topics(missing).addCallback(made).addErrback(not_made)
+
+
+def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: list[str]) -> list[str]:
+    """The missing topics that this request makes."""
+    asked = version < FIRST_VERSION_WITH_AUTO_CREATION_FLAG or request.allow_auto_topic_creation
+    if not (asked and broker.config.auto_create_topics_enable):
+        return []
+    topics = broker.cluster.topics
+    return [name for name in names if name not in topics and fault_in_name(name) is None]
+
+
+def _by_name(
+    broker: Broker, names: Iterable[str], outcome: Mapping[str, Topic | Refusal], operations: int
+) -> list[MetadataResponseTopic]:
+    described = []
+    for name in names:
+        topic = broker.cluster.topics.get(name)
+        if topic is not None:
+            described.append(_existing(topic, operations))
+            continue
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        refusal = outcome.get(name)
+        if fault_in_name(name):
+            error = ErrorCode.INVALID_TOPIC_EXCEPTION
+        elif isinstance(refusal, Refusal) and refusal.error_code is ErrorCode.KAFKA_STORAGE_ERROR:
+            error = refusal.error_code
+        described.append(_absent(error, name, operations))
+    return described
+
+
+def _by_id(
+    broker: Broker, version: int, request: MetadataRequest, operations: int
+) -> list[MetadataResponseTopic]:
+    """By topic id alone: names beside an id, and topics without one, do not count.
+
+    Below v12 an id is an error, although v10 has the field.
+    """
+    topics = request.topics or ()
+    if version < FIRST_VERSION_BY_TOPIC_ID:
+        return [
+            _absent(ErrorCode.INVALID_REQUEST, topic.name or "", NOT_ASKED_FOR, topic.topic_id)
+            for topic in topics
+        ]
+    described = []
+    for topic_id in dict.fromkeys(topic.topic_id for topic in topics):
+        found = broker.cluster.topic_by_id(topic_id)
+        if found is not None:
+            described.append(_existing(found, operations))
+        elif topic_id != ZERO_UUID:
+            described.append(_absent(ErrorCode.UNKNOWN_TOPIC_ID, None, NOT_ASKED_FOR, topic_id))
+    return described
+
+
+def _existing(topic: Topic, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=tuple(
+            MetadataResponsePartition(
+                error_code=ErrorCode.NONE,
+                partition_index=partition.index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=(partition.leader,),
+                isr_nodes=(partition.leader,),
+                offline_replicas=(),
+            )
+            for partition in topic.partitions
+        ),
+        topic_authorized_operations=operations,
+    )
+
+
+def _absent(
+    error: ErrorCode, name: str | None, operations: int, topic_id: UUID = ZERO_UUID
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=error,
+        name=name,
+        topic_id=topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=(),
+        topic_authorized_operations=operations,
+    )
+
+
+def _response(
+    broker: Broker, context: RequestContext, request: MetadataRequest, topics: Iterable[MetadataResponseTopic]
+) -> MetadataResponse:
+    cluster, advertised = broker.cluster, context.advertised
+    asked = request.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=tuple(
+            MetadataResponseBroker(node_id=node_id, host=advertised.host, port=advertised.port)
+            for node_id in cluster.node_ids
+        ),
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        topics=tuple(topics),
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED_FOR,
+    )
