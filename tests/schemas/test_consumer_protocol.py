@@ -80,7 +80,7 @@ def test_kafka_python_reads_what_we_write_and_we_what_it_writes(version: int) ->
 
 @pytest.mark.parametrize("cls", [ConsumerProtocolSubscription, ConsumerProtocolAssignment])
 def test_fields_are_those_of_apache_kafka(cls: Any) -> None:
-    versions = tuple(definition(cls).versions)
+    versions = tuple(definition(cls).versions or ())
     assert versions == (0, 1, 2, 3)
     assert apache(cls.__name__)["validVersions"] == "0-3"
     assert our_rows(cls, versions) == apache_rows(apache(cls.__name__)["fields"], versions)

@@ -36,6 +36,13 @@ COMMITTED = bytes.fromhex("0004 0000000000000001 00000000 056e6f7465 000001a1fd1
 LEFT = bytes.fromhex("0003 0008636f6e73756d6572 00000003 ffff ffff 000001a1fd12378f 00000000")
 CREATED = bytes.fromhex("0003 0000 00000000 ffff ffff 000001a1fd12350a 00000000")
 
+# And after an OffsetCommit v10, and a v4 with a retention time.
+COMMITTED_BY_TOPIC_ID = bytes.fromhex(
+    "0004 0000000000000005 ffffffff 01 000001a1fd27fbc8 01 0010 5081a2dd0d1e4809867f9043505429c0"
+)
+COMMITTED_FOR_A_MINUTE = bytes.fromhex("0001 0000000000000005 0000 000001a1fd27fbcd 000001a1fd28e62d")
+GOLDEN = UUID("5081a2dd-0d1e-4809-867f-9043505429c0")
+
 MEMBER_ID = "app-ec19a7a3-71fb-4a53-a444-159e44f59b7f"
 MEMBER = MemberMetadata(
     member_id=MEMBER_ID,
@@ -68,6 +75,16 @@ FOUND = [
         OFFSET_KEY,
         COMMITTED,
         OffsetCommitValue(offset=1, leader_epoch=0, metadata="note", commit_timestamp=0x1A1FD123781),
+    ),
+    (
+        OFFSET_KEY,
+        COMMITTED_BY_TOPIC_ID,
+        OffsetCommitValue(offset=5, commit_timestamp=0x1A1FD27FBC8, topic_id=GOLDEN),
+    ),
+    (
+        OFFSET_KEY,
+        COMMITTED_FOR_A_MINUTE,
+        OffsetCommitValue(offset=5, commit_timestamp=0x1A1FD27FBCD, expire_timestamp=0x1A1FD27FBCD + 60000),
     ),
     (
         GROUP_KEY,
