@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from kshim.context import Endpoint
+from kshim.addresses import Endpoint
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1

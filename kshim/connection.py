@@ -17,7 +17,8 @@ from twisted.internet import defer
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from kshim.context import Caller, Clock, Endpoint, Refused, Signal, java_host
+from kshim.addresses import Endpoint, java_host, unmapped
+from kshim.context import Caller, Clock, Refused, Signal
 from kshim.frames import FrameError, Frames, framed
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Connection(Protocol):
         transport.setTcpKeepAlive(True)
         transport.registerProducer(self, streaming=True)
         host, peer = transport.getHost(), transport.getPeer()
-        here = Endpoint(_unmapped(host.host), host.port)
+        here = Endpoint(unmapped(host.host), host.port)
         self.caller = Caller(
             java_host(peer.host), Endpoint(peer.host, peer.port), self.shared.advertised or here
         )
@@ -304,8 +305,3 @@ class Connections(Factory):
         if self._all_gone is not None and not self.connections:
             gone, self._all_gone = self._all_gone, None
             gone.callback(None)
-
-
-def _unmapped(host: str) -> str:
-    """An IPv4 address that a dual-stack listener shows as IPv6, as IPv4."""
-    return host.removeprefix("::ffff:") if "." in host else host

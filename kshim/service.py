@@ -14,10 +14,11 @@ from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
 from twisted.internet.error import CannotListenError
 
 from kshim import __version__
+from kshim.addresses import Endpoint
 from kshim.cluster import Cluster
 from kshim.config import Config
 from kshim.connection import Connections
-from kshim.context import Broker, Endpoint
+from kshim.context import Broker
 from kshim.dispatch import answer
 from kshim.runtime import Runtime, new_coordinator
 from kshim.storage.interfaces import StorageError, Store

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kshim import __version__, cli
+from kshim.addresses import Endpoint
 from kshim.config import PROPERTIES, Config
-from kshim.context import Endpoint
 from kshim.dispatch import API
 
 

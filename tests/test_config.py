@@ -4,8 +4,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from kshim.addresses import Endpoint
 from kshim.config import ALIASES, PROPERTIES, Config, ConfigError, new_config, parse_properties
-from kshim.context import Endpoint
 from kshim.kafka_properties import NAMES
 
 # As Apache Kafka ships it, comments left out.

@@ -13,8 +13,9 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
+from kshim.addresses import Endpoint
 from kshim.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Connections
-from kshim.context import Caller, Endpoint, Refused, Signal
+from kshim.context import Caller, Refused, Signal
 from kshim.frames import framed
 
 Reply = bytes | None

@@ -14,7 +14,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim import dispatch
-from kshim.context import Caller, Endpoint, Refused, RequestContext, Signal
+from kshim.addresses import Endpoint
+from kshim.context import Caller, Refused, RequestContext, Signal
 from kshim.dispatch import API, Served, answer, api_name
 from schemas.api_key import ApiKey
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse

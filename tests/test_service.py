@@ -10,8 +10,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
+from kshim.addresses import Endpoint
 from kshim.config import Config
-from kshim.context import Endpoint
 from kshim.frames import framed
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
