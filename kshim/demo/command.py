@@ -1,0 +1,60 @@
+"""The command: options, what must be installed, and the exit status."""
+
+import importlib.metadata
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+MISSING = 2
+
+
+def lacking(spark: bool) -> str | None:
+    """What is not installed, in one line that says what to do; None when nothing is missing."""
+    try:
+        version = importlib.metadata.version("kafka-python")
+    except importlib.metadata.PackageNotFoundError:
+        return "kshim demo needs kafka-python: pip install 'kshim[demo]'"
+    if int(version.split(".")[0]) < 3:
+        return f"kshim demo needs kafka-python 3.0 or later, this is {version}: pip install 'kshim[demo]'"
+    if spark and find_spec("pyspark") is None:
+        return "kshim demo --spark needs PySpark: pip install 'kshim[demo,spark]'"
+    if spark and not java():
+        return "kshim demo --spark needs Java 17 or later: install it, or set JAVA_HOME"
+    return None
+
+
+def java() -> bool:
+    """Whether PySpark will find a Java."""
+    import os
+
+    home = os.environ.get("JAVA_HOME")
+    return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+
+
+@click.command()
+@click.option("--spark", is_flag=True, help="At the end, count the records with PySpark too (needs Java).")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 3600),
+    default=2.0,
+    show_default=True,
+    help="How long the group works undisturbed after each join, each crash and the restart.",
+)
+@click.option("--server", help="Another server's command, with {port} and {data_dir}.", hidden=True)
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Save a picture.", hidden=True)
+def demo(spark: bool, seconds: float, server: str | None, svg: Path | None) -> None:
+    """Watch a consumer group lose a member and its server, and lose no record.
+
+    Starts a server on a free port with a temporary data directory, and real kafka-python producers and
+    consumers as processes of their own. Three members join, one is killed, the server is killed and started
+    again. Exit status 0 when every acknowledged record was received and every committed offset kept, else 1.
+    """
+    if missing := lacking(spark):
+        click.echo(missing, err=True)
+        sys.exit(MISSING)
+    from kshim.demo.run import demonstrate
+
+    sys.exit(demonstrate(spark=spark, steady_s=seconds, server=server, svg=svg))

@@ -1,0 +1,170 @@
+"""The rebalances of a run, read from what the members told: what set each off, and how long it took."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from kshim.demo.events import (
+    Assigned,
+    Committed,
+    Event,
+    Joining,
+    Killed,
+    Partitions,
+    Ready,
+    Revoked,
+    Stopping,
+)
+from kshim.demo.scene import SERVER
+
+JOINS = "joins"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """Something that makes a group rebalance: a member arrives or goes, or the server was away too long."""
+
+    at_ms: int
+    name: str
+    verb: str
+
+    def answered_by(self, members: Iterable[str]) -> bool:
+        """Whether a generation of these members is the group's answer."""
+        return self.name == SERVER or (self.name in members) == (self.verb == JOINS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """From the trigger (`began_ms`) to the moment the last member had its partitions (`done_ms`).
+
+    `noticed_ms` is when the first member that was already there gave its partitions back.
+    For a restart of the server that the group outlives, `before == after`, `noticed_ms` is when it was ready.
+    """
+
+    cause: str
+    before: int | None
+    after: int
+    members: tuple[tuple[str, Partitions], ...]
+    began_ms: int
+    noticed_ms: int | None
+    done_ms: int
+
+    @property
+    def took_ms(self) -> int:
+        """Milliseconds from trigger to all assigned."""
+        return self.done_ms - self.began_ms
+
+
+def rebalances(history: Sequence[Event], partitions: int) -> tuple[Rebalance, ...]:
+    """Every generation of a group over so many partitions, and each server restart it outlived, in order."""
+    events = sorted(history, key=lambda event: event.at_ms)
+    restarts = list(_restarts(events))
+    outlived = {restart.began_ms for restart in restarts}
+    found = [*_generations(events, partitions, outlived), *restarts]
+    return tuple(sorted(found, key=lambda rebalance: rebalance.began_ms))
+
+
+def triggers(events: Iterable[Event], outlived: Collection[int]) -> list[Trigger]:
+    """What sets rebalances off; `outlived` are the times of the server's kills that did not.
+
+    A member is one that asked to join; the other processes do not count.
+    """
+    found: list[Trigger] = []
+    members: set[str] = set()
+    for event in events:
+        match event:
+            case Joining():
+                members.add(event.name)
+                found.append(Trigger(at_ms=event.at_ms, name=event.name, verb=JOINS))
+            case Killed() if event.name in members or (event.name == SERVER and event.at_ms not in outlived):
+                found.append(Trigger(at_ms=event.at_ms, name=event.name, verb="is killed"))
+            case Stopping() if event.name in members:
+                found.append(Trigger(at_ms=event.at_ms, name=event.name, verb="leaves"))
+    return found
+
+
+def _generations(events: Sequence[Event], partitions: int, outlived: Collection[int]) -> Iterable[Rebalance]:
+    pending = triggers(events, outlived)
+    generations: dict[int, dict[str, Assigned]] = {}
+    for event in events:
+        if isinstance(event, Assigned):
+            generations.setdefault(event.generation, {})[event.name] = event
+    before: int | None = None
+    previous: dict[str, Assigned] = {}
+    for generation, assigned in sorted(generations.items()):
+        since_ms = max((event.at_ms for event in previous.values()), default=0)
+        done_ms = max(event.at_ms for event in assigned.values())
+        answered = [t for t in pending if t.at_ms <= done_ms and t.answered_by(assigned)]
+        pending = [t for t in pending if t not in answered]
+        returned = _returned(events, since_ms, done_ms)
+        began_ms = min((trigger.at_ms for trigger in answered), default=min(returned, default=done_ms))
+        yield Rebalance(
+            cause=_cause(answered, previous, partitions),
+            before=before,
+            after=generation,
+            members=tuple(sorted((name, event.partitions) for name, event in assigned.items())),
+            began_ms=began_ms,
+            noticed_ms=min((at_ms for at_ms in returned if at_ms >= began_ms), default=None)
+            if answered
+            else None,
+            done_ms=done_ms,
+        )
+        before, previous = generation, assigned
+
+
+def _returned(events: Iterable[Event], since_ms: int, until_ms: int) -> list[int]:
+    """When members gave partitions back."""
+    return [
+        e.at_ms for e in events if isinstance(e, Revoked) and e.partitions and since_ms <= e.at_ms <= until_ms
+    ]
+
+
+def _cause(answered: Sequence[Trigger], before: dict[str, Assigned], partitions: int) -> str:
+    if answered:
+        return ", ".join(f"{trigger.name} {trigger.verb}" for trigger in answered)
+    if sum(len(event.partitions) for event in before.values()) < partitions:
+        return "the leader finds the topic's partitions"
+    return "members join again"
+
+
+def _restarts(events: Sequence[Event]) -> Iterable[Rebalance]:
+    """Each kill of the server that all members outlived in their generation, until all committed again."""
+    for kill in events:
+        if not (isinstance(kill, Killed) and kill.name == SERVER):
+            continue
+        held = _held([event for event in events if event.at_ms <= kill.at_ms])
+        ready_ms = next((e.at_ms for e in events if isinstance(e, Ready) and e.at_ms > kill.at_ms), None)
+        commits = (
+            [_commit_before_rejoin(events, name, ready_ms) for name in held] if ready_ms is not None else []
+        )
+        committed = [at_ms for at_ms in commits if at_ms is not None]
+        if held and len(committed) == len(held):
+            generation = max(event.generation for event in held.values())
+            yield Rebalance(
+                cause="server is killed and starts again",
+                before=generation,
+                after=generation,
+                members=tuple(sorted((name, event.partitions) for name, event in held.items())),
+                began_ms=kill.at_ms,
+                noticed_ms=ready_ms,
+                done_ms=max(committed),
+            )
+
+
+def _held(events: Iterable[Event]) -> dict[str, Assigned]:
+    """The assignment of each member that is still there after these events."""
+    held: dict[str, Assigned] = {}
+    for event in events:
+        match event:
+            case Assigned():
+                held[event.name] = event
+            case Killed() | Stopping():
+                held.pop(event.name, None)
+    return held
+
+
+def _commit_before_rejoin(events: Iterable[Event], name: str, since_ms: int) -> int | None:
+    """When a member first committed after `since_ms`; None when it had to rejoin before."""
+    for event in events:
+        if event.name == name and event.at_ms >= since_ms and isinstance(event, Committed | Revoked):
+            return event.at_ms if isinstance(event, Committed) else None
+    return None
