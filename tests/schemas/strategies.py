@@ -6,6 +6,7 @@ default in all others: what decoding what was encoded must give back.
 
 import importlib
 import pkgutil
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ def version_name(pair: tuple[Any, int]) -> str:
     return f"{pair[0].__name__}-v{pair[1]}"
 
 
+@cache  # to make the strategy takes longer than to draw from it
 def messages(cls: Any, version: int) -> st.SearchStrategy[Any]:
     """Instances of a message class that one version of it can carry whole."""
     return values(struct(cls, version))
