@@ -1,0 +1,1 @@
+"""Unmodified clients against `kshim serve` as a separate process."""

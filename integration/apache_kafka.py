@@ -1,0 +1,108 @@
+"""Apache Kafka behind kshim's command line: are the tests asking only what Kafka answers?
+
+    KAFKA_JARS='/path/to/jars/*' KSHIM_TEST_COMMAND='python integration/apache_kafka.py' pytest integration
+
+KAFKA_JARS is a Java class path with org.apache.kafka:kafka_2.13 and all that it needs. Takes the options of
+`serve` that the tests use, formats the data directory at its first start, and becomes the broker: a signal to
+this process is a signal to Kafka.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+SETTINGS = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # a broker that was killed may register again only when its old session has ended
+    "broker.session.timeout.ms": "1000",
+    "broker.heartbeat.interval.ms": "200",
+}
+
+
+def free_port() -> int:
+    """Below the ports that the system gives to clients, so that none of theirs is in the way later."""
+    for port in range(20_000 + os.getpid() % 10_000, 32_000):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise SystemExit("no free port")
+
+
+def write_properties(data_dir: Path, port: int, options: list[str]) -> Path:
+    path = data_dir / "server.properties"
+    controller = free_port() if port != free_port() else port + 1
+    settings = {
+        **SETTINGS,
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "log.dirs": str(data_dir / "log"),
+        **dict(option.split("=", 1) for option in options),
+    }
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    return path
+
+
+def java(*arguments: str) -> list[str]:
+    return ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", os.environ["KAFKA_JARS"], *arguments]
+
+
+def announce(port: int) -> None:
+    """A child that prints the ready line once the broker listens."""
+    broker = os.getpid()
+    if os.fork():
+        return
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                print(f"kshim ready 127.0.0.1:{port}", flush=True)
+                break
+        if os.getppid() != broker:
+            break
+        time.sleep(0.05)
+    os._exit(0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=["serve"])
+    parser.add_argument("--listen", default="127.0.0.1:0")
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--set", action="append", default=[])
+    options = parser.parse_args()
+    port = int(options.listen.rpartition(":")[2]) or free_port()
+    options.data_dir.mkdir(exist_ok=True)
+    first = not (options.data_dir / "log").exists()
+    properties = str(write_properties(options.data_dir, port, options.set))
+    if first:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties)
+        subprocess.run(command, check=True, stdout=sys.stderr)
+    announce(port)
+    os.dup2(2, 1)
+    command = java("kafka.Kafka", properties)
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""kafka-python 2.0, 2.2, 2.3 and 3.0 behind one set of names: the tests are written once.
+
+Nothing here changes a client; it only calls the method that the installed version has.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import kafka
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewPartitions, NewTopic
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.structs import OffsetAndMetadata
+
+VERSION = tuple(int(part) for part in kafka.__version__.split(".")[:2])
+
+ASSIGNORS: dict[str, Any] = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": StickyPartitionAssignor,
+}
+if VERSION >= (3, 0):
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+
+    ASSIGNORS["cooperative-sticky"] = CooperativeStickyAssignor
+
+# 2.0.2's sticky assignor raises TypeError when a member that owns partitions joins again, with any broker
+CAN_REJOIN = [name for name in ASSIGNORS if not (name == "sticky" and VERSION == (2, 0))]
+
+HAS_IDEMPOTENCE = VERSION >= (2, 2)
+
+# a server that was killed is back within a second: look for it that often
+RECONNECT = {"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 500}
+
+
+def new_producer(bootstrap: str, **options: Any) -> KafkaProducer:
+    """A producer that waits for the disk and retries until the server is back."""
+    settings: dict[str, Any] = {"acks": "all", "retries": 10_000, "retry_backoff_ms": 50, **RECONNECT}
+    return KafkaProducer(bootstrap_servers=bootstrap, **{**settings, **options})
+
+
+def new_consumer(bootstrap: str, *topics: str, **options: Any) -> KafkaConsumer:
+    settings: dict[str, Any] = {"auto_offset_reset": "earliest", "enable_auto_commit": False, **RECONNECT}
+    return KafkaConsumer(*topics, bootstrap_servers=bootstrap, **{**settings, **options})
+
+
+def offset_and_metadata(offset: int, metadata: str = "") -> OffsetAndMetadata:
+    """`leader_epoch` came with kafka-python 2.1."""
+    return OffsetAndMetadata(*([offset, metadata, -1][: len(OffsetAndMetadata._fields)]))
+
+
+def generation_id(consumer: KafkaConsumer) -> int:
+    """The generation the consumer is in; the client has no public name for it."""
+    return int(consumer._coordinator._generation.generation_id)
+
+
+def read_all(bootstrap: str, topic: str, count: int, timeout_s: float = 20, **options: Any) -> list[Any]:
+    """The first `count` records of the whole topic, by partition and offset, read without a group."""
+    consumer = new_consumer(bootstrap, **options)
+    try:
+        return read_from(consumer, topic, count, timeout_s)
+    finally:
+        consumer.close()
+
+
+def read_from(consumer: KafkaConsumer, topic: str, count: int, timeout_s: float = 20) -> list[Any]:
+    partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())]
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(*partitions)
+    records = poll_records(consumer, count, timeout_s)
+    return sorted(records, key=lambda record: (record.partition, record.offset))
+
+
+def poll_records(consumer: KafkaConsumer, count: int, timeout_s: float = 20) -> list[Any]:
+    """`count` records or more from polling; AssertionError when they do not come in time."""
+    records: list[Any] = []
+    deadline = time.monotonic() + timeout_s
+    while len(records) < count:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{len(records)} of {count} records within {timeout_s} s")
+        for batch in consumer.poll(timeout_ms=200).values():
+            records.extend(batch)
+    return records
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    member_id: str
+    client_id: str
+    client_host: str
+    assignment: frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class GroupDescription:
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[GroupMember, ...]
+
+
+class Admin:
+    """The admin client, with one name for what the versions call differently."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.client = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=10_000, **RECONNECT)
+
+    def close(self) -> None:
+        self.client.close()
+
+    # -- topics ---------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        configs: dict[str, str] | None = None,
+        replication_factor: int = 1,
+    ) -> None:
+        self.client.create_topics(
+            [NewTopic(name, partitions, replication_factor, topic_configs=configs or {})]
+        )
+
+    def delete_topic(self, name: str) -> None:
+        self.client.delete_topics([name])
+
+    def add_partitions(self, name: str, total: int) -> None:
+        self.client.create_partitions({name: NewPartitions(total)})
+
+    def list_topics(self) -> set[str]:
+        return set(self.client.list_topics())
+
+    def partitions(self, name: str) -> dict[int, int]:
+        """Partition index -> leader's node id; empty while the topic does not exist."""
+        for topic in self.client.describe_topics([name]):
+            found = topic["name"] if "name" in topic else topic["topic"]
+            if found == name and topic["error_code"] == 0:
+                return {p.get("partition_index", p.get("partition")): _leader(p) for p in topic["partitions"]}
+        return {}
+
+    # -- groups ---------------------------------------------------------------
+
+    def list_groups(self) -> dict[str, str]:
+        """group_id -> protocol_type."""
+        if VERSION >= (3, 0):
+            return {group["group_id"]: group["protocol_type"] for group in self.client.list_groups()}
+        return dict(self.client.list_consumer_groups())
+
+    def describe_group(self, group_id: str) -> GroupDescription:
+        if VERSION >= (3, 0):
+            return _described_3(self.client.describe_groups([group_id])[group_id])
+        (description,) = self.client.describe_consumer_groups([group_id])
+        return _described_2(description)
+
+    def group_offsets(self, group_id: str) -> dict[tuple[str, int], int]:
+        """(topic, partition) -> committed offset, for all that the group has committed."""
+        if VERSION >= (3, 0):
+            offsets = self.client.list_group_offsets([group_id])[group_id]
+        else:
+            offsets = self.client.list_consumer_group_offsets(group_id)
+        return {(tp.topic, tp.partition): committed.offset for tp, committed in offsets.items()}
+
+    def delete_group(self, group_id: str) -> str:
+        """ "OK", or the name of Kafka's error without its ending `Error`."""
+        if VERSION >= (3, 0):
+            return str(self.client.delete_groups([group_id])[group_id]).removesuffix("Error")
+        ((_, error),) = self.client.delete_consumer_groups([group_id])
+        return "OK" if error.__name__ == "NoError" else str(error.__name__).removesuffix("Error")
+
+
+def _leader(partition: dict[str, Any]) -> int:
+    return int(partition["leader_id"] if "leader_id" in partition else partition["leader"])
+
+
+def _described_3(group: dict[str, Any]) -> GroupDescription:
+    assert group["error"] is None, group
+    members = tuple(
+        GroupMember(
+            member["member_id"],
+            member["client_id"],
+            member["client_host"],
+            frozenset(
+                (topic["topic"], partition)
+                for topic in (member["member_assignment"] or {}).get("assigned_partitions", ())
+                for partition in topic["partitions"]
+            ),
+        )
+        for member in group["members"]
+    )
+    return GroupDescription(
+        group["group_id"], group["group_state"], group["protocol_type"], group["protocol_data"], members
+    )
+
+
+def _described_2(group: Any) -> GroupDescription:
+    assert group.error_code == 0, group
+    members = tuple(
+        GroupMember(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            frozenset(
+                (topic, partition)
+                for topic, partitions in getattr(member.member_assignment, "assignment", ())
+                for partition in partitions
+            ),
+        )
+        for member in group.members
+    )
+    return GroupDescription(group.group, group.state, group.protocol_type, group.protocol, members)
