@@ -2,8 +2,8 @@
 
     python -m benchmarks.codec
 
-The hand-written side does the least one can get away with: it checks no bounds and knows one version. Decoding,
-it returns tuples; encoding, it reads the same message objects. The ratio is to stay below 2.5.
+The hand-written side does the least one can get away with: it checks no bounds and knows one version.
+Decoding, it returns tuples; encoding, it reads the same message objects. The ratio is to stay below 2.5.
 """
 
 from __future__ import annotations

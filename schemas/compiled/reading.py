@@ -81,10 +81,12 @@ class Reading(Text):
         }
 
     def compile(self) -> Decoder:
+        first = len(self.lines)
         self.line("size = len(frame)")
         value = self.new("value")
         self.read_entity(self.entity, value, "")
-        self.flush()
+        if not any(" size" in line for line in self.lines[first + 1 :]):
+            self.lines[first] = ""
         self.line(f"return {value}, offset")
         self.depth = 1
         with self.block("except (StructError, IndexError, ValueError) as failure:"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schemas import compiled, primitives
 from schemas.compiled import decode, decoder, encode
 from schemas.describe_cluster import DescribeClusterRequest
-from schemas.fetch import FetchResponse
+from schemas.fetch import EpochEndOffset, FetchableTopicResponse, FetchResponse, PartitionData
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.message import MalformedMessage, entity, field, message
@@ -23,7 +23,7 @@ from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceDa
 from tests.schemas.strategies import message_versions, messages, version_name
 
 EVERY_VERSION = pytest.mark.parametrize("pair", message_versions(), ids=version_name)
-FEW = settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
 @entity
@@ -197,6 +197,13 @@ def test_unknown_tags_are_kept_and_written_back() -> None:
 def test_tags_ascend_whoever_set_them() -> None:
     value = FetchResponse(unknown_tags=((7, b"b"), (1, b"a")))
     assert encode(value, 16).endswith(bytes.fromhex("01 02 01 01 61 07 01 62"))
+
+
+def test_a_tagged_field_equal_to_its_default_is_not_written() -> None:
+    usual, given = PartitionData(), PartitionData(diverging_epoch=EpochEndOffset(epoch=-1))
+    topics = [(FetchableTopicResponse(partitions=(it,)),) for it in (usual, given)]
+    plain, same = (encode(FetchResponse(responses=it), 16) for it in topics)
+    assert plain == same
 
 
 def test_records_are_a_slice_of_the_frame_and_bytes_are_a_copy() -> None:
