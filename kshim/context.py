@@ -7,7 +7,7 @@ them, the `RequestContext` is made anew for each request.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -108,6 +108,10 @@ class Groups(Protocol):
 
     def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
         """Answer ListGroups, which asks all shards at once."""
+        ...
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Forget the offsets that were committed for topics that are gone."""
         ...
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -121,6 +121,13 @@ class Runtime:
         """The groups of all shards that are led here."""
         return self._coordinator.list_groups(request)
 
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Forget what was committed for topics that are gone: another topic may come to have the name."""
+        now_ms = self._now_ms()
+        for shard in list(self._leads):
+            decision = self._coordinator.delete_offsets(shard, names, now_ms)
+            self._carry_out(self._leads[shard], decision, now_ms)
+
     # ---- decisions
 
     def _carry_out(self, lead: _Lead, decision: Decision, now_ms: int) -> None:
@@ -152,6 +159,7 @@ class Runtime:
             self._load(lead.shard)
         except StorageError as error:
             logger.error("__consumer_offsets-%d: cannot be loaded: %s", lead.shard, error)
+        self._wake_at_next_deadline()
 
     def _deliver(self, replies: list[Reply] | tuple[Reply, ...]) -> None:
         for token, response in replies:
@@ -162,9 +170,14 @@ class Runtime:
     # ---- shards
 
     def _load(self, shard: int) -> None:
-        self._coordinator.begin_load(shard)
-        self._coordinator.replay(shard, _decoded(self._journal.load(shard), shard))
+        """Raises StorageError; the shard is not led here then, which is better than to serve a part of it."""
         now_ms = self._now_ms()
+        self._coordinator.begin_load(shard)
+        try:
+            self._coordinator.replay(shard, _decoded(self._journal.load(shard), shard))
+        except StorageError:
+            self._coordinator.unload(shard, now_ms)
+            raise
         lead = self._leads[shard] = _Lead(shard)
         self._carry_out(lead, self._coordinator.finish_load(shard, now_ms), now_ms)
 

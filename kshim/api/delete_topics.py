@@ -45,6 +45,7 @@ def delete_topics(
         for topic in topics:
             for partition in topic.partitions if outcome[topic.topic_id] is None else ():
                 broker.producers.forget(partition.partition_no)
+        broker.groups.topics_deleted({topic.name for topic in topics if outcome[topic.topic_id] is None})
         return DeleteTopicsResponse(responses=(*deleted, *refused))
 
     def failed(_: Failure) -> DeleteTopicsResponse:

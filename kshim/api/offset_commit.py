@@ -6,7 +6,9 @@ asked, so a commit of no partitions always succeeds, for any group.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
@@ -16,6 +18,7 @@ from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -34,49 +37,55 @@ def offset_commit(
     refused: list[OffsetCommitResponseTopic] = []
     for named in request.topics:
         topic = broker.cluster.topic_by_id(named.topic_id) if by_id else broker.cluster.topics.get(named.name)
-        accepted, rejected = _split(named, topic, by_id)
-        if accepted is not None:
-            known.append(accepted)
-        if rejected is not None:
-            refused.append(rejected)
+        if topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_refused(named, named.partitions, unknown))
+        else:
+            _sort_out(replace(named, name=topic.name) if by_id else named, topic, known, refused)
     if not known:
-        return OffsetCommitResponse(topics=tuple(refused))
-    if not refused and not by_id:
-        answer: OffsetCommitResponse | Deferred[OffsetCommitResponse] = broker.groups.submit(context, request)
-        return answer
+        return OffsetCommitResponse(topics=_merged(refused))
+    answer: OffsetCommitResponse | Deferred[OffsetCommitResponse]
     answer = broker.groups.submit(context, replace(request, topics=tuple(known)))
-    return then(answer, lambda response: OffsetCommitResponse(topics=_merged(refused, response.topics)))
+    if not refused:
+        return answer
+    return then(answer, lambda response: OffsetCommitResponse(topics=_merged((*refused, *response.topics))))
 
 
-def _split(
-    named: OffsetCommitRequestTopic, topic: Topic | None, by_id: bool
-) -> tuple[OffsetCommitRequestTopic | None, OffsetCommitResponseTopic | None]:
-    """What of one topic the coordinator is asked to commit, and what is refused because it does not exist."""
-    if topic is None:
-        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return None, _refused(named, [p.partition_index for p in named.partitions], error)
-    missing = [p.partition_index for p in named.partitions if topic.partition(p.partition_index) is None]
-    if not missing:
-        return (replace(named, name=topic.name) if by_id else named), None
-    present = tuple(p for p in named.partitions if topic.partition(p.partition_index) is not None)
-    accepted = replace(named, name=topic.name, partitions=present) if present else None
-    return accepted, _refused(named, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+def _sort_out(
+    named: OffsetCommitRequestTopic,
+    topic: Topic,
+    known: list[OffsetCommitRequestTopic],
+    refused: list[OffsetCommitResponseTopic],
+) -> None:
+    """Divide the partitions of one topic into those that exist and those that do not."""
+    missing = [p for p in named.partitions if topic.partition(p.partition_index) is None]
+    if missing:
+        refused.append(_refused(named, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        named = replace(named, partitions=tuple(p for p in named.partitions if p not in missing))
+    if named.partitions:
+        known.append(named)
 
 
 def _refused(
-    named: OffsetCommitRequestTopic, indexes: list[int], error: ErrorCode
+    named: OffsetCommitRequestTopic, partitions: Iterable[OffsetCommitRequestPartition], error: ErrorCode
 ) -> OffsetCommitResponseTopic:
-    partitions = tuple(OffsetCommitResponsePartition(partition_index=i, error_code=error) for i in indexes)
-    return OffsetCommitResponseTopic(name=named.name, topic_id=named.topic_id, partitions=partitions)
+    return OffsetCommitResponseTopic(
+        name=named.name,
+        topic_id=named.topic_id,
+        partitions=tuple(
+            OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            for partition in partitions
+        ),
+    )
 
 
-def _merged(
-    refused: list[OffsetCommitResponseTopic], committed: tuple[OffsetCommitResponseTopic, ...]
-) -> tuple[OffsetCommitResponseTopic, ...]:
-    """One entry a topic: its refused partitions, then its committed ones."""
-    merged = {(topic.name, topic.topic_id): topic for topic in refused}
-    for topic in committed:
-        before = merged.get((topic.name, topic.topic_id))
-        partitions = topic.partitions if before is None else before.partitions + topic.partitions
-        merged[topic.name, topic.topic_id] = replace(topic, partitions=partitions)
+def _merged(topics: Iterable[OffsetCommitResponseTopic]) -> tuple[OffsetCommitResponseTopic, ...]:
+    """One entry for each topic, with the partitions of all its entries."""
+    merged: dict[tuple[str, UUID], OffsetCommitResponseTopic] = {}
+    for topic in topics:
+        before = merged.setdefault((topic.name, topic.topic_id), topic)
+        if before is not topic:
+            merged[topic.name, topic.topic_id] = replace(
+                before, partitions=(*before.partitions, *topic.partitions)
+            )
     return tuple(merged.values())

@@ -119,7 +119,7 @@ def _fetch_by_id(
             known.append(replace(wanted, name=topic.name))
     return then(
         broker.groups.submit(context, replace(group, topics=tuple(known))),
-        lambda answer: answer if answer.error_code else replace(answer, topics=(*unknown, *answer.topics)),
+        lambda answer: answer if answer.error_code else replace(answer, topics=(*answer.topics, *unknown)),
     )
 
 

@@ -35,7 +35,6 @@ class ClassicGroup:
     group_id: str
     state_timestamp_ms: int
     state: State = State.EMPTY
-    previous_state: State = State.DEAD
     generation: int = 0
     protocol_type: str | None = None
     protocol_name: str | None = None
@@ -59,7 +58,7 @@ class ClassicGroup:
     def transition_to(self, state: State, now_ms: int) -> None:
         """The only place where the state changes."""
         assert state in TRANSITIONS[self.state], f"{self.group_id}: {self.state} -> {state}"
-        self.previous_state, self.state, self.state_timestamp_ms = self.state, state, now_ms
+        self.state, self.state_timestamp_ms = state, now_ms
 
     @property
     def has_all_members_joined(self) -> bool:
@@ -121,10 +120,14 @@ class ClassicGroup:
         member.protocols = protocols
         self._offered.update(member.protocol_names())
 
+    def static_member_id(self, group_instance_id: str | None) -> str | None:
+        """The member id that a group instance id stands for at present; None where there is none."""
+        return None if group_instance_id is None else self.static_members.get(group_instance_id)
+
     def validate(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """Whether `member_id` is a member, and the one its instance id belongs to (KIP-345)."""
         if group_instance_id is not None:
-            owner = self.static_members.get(group_instance_id)
+            owner = self.static_member_id(group_instance_id)
             if owner is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if owner != member_id:

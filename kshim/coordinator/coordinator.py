@@ -7,7 +7,7 @@ comes in with every call; `next_deadline_ms` says when to call `advance`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 
 from kshim.coordinator.decision import Caller, Decision, Record, Reply
@@ -98,6 +98,10 @@ class Coordinator:
             return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         groups = (group for shard in self._shards.values() for group in shard.list_groups(request))
         return ListGroupsResponse(groups=tuple(groups))
+
+    def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
+        """Drop what the groups of `shard` have committed for topics that no longer exist."""
+        return self._shards[shard].delete_offsets(topics, now_ms)
 
     def _static_error(self, kind: type, request: GroupRequest) -> ErrorCode:
         if not request.group_id and kind in _NEEDS_GROUP_ID:

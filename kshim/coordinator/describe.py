@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.states import State
 from schemas.describe_groups import DescribedGroup, DescribedGroupMember
 from schemas.error_code import ErrorCode
 from schemas.list_groups import ListedGroup, ListGroupsRequest
 
+TYPE = "classic"
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
 
 
@@ -45,18 +48,24 @@ def describe_absent(group_id: str, api_version: int) -> DescribedGroup:
     )
 
 
-def list_group(group: ClassicGroup) -> ListedGroup:
-    """One line of a list of groups."""
+def _listed(group: ClassicGroup) -> ListedGroup:
     return ListedGroup(
         group_id=group.group_id,
         protocol_type=group.protocol_type or "",
         group_state=group.state,
-        group_type="classic",
+        group_type=TYPE,
     )
 
 
-def is_listed(group: ClassicGroup, request: ListGroupsRequest) -> bool:
-    """Whether the filters let `group` through. Case does not matter; an empty filter lets all through."""
+def list_groups(groups: Iterable[ClassicGroup], request: ListGroupsRequest) -> Iterator[ListedGroup]:
+    """Those that the filters let through; an empty filter lets all through.
+
+    Case does not matter. Of states, but not of types, blanks around them are ignored, as Apache Kafka does.
+    """
     states = {state.strip().lower() for state in request.states_filter}
-    types = {type_.strip().lower() for type_ in request.types_filter}
-    return (not states or group.state.lower() in states) and (not types or "classic" in types)
+    types = {type_.lower() for type_ in request.types_filter}
+    if types and TYPE not in types:
+        return
+    for group in groups:
+        if not states or group.state.lower() in states:
+            yield _listed(group)

@@ -62,11 +62,6 @@ class Draft:
         """Tell of a rebalance that is complete."""
         self._rebalances.append(rebalance)
 
-    @property
-    def has_records(self) -> bool:
-        """Whether this call writes anything yet."""
-        return bool(self._records)
-
     def decision(self) -> Decision:
         """All that was collected."""
         return Decision(tuple(self._records), tuple(self._replies), tuple(self._rebalances))

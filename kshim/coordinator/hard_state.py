@@ -6,6 +6,8 @@ a restart is what it knew before.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kshim.coordinator.decision import Record
 from schemas.group_metadata_log import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 
@@ -32,9 +34,9 @@ class HardState:
             assert isinstance(value, GroupMetadataValue)
             self.groups[key.group] = value
 
-    def group_ids(self) -> set[str]:
-        """Every group that has a record of any kind."""
-        return self.groups.keys() | self.offsets.keys()
+    def group_ids(self) -> Iterable[str]:
+        """Every group that has a record of any kind, once, in an order that only the records decide."""
+        return dict.fromkeys((*self.groups, *self.offsets))
 
     def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
         partition = (key.topic, key.partition)

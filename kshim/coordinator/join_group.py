@@ -53,19 +53,18 @@ def _has_room(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> b
     that comes back to a full group without its id; it is a member already, so here it is let in.
     """
     limit = draft.settings.group_max_size
-    member = group.members.get(request.member_id)
+    member_id = request.member_id or group.static_member_id(request.group_instance_id)
+    member = group.members.get(member_id or "")
     if group.state is State.PREPARING_REBALANCE:
         return (member is not None and member.parked_join is not None) or group.awaiting_join < limit
-    if group.state in (State.EMPTY, State.DEAD) or member is not None:
-        return True
-    return request.group_instance_id in group.static_members or len(group.members) < limit
+    return group.state in (State.EMPTY, State.DEAD) or member is not None or len(group.members) < limit
 
 
 def _join_new(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
     instance_id = request.group_instance_id
     if instance_id is not None:
         member_id = draft.new_member_id(instance_id)
-        old_id = group.static_members.get(instance_id)
+        old_id = group.static_member_id(instance_id)
         if old_id is None:
             _add_member(draft, group, caller, request, member_id)
         else:
@@ -86,7 +85,7 @@ def _join_existing(draft: Draft, group: ClassicGroup, caller: Caller, request: J
         if request.group_instance_id is None:
             _add_member(draft, group, caller, request, request.member_id)
         else:
-            refuse(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id)
+            refuse(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     error = group.validate(request.member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:

@@ -64,8 +64,8 @@ def unknown_members(caller: Caller, request: LeaveGroupRequest) -> LeaveGroupRes
 def _leave(draft: Draft, group: ClassicGroup, identity: MemberIdentity, left: list[str]) -> ErrorCode:
     member_id = identity.member_id
     if not member_id:
-        member_id = group.static_members.get(identity.group_instance_id or "", "")
-        if identity.group_instance_id is None or not member_id:
+        member_id = group.static_member_id(identity.group_instance_id) or ""
+        if not member_id:
             return ErrorCode.UNKNOWN_MEMBER_ID
     elif member_id in group.pending_join:
         group.pending_join.discard(member_id)

@@ -5,7 +5,7 @@ Whether the topics exist and the caller may see them is checked before a request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Caller
@@ -160,3 +160,11 @@ def delete_group(draft: Draft, group: ClassicGroup, committed: Committed) -> Non
     for topic, index in committed:
         draft.write(OffsetCommitKey(group=group.group_id, topic=topic, partition=index), None)
     draft.write(GroupMetadataKey(group=group.group_id), None)
+
+
+def delete_topics(draft: Draft, offsets: Mapping[str, Committed], topics: Collection[str]) -> None:
+    """Write a tombstone for whatever any group has committed for one of `topics`."""
+    for group_id, committed in offsets.items():
+        for topic, index in committed:
+            if topic in topics:
+                draft.write(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)

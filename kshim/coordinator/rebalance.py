@@ -20,6 +20,9 @@ from schemas.error_code import ErrorCode
 from schemas.join_group import JoinGroupResponse, JoinGroupResponseMember
 from schemas.sync_group import SyncGroupResponse
 
+SHORTEST_EXTENSION_MS = 1_000
+"""How long a join phase to which nobody came goes on at least. Its members may have no rebalance timeout."""
+
 
 def rebalance_or_complete(
     draft: Draft, group: ClassicGroup, trigger: Trigger, member_id: str, reason: str = ""
@@ -78,20 +81,15 @@ def on_join_deadline(draft: Draft, group: ClassicGroup) -> None:
 def complete_join(draft: Draft, group: ClassicGroup) -> None:
     """End the join phase with those that joined; static members stay until their session ends (KIP-345)."""
     draft.cancel_join(group)
-    evicted = _evict_missing_members(draft, group)
-    if group.members and not _leader_has_joined(group):
-        group.initial_delay = None
-        draft.arm_join(group, group.rebalance_timeout_ms())
-        return
     group.initial_delay = None
+    _evict_missing_members(draft, group)
+    if group.members and not _leader_has_joined(group):
+        draft.arm_join(group, max(group.rebalance_timeout_ms(), SHORTEST_EXTENSION_MS))
+        return
     group.generation += 1
     assert group.rebalance is not None
     group.rebalance = replace(
-        group.rebalance,
-        joined_ms=draft.now_ms,
-        generation=group.generation,
-        members=len(group.members),
-        evicted=evicted,
+        group.rebalance, joined_ms=draft.now_ms, generation=group.generation, members=len(group.members)
     )
     if group.members:
         _begin_sync_phase(draft, group)
@@ -109,12 +107,14 @@ def complete_rebalance(draft: Draft, group: ClassicGroup) -> None:
     group.rebalance = None
 
 
-def _evict_missing_members(draft: Draft, group: ClassicGroup) -> tuple[str, ...]:
+def _evict_missing_members(draft: Draft, group: ClassicGroup) -> None:
     missing = [m for m in group.members.values() if m.parked_join is None and not m.is_static]
     for member in missing:
         draft.timers.cancel(member.timer)
         group.remove(member.member_id)
-    return tuple(member.member_id for member in missing)
+    assert group.rebalance is not None
+    evicted = (*group.rebalance.evicted, *(member.member_id for member in missing))
+    group.rebalance = replace(group.rebalance, evicted=evicted)
 
 
 def _leader_has_joined(group: ClassicGroup) -> bool:

@@ -6,7 +6,7 @@ groups are derived from the hard state once, when loading ends; from then on bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from kshim.coordinator import describe, offsets, rebalance
@@ -172,9 +172,13 @@ class Shard:
 
     def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
         """The groups that the request's filters let through."""
-        return (
-            describe.list_group(group) for group in self.groups.values() if describe.is_listed(group, request)
-        )
+        return describe.list_groups(self.groups.values(), request)
+
+    def delete_offsets(self, topics: Collection[str], now_ms: int) -> Decision:
+        """See `offsets.delete_topics`. O(offsets of the shard)."""
+        draft = Draft(self._surroundings, now_ms)
+        offsets.delete_topics(draft, self.hard_state.offsets, topics)
+        return draft.decision()
 
     # ---- time
 
