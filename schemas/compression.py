@@ -98,7 +98,7 @@ def _snappy_into(data: memoryview, output: mmap.mmap) -> int:
             (length,) = struct.unpack_from(">i", data, position)
             position += 4
             if not 0 <= length <= len(data) - position:
-                raise BadCompression(f"snappy: a block of {length} bytes where {len(data) - position} are left")
+                raise BadCompression(f"snappy: a block of {length} bytes, {len(data) - position} are left")
             size += cramjam.snappy.decompress_raw_into(data[position : position + length], into[size:])
             position += length
         return size

@@ -1,8 +1,8 @@
 """Record batch v2 (magic 2): the unit in which Kafka's records are produced, stored and fetched.
 
-A batch is one header of 61 bytes and its records, compressed together. Offsets, timestamps and sequence numbers
-of the records are relative to the header, and the CRC-32C covers everything behind itself: so a server can give
-a batch its place (base offset, leader epoch) without touching a record. See
+A batch is one header of 61 bytes and its records, compressed together. Offsets, timestamps and sequence
+numbers of the records are relative to the header, and the CRC-32C covers everything behind itself: so a
+server can give a batch its place (base offset, leader epoch) without touching a record. See
 https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and KIP-32 (timestamps).
 """
 
@@ -122,7 +122,11 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def timestamp_type(self) -> TimestampType:
-        return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else TimestampType.CREATE_TIME
+        return (
+            TimestampType.LOG_APPEND_TIME
+            if self.attributes & LOG_APPEND_TIME_BIT
+            else TimestampType.CREATE_TIME
+        )
 
     @property
     def is_transactional(self) -> bool:
@@ -161,7 +165,7 @@ def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
 
 
 def batches(view: View) -> Iterator[memoryview]:
-    """The whole batches in `view`, one after the other; an incomplete one at the end is left out, as Kafka does.
+    """The whole batches in `view`, one after the other, without an incomplete one at the end, as Kafka does.
 
     Raises CorruptRecordBatch at a batch whose length or magic cannot be.
     """
@@ -181,10 +185,10 @@ def validate(
 ) -> RecordBatchHeader:
     """Check what one partition of a Produce request carries, as Kafka does from v3 on, and in its order.
 
-    Exactly one batch, of magic 2, whose header is in itself consistent and whose CRC is right. `allow_zstd` is
-    False below Produce v7 (KIP-110); `max_batch_bytes` and `timestamp_type` are the topic's max.message.bytes
-    and message.timestamp.type. The beginning of another batch is allowed and must be left out: the batch is
-    `view[:header.size]`. The records themselves are not decoded.
+    Exactly one batch, of magic 2, whose header is in itself consistent and whose CRC is right. `allow_zstd`
+    is False below Produce v7 (KIP-110); `max_batch_bytes` and `timestamp_type` are the topic's
+    max.message.bytes and message.timestamp.type. The beginning of another batch is allowed and must be left
+    out: the batch is `view[:header.size]`. The records themselves are not decoded.
 
     Raises CorruptRecordBatch with the error code of the answer.
     """
@@ -222,7 +226,7 @@ def _validate_fields(header: RecordBatchHeader) -> None:
     if header.records_count <= 0:
         raise _invalid(f"a record count of {header.records_count}")
     if header.last_offset_delta + 1 != header.records_count:
-        raise _invalid(f"{header.records_count} records cannot have last offset delta {header.last_offset_delta}")
+        raise _invalid(f"{header.records_count} records, but last offset delta {header.last_offset_delta}")
     if header.attributes & CONTROL_BIT:
         raise _invalid("clients may not write control records")
     if header.producer_id >= 0 and header.base_sequence < 0:
@@ -266,7 +270,12 @@ def patch(batch: View, base_offset: int, leader_epoch: int) -> bytes:
     """A copy of `batch` with another base offset and partition leader epoch, which the CRC does not cover."""
     view = memoryview(batch)
     return b"".join(
-        (base_offset.to_bytes(8), view[8:LOG_OVERHEAD], leader_epoch.to_bytes(4, signed=True), view[MAGIC_AT:])
+        (
+            base_offset.to_bytes(8),
+            view[8:LOG_OVERHEAD],
+            leader_epoch.to_bytes(4, signed=True),
+            view[MAGIC_AT:],
+        )
     )
 
 
@@ -310,7 +319,7 @@ def encode(
 ) -> bytes:
     """One batch of records with CreateTime timestamps, in the order given.
 
-    `last_offset_delta` is the last record's unless said otherwise: a batch that compaction has emptied keeps it.
+    `last_offset_delta` is the last record's unless given: a batch that compaction has emptied keeps its own.
     """
     body = bytearray()
     base_timestamp = max_timestamp = NO_TIMESTAMP

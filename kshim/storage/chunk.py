@@ -1,11 +1,11 @@
 """What a partition's log is made of: chunks, each of one or more whole record batches at consecutive offsets.
 
-A store keeps chunks in an ordered map by their last offset, so that the first chunk at or behind an offset is
-the one that holds it. Each says the largest timestamp of the partition so far, which never falls from one chunk
-to the next: the first record since a point in time is found by bisection, with no index of its own.
+A store keeps chunks in an ordered map by their last offset, so that the first chunk at or behind an offset
+is the one that holds it. Each says the largest timestamp of the partition so far, which never falls from one
+chunk to the next: the first record since a point in time is found by bisection, with no index of its own.
 
-All functions are pure; they ask a store only for `seek` (the first chunk whose last offset is at least the one
-given) or for the chunks from there on.
+All functions are pure; they ask a store only for `seek` (the first chunk whose last offset is at least the
+one given) or for the chunks from there on.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ from schemas.record_batch import (
 
 
 class Chunk(NamedTuple):
-    """`max_timestamp_so_far` is that of the whole partition up to and with this chunk, -1 if there is none."""
+    """`max_timestamp_so_far` is that of the partition up to and with this chunk, -1 if there is none."""
 
     last_offset: int
     max_timestamp_so_far: int

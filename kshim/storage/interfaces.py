@@ -105,7 +105,7 @@ class Log(Protocol):
         ...
 
     def delete(self, partition_no: int) -> None:
-        """Forget a partition. Its log is empty at once and appends to it fail; its space is freed in steps."""
+        """Forget a partition. It is empty at once and appends to it fail; its space is freed in steps."""
         ...
 
 
@@ -124,12 +124,12 @@ class Metadata(Protocol):
 
 
 class Journal(Protocol):
-    """The records of __consumer_offsets, partition `shard` by partition (keys and values in Kafka's format)."""
+    """The records of __consumer_offsets: what shard `shard` has committed is in its partition `shard`."""
 
     def append(
         self, shard: int, records: Sequence[tuple[bytes, bytes | None]], now_ms: int
     ) -> Deferred[None]:
-        """Append (key, value) records; a None value is a tombstone. Fires when durable; errbacks StorageError."""
+        """Append (key, value) records; None is a tombstone. Fires when durable; errbacks StorageError."""
         ...
 
     def load(self, shard: int) -> Iterator[tuple[bytes, bytes | None]]:

@@ -13,7 +13,7 @@ LOAD_BYTES = 1024 * 1024
 
 
 class LogJournal:
-    """Implements `kshim.storage.interfaces.Journal`: one record batch for each append, CreateTime, no producer id.
+    """Implements `kshim.storage.interfaces.Journal`: a record batch an append, CreateTime, no producer id.
 
     `partition_nos[shard]` is the partition_no of __consumer_offsets-<shard>.
     """

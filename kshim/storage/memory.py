@@ -1,4 +1,4 @@
-"""A store in memory, for tests and `--data-dir :memory:`: what is appended is durable at once, until close()."""
+"""A store in memory, for tests and `--data-dir :memory:`: appends are durable at once, and until the end."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,9 @@
 """A reactor for tests of storage: what other threads call is kept until the test lets it run."""
 
+from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from functools import partial
+from threading import Condition
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -14,21 +16,30 @@ class Reactor:
     """As much of IReactorFromThreads as the store needs."""
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
+        self._calls: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._changed = Condition()
 
-    def callFromThread(self, function: Callable[..., Any], *args: Any) -> None:
-        self._calls.put((function, args))
+    def callFromThread(self, function: Callable[..., Any], *args: Any) -> None:  # noqa: N802
+        with self._changed:
+            self._calls.append((function, args))
+            self._changed.notify()
+
+    def await_call(self) -> None:
+        """Wait until another thread has something to tell, and do not listen yet."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._calls, PATIENCE_S), "nothing happens"
 
     def turn(self) -> None:
         """Run the next call; wait for it if there is none."""
-        function, args = self._calls.get(timeout=PATIENCE_S)
+        self.await_call()
+        function, args = self._calls.popleft()
         function(*args)
 
     def wait(self, *deferreds: Deferred[Any]) -> list[Any]:
         """Turn until all have fired. Failures are in the list as their exceptions."""
         results: dict[int, Any] = {}
         for index, deferred in enumerate(deferreds):
-            deferred.addBoth(lambda result, index=index: results.__setitem__(index, result))
+            deferred.addBoth(partial(results.__setitem__, index))
         while len(results) < len(deferreds):
             self.turn()
         found = [results[index] for index in range(len(deferreds))]

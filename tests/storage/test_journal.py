@@ -4,8 +4,16 @@ import pytest
 
 from kshim.storage.interfaces import StorageError, Store
 from kshim.storage.journal import LOAD_BYTES, LogJournal
-from schemas.record_batch import Compression, ControlType, Record, batches, decode_header, encode, records
-from schemas.record_batch import end_transaction_marker
+from schemas.record_batch import (
+    Compression,
+    ControlType,
+    Record,
+    batches,
+    decode_header,
+    encode,
+    end_transaction_marker,
+    records,
+)
 from tests.storage.reactor import Reactor
 
 SHARDS = (40, 41, 42)
@@ -47,12 +55,19 @@ def test_loads_more_than_it_reads_at_once(journal: LogJournal, reactor: Reactor)
     assert [key for key, _ in journal.load(0)] == [b"%d" % number for number in range(10)]
 
 
-def test_loads_what_other_writers_of_the_format_leave(journal: LogJournal, store: Store, reactor: Reactor) -> None:
+def test_loads_what_other_writers_of_the_format_leave(
+    journal: LogJournal, store: Store, reactor: Reactor
+) -> None:
     transaction = {"producer_id": 7, "producer_epoch": 0}
     marker = end_transaction_marker(ControlType.COMMIT, **transaction, coordinator_epoch=3, now_ms=5)
     compressed = encode([Record(0, 1, b"a", b"1"), Record(4, 2, b"b", b"2")], compression=Compression.LZ4)
     emptied = encode([], last_offset_delta=3)
-    for batch in (compressed, marker, emptied, encode([Record(0, 1, None, b"no key"), Record(1, 1, b"c", b"3")])):
+    for batch in (
+        compressed,
+        marker,
+        emptied,
+        encode([Record(0, 1, None, b"no key"), Record(1, 1, b"c", b"3")]),
+    ):
         reactor.result(store.log.append(SHARDS[0], batch, now_ms=0))
     assert list(journal.load(0)) == [(b"a", b"1"), (b"b", b"2"), (b"c", b"3")]
 

@@ -1,6 +1,7 @@
 """What every backend's log does."""
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
 from schemas.record_batch import (
@@ -17,7 +18,9 @@ from schemas.record_batch import (
 from tests.storage.reactor import Reactor
 
 
-def batch_of(*timestamps_ms: int, value: bytes = b"value", compression: Compression = Compression.NONE) -> bytes:
+def batch_of(
+    *timestamps_ms: int, value: bytes = b"value", compression: Compression = Compression.NONE
+) -> bytes:
     return encode(
         (Record(delta, timestamp_ms, b"key", value) for delta, timestamp_ms in enumerate(timestamps_ms)),
         compression=compression,
@@ -122,7 +125,9 @@ class TestLog:
 
     def test_reading_on_from_the_last_record_reaches_the_end(self) -> None:
         sizes = (10, 3_000, 70_000, 10, 10, 200_000, 1)
-        self.reactor.wait(*(self.log.append(1, batch_of(1, 2, value=bytes(size)), now_ms=0) for size in sizes))
+        self.reactor.wait(
+            *(self.log.append(1, batch_of(1, 2, value=bytes(size)), now_ms=0) for size in sizes)
+        )
         seen: list[int] = []
         while data := self.log.read(1, len(seen), 50_000):
             seen += stored_offsets(data)
@@ -183,7 +188,7 @@ class TestLog:
 
     def test_a_watcher_may_unwatch_others_and_append(self) -> None:
         seen: list[str] = []
-        pending = []
+        pending: list[Deferred[Appended]] = []
 
         def first() -> None:
             seen.append("first")

@@ -17,7 +17,9 @@ def test_put_get_and_delete(store: Store, reactor: Reactor) -> None:
 
 def test_items_have_the_prefix_and_come_by_key(store: Store, reactor: Reactor) -> None:
     metadata = store.metadata
-    reactor.result(metadata.put({b"t/b": b"2", b"t/a": b"1", b"s/z": b"0", b"t": b"-", b"u/": b"9", b"\xff": b"x"}))
+    reactor.result(
+        metadata.put({b"t/b": b"2", b"t/a": b"1", b"s/z": b"0", b"t": b"-", b"u/": b"9", b"\xff": b"x"})
+    )
     assert list(metadata.items(b"t/")) == [(b"t/a", b"1"), (b"t/b", b"2")]
     assert [key for key, _ in metadata.items(b"")] == [b"s/z", b"t", b"t/a", b"t/b", b"u/", b"\xff"]
     assert list(metadata.items(b"v")) == []

@@ -1,4 +1,4 @@
-"""The data directory belongs to one server at a time: a lock on a file in it, which the system drops with us."""
+"""The data directory belongs to one server at a time: a lock on a file in it, which dies with the process."""
 
 import fcntl
 import os
@@ -23,9 +23,8 @@ class DataDirLock:
         except OSError:
             holder = os.read(self._fd, 20).decode(errors="replace").strip()
             os.close(self._fd)
-            raise DataDirLocked(
-                f"data directory {data_dir} is in use by another kshim" + (f" (process {holder})" if holder else "")
-            ) from None
+            by = f"process {holder}" if holder else "another process"
+            raise DataDirLocked(f"data directory {data_dir} is in use by {by}") from None
         try:
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)

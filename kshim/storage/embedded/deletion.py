@@ -4,7 +4,7 @@ That a partition is being deleted is written with the first step, so that a rest
 """
 
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
-from kshim.storage.embedded.writes import CHUNK_KEY, PARTITION_KEY
+from kshim.storage.embedded.writes import PARTITION_KEY
 from kshim.storage.interfaces import StorageError
 
 STEP_CHUNKS = 256
@@ -18,6 +18,7 @@ class Deletion:
         with environment.read(environment.deleted) as transaction:
             keys = [bytes(key) for key in transaction.cursor().iternext(keys=True, values=False)]
         self.pending = [PARTITION_KEY.unpack(key)[0] for key in keys]
+        self._noted = len(self.pending)
         self._failed = False
 
     @property
@@ -32,7 +33,7 @@ class Deletion:
         self._failed = False
 
     def step(self) -> None:
-        """Free some chunks of one partition."""
+        """Note which partitions are to be freed, and free some chunks of the first."""
         try:
             self._environment.write(self._erase, beyond_bytes=DELETION_BYTES)
         except StorageError:
@@ -40,18 +41,21 @@ class Deletion:
             return
         if self._erased:
             self.pending.pop(0)
+        self._noted = len(self.pending)
 
     def _erase(self, transaction: WriteTransaction) -> None:
-        partition_no = self.pending[0]
-        name = PARTITION_KEY.pack(partition_no)
-        transaction.put(name, b"", db=self._environment.deleted)
+        for partition_no in self.pending[self._noted :]:
+            transaction.put(PARTITION_KEY.pack(partition_no), b"", db=self._environment.deleted)
+        # The last step only notes the end, and so is a transaction of its own: LMDB uses freed pages again
+        # from the second transaction after the one that freed them.
+        name = PARTITION_KEY.pack(self.pending[0])
         cursor = transaction.cursor(self._environment.log)
-        found = cursor.set_range(CHUNK_KEY.pack(partition_no, 0))
+        cursor.set_range(name)
+        self._erased = not cursor.key().startswith(name)
+        if self._erased:
+            transaction.delete(name, db=self._environment.deleted)
+            return
         for _ in range(STEP_CHUNKS):
-            if not found or not cursor.key().startswith(name):
-                transaction.delete(name, db=self._environment.deleted)
-                self._erased = True
+            if not cursor.key().startswith(name):
                 return
             cursor.delete()
-            found = bool(cursor.key())
-        self._erased = False

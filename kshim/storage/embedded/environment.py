@@ -6,7 +6,6 @@ that happens under `_map_lock`, which every read transaction holds; none outlive
 (a read transaction that stayed open would also keep LMDB from using freed pages again).
 """
 
-import errno
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +22,6 @@ FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
 """How far beyond the limit deletions may go: freeing pages takes some first."""
 FORMAT = b"1"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 if TYPE_CHECKING:
     ReadTransaction = lmdb.Transaction[memoryview]
@@ -61,15 +59,15 @@ class Environment:
             transaction.put(b"format", FORMAT, db=about)
         found = transaction.get(b"format", db=about)
         if found != FORMAT:
-            what = "no data of kshim" if found is None else f"format {found.decode()}, this kshim reads {FORMAT.decode()}"
-            raise StorageError(f"data directory {self._data_dir} holds {what}")
+            held = "data that is not kshim's" if found is None else f"data of format {found.decode()}"
+            raise StorageError(f"data directory {self._data_dir} holds {held}; need format {FORMAT.decode()}")
 
     def read(self, database: "lmdb._Database") -> "Read":
         """`with environment.read(environment.log) as transaction`: must end before control returns."""
         return Read(self._env, self._map_lock, database)
 
     def write(self, change: Callable[[WriteTransaction], None], *, beyond_bytes: int = 0) -> None:
-        """Commit what `change` does to a transaction; it is called again with a new one when the map has grown.
+        """Commit what `change` does to a transaction; called again with a new one when the map has grown.
 
         Durable on return. Raises StorageFull, StorageError; then nothing was changed.
         """
@@ -85,8 +83,8 @@ class Environment:
             except lmdb.MapFullError:
                 self._grow(self._max_bytes + beyond_bytes)
             except lmdb.Error as error:
-                full = error.code in NO_ROOM
-                raise (StorageFull if full else StorageError)(f"writing to {self._data_dir}: {error}") from None
+                kind = StorageFull if isinstance(error, lmdb.DiskError) else StorageError
+                raise kind(f"writing to {self._data_dir}: {error}") from None
 
     def _grow(self, limit: int) -> None:
         if self._map_bytes >= limit:

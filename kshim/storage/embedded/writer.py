@@ -113,12 +113,12 @@ class Writer:
             elif writes:
                 self._reactor.callFromThread(self._on_committed, writes)
                 deletion.retry()
-            if is_open and deletion.due:
+            if deletion.due:
                 deletion.step()
         self._reactor.callFromThread(self._on_end)
 
     def _take(self, deletion: Deletion) -> tuple[list[tuple[int, Write]], bool]:
-        """All that is queued, up to TRANSACTION_BYTES, and whether more can come. Waits if there is nothing."""
+        """All that is queued, up to TRANSACTION_BYTES, and whether more can come. Waits for the first."""
         taken: list[tuple[int, Write]] = []
         size = 0
         try:

@@ -1,9 +1,9 @@
 """What the writer is given: appends and changes of metadata, and how a transaction makes them durable.
 
-    log       (partition_no u32, last_offset u64) -> max timestamp so far i64, record batches
-    meta      key -> value
-    deleted   partition_no u32 -> nothing: being deleted
-    kshim     "format" -> the version of all this
+log       (partition_no u32, last_offset u64) -> max timestamp so far i64, record batches
+meta      key -> value
+deleted   partition_no u32 -> nothing: being deleted
+kshim     "format" -> the version of all this
 """
 
 import struct

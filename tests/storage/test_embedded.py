@@ -1,0 +1,544 @@
+"""What the store on disk does beyond what every store does: it lasts, has one owner, and can be full."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import lmdb
+import pytest
+
+from kshim.storage.embedded import EmbeddedStore, deletion, environment, writes
+from kshim.storage.embedded.deletion import Deletion
+from kshim.storage.embedded.environment import Environment
+from kshim.storage.interfaces import (
+    Appended,
+    DataDirLocked,
+    Offsets,
+    StorageError,
+    StorageFull,
+    TimestampOffset,
+)
+from schemas.record_batch import Record, batches, encode, records
+from tests.storage.reactor import PATIENCE_S, Reactor
+
+OpenStore = Callable[..., EmbeddedStore]
+
+
+def batch_of(number: int, size: int = 100) -> bytes:
+    return encode([Record(0, 1000 + number, b"%d" % number, bytes(size))])
+
+
+def keys(store: EmbeddedStore, partition_no: int, max_bytes: int = 10**9) -> list[bytes | None]:
+    """The keys of all records below the high watermark."""
+    found: list[bytes | None] = []
+    while data := store.log.read(partition_no, len(found), max_bytes):
+        found += [record.key for batch in batches(data) for record in records(batch)]
+    return found
+
+
+def entries(store: EmbeddedStore) -> int:
+    """How many chunks there are."""
+    with store._environment.read(store._environment.log) as transaction:
+        return transaction.stat(store._environment.log)["entries"]
+
+
+def hold_writer(
+    store: EmbeddedStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], None]:
+    """Stop the writer before a transaction: what follows is queued until the function returned is called."""
+    arrived, released = Event(), Event()
+    write = Environment.write
+
+    def held(self: Environment, *args: Any, **options: Any) -> None:
+        arrived.set()
+        assert released.wait(PATIENCE_S)
+        write(self, *args, **options)
+
+    monkeypatch.setattr(Environment, "write", held)
+    put = store.metadata.put({b"held": b""})
+    assert arrived.wait(PATIENCE_S)
+
+    def release() -> None:
+        released.set()
+        reactor.result(put)
+
+    return release
+
+
+def fail_writes(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def write(*args: Any, **options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Environment, "write", write)
+
+
+def when_deleted(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Waits until no partition is left to be freed; how many steps it took."""
+    done = Event()
+    steps = []
+    step = Deletion.step
+
+    def counted(self: Deletion) -> None:
+        step(self)
+        steps.append(len(self.pending))
+        if not self.pending:
+            done.set()
+
+    monkeypatch.setattr(Deletion, "step", counted)
+
+    def wait() -> int:
+        assert done.wait(PATIENCE_S)
+        return len(steps)
+
+    return wait
+
+
+class TestReopening:
+    def test_everything_is_there_again(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        appends = [
+            store.log.append(number % 3, batch_of(number), leader_epoch=4, now_ms=0) for number in range(30)
+        ]
+        reactor.wait(*appends, store.metadata.put({b"name": b"value"}))
+        reactor.result(store.close())
+
+        store = open_embedded()
+        assert [store.log.offsets(partition_no) for partition_no in range(4)] == [
+            *[Offsets(0, 10, 10)] * 3,
+            Offsets(0, 0, 0),
+        ]
+        assert keys(store, 1) == [b"%d" % number for number in range(1, 30, 3)]
+        assert store.log.max_timestamp(2) == TimestampOffset(1029, 9, 4)
+        assert store.metadata.get(b"name") == b"value"
+        assert reactor.result(store.log.append(1, batch_of(99), now_ms=0)) == Appended(10, 0, -1)
+        assert store.log.offset_for_time(1, 1029) == TimestampOffset(1099, 10, 0)
+
+    def test_the_largest_timestamp_so_far_outlives_a_restart(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        reactor.result(store.log.append(1, batch_of(500), now_ms=0))
+        reactor.result(store.close())
+        store = open_embedded()
+        reactor.result(store.log.append(1, batch_of(3), now_ms=0))
+        assert store.log.max_timestamp(1) == TimestampOffset(1500, 0, 0)
+
+    def test_close_finishes_what_is_queued(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        appends = [store.log.append(1, batch_of(number), now_ms=0) for number in range(100)]
+        closed = store.close()
+        assert not closed.called
+        results = reactor.wait(*appends, closed)
+        assert [result.base_offset for result in results[:-1]] == list(range(100))
+        assert keys(open_embedded(), 1) == [b"%d" % number for number in range(100)]
+
+    def test_after_close_writes_fail_and_the_directory_is_free(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        log, metadata = store.log, store.metadata
+        closed = store.close()
+        late = reactor.wait(log.append(1, batch_of(1), now_ms=0), metadata.put({b"a": b"b"}), closed)
+        assert [str(error) for error in late[:2]] == ["the store is closed"] * 2
+        assert reactor.result(store.close()) is None
+        assert open_embedded().log.offsets(1) == Offsets(0, 0, 0)
+
+
+class TestGroupCommit:
+    def test_what_is_queued_together_is_one_transaction(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        release = hold_writer(store, reactor, monkeypatch)
+        appends = [store.log.append(number % 2, batch_of(number), now_ms=0) for number in range(20)]
+        appends += [store.log.append(7, batch_of(20), now_ms=0)]
+        fired: list[int] = []
+        for index, append in enumerate(appends):
+            append.addCallback(lambda _, index=index: fired.append(index))
+        watched: list[Offsets] = []
+        store.log.watch(0, lambda: watched.append(store.log.offsets(0)))
+        assert store.log.offsets(0) == Offsets(0, 0, 10)
+        assert store.log.read(0, 0, 1000) == b""
+        release()
+        reactor.turn()
+        assert fired == list(range(21))
+        assert watched == [Offsets(0, 10, 10)]
+        assert entries(store) == 3
+
+    def test_a_chunk_does_not_grow_beyond_its_bound(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        release = hold_writer(store, reactor, monkeypatch)
+        monkeypatch.setattr(writes, "CHUNK_BYTES", 1000)
+        appends = [store.log.append(1, batch_of(number, 300), now_ms=0) for number in range(5)]
+        appends += [
+            store.log.append(1, batch_of(5, 5000), now_ms=0),
+            store.log.append(1, batch_of(6), now_ms=0),
+        ]
+        release()
+        reactor.wait(*appends)
+        assert entries(store) == 5
+        assert keys(store, 1) == [b"%d" % number for number in range(7)]
+
+    def test_high_watermark_is_what_the_reactor_was_told(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        first = store.log.append(1, batch_of(0), now_ms=0)
+        reactor.result(first)
+        second = store.log.append(1, batch_of(1), now_ms=0)
+        reactor.await_call()  # committed, and not yet told
+        assert keys(store, 1) == [b"0"]
+        assert store.log.max_timestamp(1) == TimestampOffset(1000, 0, 0)
+        assert store.log.offset_for_time(1, 1001) is None
+        reactor.result(second)
+        assert keys(store, 1) == [b"0", b"1"]
+
+
+class TestFailure:
+    def test_an_append_that_fails_takes_what_is_behind_it_along(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        fail_writes(monkeypatch, StorageError("EIO"))
+        first = store.log.append(1, batch_of(1), now_ms=0)
+        reactor.await_call()  # the first has failed, and the reactor does not know it
+        monkeypatch.undo()
+        behind = [store.log.append(1, batch_of(2), now_ms=0), store.log.append(2, batch_of(3), now_ms=0)]
+        put = store.metadata.put({b"a": b"1"})
+        assert [str(error) for error in reactor.wait(first, *behind, put)] == ["EIO"] * 4
+        assert store.log.offsets(1) == Offsets(0, 1, 1)
+        assert store.log.offsets(2) == Offsets(0, 0, 0)
+        assert store.metadata.get(b"a") is None
+
+        assert reactor.result(store.log.append(1, batch_of(4), now_ms=0)) == Appended(1, 0, -1)
+        assert keys(store, 1) == [b"0", b"4"]
+
+    def test_an_append_from_within_the_failure_is_a_new_beginning(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        fail_writes(monkeypatch, StorageError("EIO"))
+        again: list[Any] = []
+
+        def retry(_: object) -> None:
+            again.append(store.log.append(1, batch_of(2), now_ms=0))
+
+        first = store.log.append(1, batch_of(0), now_ms=0).addErrback(retry)
+        behind = store.log.append(1, batch_of(1), now_ms=0)
+        reactor.await_call()
+        monkeypatch.undo()
+        assert [type(result) for result in reactor.wait(first, behind)] == [type(None), StorageError]
+        assert reactor.result(again[0]) == Appended(0, 0, -1)
+        assert keys(store, 1) == [b"2"]
+
+    def test_the_unexpected_is_answered_too(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        fail_writes(monkeypatch, ZeroDivisionError("oops"))
+        with pytest.raises(StorageError, match="ZeroDivisionError: oops"):
+            reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+
+    def test_a_metadata_key_that_lmdb_cannot_take(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        with pytest.raises(StorageError):
+            reactor.result(store.metadata.put({b"a": b"1", bytes(600): b"2"}))
+        assert store.metadata.get(b"a") is None
+
+    @pytest.mark.parametrize(
+        ("error", "kind"), [(lmdb.DiskError("ENOSPC"), StorageFull), (lmdb.Error("EIO"), StorageError)]
+    )
+    def test_errors_of_the_disk(self, tmp_path: Path, error: lmdb.Error, kind: type[StorageError]) -> None:
+        opened = Environment(tmp_path, sync=False, max_bytes=10**7)
+
+        def change(_: object) -> None:
+            raise error
+
+        with pytest.raises(StorageError, match=f"^writing to {tmp_path}: E") as raised:
+            opened.write(change)
+        assert type(raised.value) is kind
+        opened.close()
+
+
+class TestRoom:
+    LIMIT = 2_000_000
+
+    def fill(self, store: EmbeddedStore, reactor: Reactor, partition_no: int = 1) -> int:
+        """Append until the store is full; how many appends it took."""
+        count = 0
+        while True:
+            (result,) = reactor.wait(store.log.append(partition_no, batch_of(count, 50_000), now_ms=0))
+            if isinstance(result, BaseException):
+                assert isinstance(result, StorageFull), result
+                return count
+            count += 1
+
+    def test_full_store_refuses_appends_and_keeps_the_others(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded(max_bytes=self.LIMIT)
+        count = self.fill(store, reactor)
+        assert 25 <= count <= 38
+        assert store.log.offsets(1) == Offsets(0, count, count)
+        with pytest.raises(StorageFull, match="has reached its limit of 2000000 bytes"):
+            reactor.result(store.log.append(2, batch_of(0, 100_000), now_ms=0))
+        assert keys(store, 1) == [b"%d" % number for number in range(count)]
+
+    def test_there_is_room_again_after_a_delete(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded(max_bytes=self.LIMIT)
+        count = self.fill(store, reactor)
+        deleted = when_deleted(store, monkeypatch)
+        store.log.delete(1)
+        deleted()
+        assert self.fill(store, reactor, 2) > count * 3 // 4  # LMDB needs pages side by side, and not all are
+        reactor.result(store.close())
+        assert (store._data_dir / "data.mdb").stat().st_size <= self.LIMIT + environment.DELETION_BYTES
+
+    def test_map_grows_while_there_is_room(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(environment, "FIRST_MAP_BYTES", 200_000)
+        store = open_embedded()
+        for number in range(100):
+            reactor.result(store.log.append(1, batch_of(number, 50_000), now_ms=0))
+        assert keys(store, 1, max_bytes=300_000) == [b"%d" % number for number in range(100)]
+        reactor.result(store.close())
+        assert len(keys(open_embedded(), 1)) == 100
+
+    def test_disk_that_is_full(self, tmp_path: Path) -> None:
+        """In a process that may not write large files: appends fail, then work when it may."""
+        done = subprocess.run(
+            [sys.executable, "-c", FULL_DISK, tmp_path / "data"], capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout.splitlines() == ["full", "consistent", "works again"], done.stderr
+
+
+FULL_DISK = """
+import resource, signal, sys
+from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.interfaces import Offsets, StorageError
+from schemas.record_batch import Record, encode
+from tests.storage.reactor import Reactor
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+reactor = Reactor()
+store = EmbeddedStore(sys.argv[1], reactor)
+store.open()
+batch = encode([Record(0, 1, None, bytes(100_000))])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+count = 0
+while not isinstance(result := reactor.wait(store.log.append(1, batch, now_ms=0))[0], Exception):
+    count += 1
+# StorageFull or not: LMDB takes a write that was cut short for an error of the disk.
+print("full" if isinstance(result, StorageError) and count >= 5 else repr((result, count)))
+read = sum(1 for offset in range(count) if len(store.log.read(1, offset, 1)) == len(batch))
+print("consistent" if store.log.offsets(1) == Offsets(0, count, count) and read == count else read)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print("works again" if reactor.result(store.log.append(1, batch, now_ms=0)).base_offset == count else "")
+reactor.result(store.close())
+"""
+
+
+class TestKill:
+    def test_what_was_acknowledged_is_there(self, tmp_path: Path, open_embedded: OpenStore) -> None:
+        writer = subprocess.Popen(
+            [sys.executable, "-c", ENDLESS_WRITER, tmp_path / "data"], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        acknowledged = [int(writer.stdout.readline()) for _ in range(200)]
+        writer.send_signal(signal.SIGKILL)
+        acknowledged += [
+            int(line) for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")
+        ]
+        writer.stdout.close()
+        assert writer.wait() == -signal.SIGKILL
+
+        found = keys(open_embedded(), 1)
+        assert found == [b"%d" % number for number in range(len(found))]
+        assert acknowledged[-1] < len(found)
+
+
+ENDLESS_WRITER = """
+import sys
+from kshim.storage.embedded import EmbeddedStore
+from schemas.record_batch import Record, encode
+from tests.storage.reactor import Reactor
+
+reactor = Reactor()
+store = EmbeddedStore(sys.argv[1], reactor)
+store.open()
+
+def acknowledged(appended):
+    print(appended.base_offset, flush=True)
+    append()
+
+def append():
+    batch = encode([Record(0, 1, b"%d" % append.number, bytes(5_000))])
+    append.number += 1
+    store.log.append(1, batch, now_ms=0).addCallback(acknowledged)
+
+append.number = 0
+for _ in range(8):
+    append()
+while True:
+    reactor.turn()
+"""
+
+
+class TestDeletion:
+    def test_space_is_freed_in_steps(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(deletion, "STEP_CHUNKS", 4)
+        store = open_embedded()
+        for number in range(10):
+            reactor.wait(*(store.log.append(no, batch_of(number), now_ms=0) for no in (0, 1, 2)))
+        deleted = when_deleted(store, monkeypatch)
+        store.log.delete(1)
+        assert deleted() == 4
+        assert entries(store) == 20
+        assert [len(keys(store, no)) for no in (0, 1, 2)] == [10, 0, 10]
+
+    def test_appends_go_on_between_the_steps(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(deletion, "STEP_CHUNKS", 1)
+        store = open_embedded()
+        for number in range(3):
+            reactor.result(store.log.append(1, batch_of(number), now_ms=0))
+        deleted = when_deleted(store, monkeypatch)
+        arrived, released = Event(), Event()
+        transactions: list[str] = []
+        write = Environment.write
+
+        def noted(self: Environment, change: Any, **options: Any) -> None:
+            transactions.append("step" if options else "append")
+            arrived.set()
+            assert released.wait(PATIENCE_S)
+            write(self, change, **options)
+
+        monkeypatch.setattr(Environment, "write", noted)
+        store.log.delete(1)
+        assert arrived.wait(PATIENCE_S)
+        append = store.log.append(2, batch_of(0), now_ms=0)
+        released.set()
+        reactor.result(append)
+        deleted()
+        assert transactions == ["step", "append", "step", "step", "step"]
+
+    def test_goes_on_after_a_restart(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(deletion, "STEP_CHUNKS", 1)
+        store = open_embedded()
+        for number in range(10):
+            reactor.result(store.log.append(1, batch_of(number), now_ms=0))
+        release = hold_writer(store, reactor, monkeypatch)
+        store.log.delete(7)
+        store.log.delete(1)
+        closed = store.close()
+        release()
+        reactor.result(closed)
+        deleted = when_deleted(store, monkeypatch)
+        store = open_embedded()
+        assert store.log.offsets(1) == Offsets(0, 0, 0)
+        with pytest.raises(StorageError, match="partition 1 was deleted"):
+            reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        assert deleted() == 11
+        assert entries(store) == 0
+        reactor.result(store.close())
+        assert reactor.result(open_embedded().log.append(1, batch_of(0), now_ms=0)) == Appended(0, 0, -1)
+
+    def test_is_tried_again_when_the_disk_works_again(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        with monkeypatch.context() as broken:
+            fail_writes(broken, StorageError("EIO"))
+            store.log.delete(1)
+            reactor.wait(store.metadata.put({b"a": b"b"}))  # the step comes before or after
+            reactor.wait(store.metadata.put({b"a": b"b"}))
+        assert entries(store) == 1
+        deleted = when_deleted(store, monkeypatch)
+        reactor.result(store.metadata.put({b"a": b"b"}))
+        deleted()
+        assert entries(store) == 0
+
+
+class TestDataDirectory:
+    def test_belongs_to_one_server(self, open_embedded: OpenStore, tmp_path: Path, reactor: Reactor) -> None:
+        open_embedded()
+        with pytest.raises(DataDirLocked, match=f"in use by process {os.getpid()}$"):
+            EmbeddedStore(tmp_path / "data", reactor).open()
+
+    def test_is_free_when_its_server_was_killed(self, tmp_path: Path, open_embedded: OpenStore) -> None:
+        code = "import os, signal, sys; from tests.storage.test_embedded import *; r = Reactor()"
+        code += "; EmbeddedStore(sys.argv[1], r).open(); print('open', flush=True); signal.pause()"
+        holder = subprocess.Popen([sys.executable, "-c", code, tmp_path / "data"], stdout=subprocess.PIPE)
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"open\n"
+        with pytest.raises(DataDirLocked, match=f"in use by process {holder.pid}$"):
+            open_embedded()
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+        open_embedded()
+
+    def test_is_made_with_its_parents(self, open_embedded: OpenStore, tmp_path: Path) -> None:
+        open_embedded(tmp_path / "a" / "b")
+        assert {path.name for path in (tmp_path / "a" / "b").iterdir()} == {
+            "data.mdb",
+            "lock.mdb",
+            "kshim.lock",
+        }
+
+    @pytest.mark.parametrize("content", [b"not a database", bytes(8192), os.urandom(8192)])
+    def test_file_that_is_no_database(self, open_embedded: OpenStore, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "data.mdb").write_bytes(content)
+        with pytest.raises(StorageError) as raised:
+            open_embedded(tmp_path)
+        assert str(tmp_path) in str(raised.value)
+        assert "\n" not in str(raised.value)
+        with pytest.raises(StorageError) as again:  # and the lock was let go
+            open_embedded(tmp_path)
+        assert not isinstance(again.value, DataDirLocked)
+
+    def test_database_of_someone_else(self, open_embedded: OpenStore, tmp_path: Path) -> None:
+        with lmdb.open(str(tmp_path)) as other, other.begin(write=True) as transaction:
+            transaction.put(b"their", b"data")
+        with pytest.raises(StorageError, match="holds data that is not kshim's"):
+            open_embedded(tmp_path)
+        with lmdb.open(str(tmp_path)) as other, other.begin() as transaction:
+            assert list(transaction.cursor()) == [(b"their", b"data")]
+
+    def test_format_of_another_version(
+        self, open_embedded: OpenStore, tmp_path: Path, reactor: Reactor
+    ) -> None:
+        reactor.result(open_embedded(tmp_path).close())
+        with lmdb.open(str(tmp_path), max_dbs=8) as other, other.begin(write=True) as transaction:
+            transaction.put(b"format", b"2", db=other.open_db(b"kshim", transaction))
+        with pytest.raises(StorageError, match="holds data of format 2; need format 1"):
+            open_embedded(tmp_path)
+
+    def test_file_in_the_way(self, open_embedded: OpenStore, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        for path in (tmp_path / "file", tmp_path / "file" / "below"):
+            with pytest.raises(StorageError, match=f"^cannot use data directory {path}: "):
+                open_embedded(path)
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_directory_that_cannot_be_written(self, open_embedded: OpenStore, tmp_path: Path) -> None:
+        tmp_path.chmod(0o500)
+        with pytest.raises(StorageError, match="Permission denied"):
+            open_embedded(tmp_path / "data")
