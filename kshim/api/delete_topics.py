@@ -41,17 +41,23 @@ def delete_topics(
     topics, refused = _sort_out(broker, wanted)
 
     def response(outcome: Mapping[UUID, Refusal | None]) -> DeleteTopicsResponse:
-        deleted = [_result(topic.name, topic.topic_id, outcome[topic.topic_id]) for topic in topics]
-        for topic in topics:
-            for partition in topic.partitions if outcome[topic.topic_id] is None else ():
-                broker.producers.forget(partition.partition_no)
-        broker.groups.topics_deleted({topic.name for topic in topics if outcome[topic.topic_id] is None})
-        return DeleteTopicsResponse(responses=(*deleted, *refused))
+        _forget(broker, [topic for topic in topics if outcome[topic.topic_id] is None])
+        results = [_result(topic.name, topic.topic_id, outcome[topic.topic_id]) for topic in topics]
+        return DeleteTopicsResponse(responses=(*results, *refused))
 
     def failed(_: Failure) -> DeleteTopicsResponse:
         return response({topic.topic_id: STORAGE_ERROR for topic in topics})
 
     return broker.cluster.delete_topics(topics).addCallback(response).addErrback(failed)
+
+
+def _forget(broker: Broker, deleted: list[Topic]) -> None:
+    """What groups committed and what producers sent does not outlive its topic."""
+    for topic in deleted:
+        for partition in topic.partitions:
+            broker.producers.forget(partition.partition_no)
+    if deleted:
+        broker.groups.topics_deleted([topic.name for topic in deleted])
 
 
 def _sort_out(

@@ -67,12 +67,14 @@ class ParkedFetch:
         return self._done.addCallback(lambda _: answer())
 
     def _moved(self, position: Position) -> None:
-        """The high watermark of a partition has moved; if backwards, the partition was deleted."""
+        """The high watermark of a partition has moved. If not forwards, the partition was deleted."""
+        if not position.left_bytes:
+            return
         high_watermark = self._log.offsets(position.partition_no).high_watermark
-        if high_watermark > position.next_offset and self._missing_bytes > 1 and position.left_bytes:
+        if self._missing_bytes > 1 and high_watermark > position.next_offset:
             records = self._log.read(position.partition_no, position.next_offset, position.left_bytes)
             self._missing_bytes -= position.count(records, high_watermark)
-        elif high_watermark != position.next_offset and position.left_bytes:
+        else:
             self._missing_bytes = 0
         if self._missing_bytes <= 0:
             self._finish()

@@ -11,13 +11,14 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.api.later import gather
-from kshim.api.record_checks import RecordFault, fault_in_records
+from kshim.api.record_checks import fault_in_records
 from kshim.cluster import Partition, Topic
 from kshim.cluster.topic_configs import log_config
 from kshim.context import Broker, Refused, RequestContext
 from kshim.storage.interfaces import Appended, StorageError
 from schemas.error_code import ErrorCode
 from schemas.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -84,7 +85,7 @@ def _is_transactional(data: PartitionProduceData) -> bool:
         header = decode_header(data.records or b"")
     except CorruptRecordBatch:
         return False
-    return header.is_transactional and header.producer_id >= 0
+    return header.is_transactional and header.magic == 2
 
 
 def _refuse_transaction(_: TopicProduceData, data: PartitionProduceData) -> PartitionProduceResponse:
@@ -116,7 +117,7 @@ def _append(
     try:
         return _append_batch(broker, context, topic, partition, data)
     except CorruptRecordBatch as error:
-        return _refusal(data, error.error_code)
+        return _refusal(data, error.error_code, message=str(error))
 
 
 def _append_batch(
@@ -129,7 +130,8 @@ def _append_batch(
     batch = sent[: header.size]
     fault = fault_in_records(header, batch, config, now_ms, f"{topic.name}-{partition.index}")
     if fault is not None:
-        return _refusal(data, fault.error_code, _log_start_offset(broker, partition), fault)
+        log_start_offset = _log_start_offset(broker, partition)
+        return _refusal(data, fault.error_code, log_start_offset, fault.message, fault.record_errors)
 
     def append() -> Deferred[Appended]:
         return broker.log.append(
@@ -173,13 +175,14 @@ def _refusal(
     data: PartitionProduceData,
     error_code: ErrorCode,
     log_start_offset: int = -1,
-    fault: RecordFault | None = None,
+    message: str | None = None,
+    record_errors: tuple[BatchIndexAndErrorMessage, ...] = (),
 ) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=data.index,
         error_code=error_code,
         base_offset=-1,
         log_start_offset=log_start_offset,
-        record_errors=fault.record_errors if fault else (),
-        error_message=fault.message if fault else None,
+        record_errors=record_errors,
+        error_message=message,
     )

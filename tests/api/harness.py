@@ -1,0 +1,204 @@
+"""A broker without a socket: api functions called with messages, over a store in memory and a clock of one's
+own.
+
+`HeldStore` is a store whose writes become durable only when the test says so, or fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from kshim.addresses import Endpoint
+from kshim.cluster import Cluster, Topic
+from kshim.config import Config
+from kshim.context import Broker, RequestContext, Signal
+from kshim.storage.interfaces import Appended, Offsets, StorageError
+from kshim.storage.memory import MemoryLog, MemoryMetadata, MemoryStore
+from schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from schemas.record_batch import Record, decode_header, encode
+
+NOW_MS = 1_700_000_000_000
+PENDING = object()
+
+
+class NoGroups:
+    """No group request is expected; deleted: the topics that groups were told to forget."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    def submit(self, context: RequestContext, request: Any) -> Any:
+        raise AssertionError(request)
+
+    def list_groups(self, request: Any) -> Any:
+        raise AssertionError(request)
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        self.deleted += names
+
+
+def new_broker(store: Any = None, **config: Any) -> Broker:
+    """A started broker; `config` are properties, with "_" for "."."""
+    store = store or MemoryStore()
+    settings = Config(**config)
+    clock = Clock()
+    clock.advance(NOW_MS / 1000)
+    cluster = Cluster(store.metadata, store.log, settings, random_uuid=uuids())
+    started = cluster.start()
+    if isinstance(store, HeldStore):
+        store.release_all()
+    assert result(started) is None
+    return Broker(
+        node_id=settings.node_id,
+        config=settings,
+        cluster=cluster,
+        log=store.log,
+        groups=NoGroups(),
+        clock=clock,
+    )
+
+
+def uuids() -> Any:
+    numbers = count(0x1000)
+    return lambda: UUID(int=next(numbers))
+
+
+def context(version: int, hurry: Signal | None = None) -> RequestContext:
+    return RequestContext(
+        api_version=version,
+        client_id="test",
+        client_host="/127.0.0.1",
+        advertised=Endpoint("kshim.example", 9092),
+        hurry=hurry or Signal(),
+    )
+
+
+def ask(function: Any, broker: Broker, request: Any, version: int) -> Any:
+    """The answer, which must be there at once."""
+    answer = result(function(broker, context(version), request))
+    assert answer is not PENDING, "no answer yet"
+    return answer
+
+
+def result(answer: Any) -> Any:
+    """What a Deferred has fired with, PENDING if it has not; what is no Deferred is itself. Raises what it
+    failed with.
+    """
+    if not isinstance(answer, Deferred):
+        return answer
+    seen: list[Any] = []
+    answer.addBoth(seen.append)
+    if not seen:
+        return PENDING
+    if isinstance(seen[0], Failure):
+        seen[0].raiseException()
+    return seen[0]
+
+
+def collect(answer: Any) -> list[Any]:
+    """A list that gets the answer once it is there."""
+    seen: list[Any] = []
+    if isinstance(answer, Deferred):
+        answer.addBoth(seen.append)
+    else:
+        seen.append(answer)
+    return seen
+
+
+def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> Topic:
+    """A topic; `configs` with "_" for "."."""
+    from kshim.api.create_topics import create_topics
+
+    items = tuple(
+        CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
+    )
+    topic = CreatableTopic(
+        name=name, num_partitions=partitions, replication_factor=1, assignments=(), configs=items
+    )
+    response = ask(create_topics, broker, CreateTopicsRequest(topics=(topic,)), 7)
+    assert response.topics[0].error_code == 0, response.topics[0].error_message
+    return broker.cluster.topics[name]
+
+
+def batch(
+    *values: bytes,
+    key: bytes | None = b"k",
+    at_ms: int = NOW_MS,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+) -> bytes:
+    """A record batch of these values; producer: id, epoch, base sequence."""
+    records = [Record(i, at_ms, key, value) for i, value in enumerate(values or (b"v",))]
+    producer_id, epoch, sequence = producer
+    return encode(records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+
+
+class HeldStore:
+    """A memory store that keeps every write back."""
+
+    def __init__(self) -> None:
+        self.writes: list[HeldWrite] = []
+        self.log = HeldLog(self.writes)
+        self.metadata = HeldMetadata(self.writes)
+
+    def release(self) -> None:
+        """Make the oldest write durable."""
+        self.writes.pop(0).release()
+
+    def release_all(self) -> None:
+        while self.writes:
+            self.release()
+
+    def fail(self) -> None:
+        """Let the oldest write fail."""
+        self.writes.pop(0).fail()
+
+
+class HeldWrite:
+    def __init__(self, write: Any, records: Mapping[int, int]) -> None:
+        self.write = write
+        self.records = records
+        self.done: Deferred[Any] = Deferred()
+
+    def release(self) -> None:
+        self.write().addCallback(self.done.callback)
+
+    def fail(self) -> None:
+        self.done.errback(StorageError("the disk is full"))
+
+
+class HeldLog(MemoryLog):
+    def __init__(self, writes: list[HeldWrite]) -> None:
+        super().__init__()
+        self._writes = writes
+
+    def append(self, partition_no: int, batch: Any, **more: Any) -> Deferred[Appended]:
+        kept, append = bytes(batch), super().append
+        held = HeldWrite(
+            lambda: append(partition_no, kept, **more), {partition_no: decode_header(kept).records_count}
+        )
+        self._writes.append(held)
+        return held.done
+
+    def offsets(self, partition_no: int) -> Offsets:
+        start, high_watermark, _ = super().offsets(partition_no)
+        held = sum(write.records.get(partition_no, 0) for write in self._writes)
+        return Offsets(start, high_watermark, high_watermark + held)
+
+
+class HeldMetadata(MemoryMetadata):
+    def __init__(self, writes: list[HeldWrite]) -> None:
+        super().__init__()
+        self._writes = writes
+
+    def put(self, changes: Mapping[bytes, bytes | None]) -> Deferred[None]:
+        put = super().put
+        held = HeldWrite(lambda: put(changes), {})
+        self._writes.append(held)
+        return held.done

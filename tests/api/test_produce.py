@@ -1,0 +1,390 @@
+"""Produce: what is appended, what is refused and why, and when the answer comes. The facts are Apache Kafka
+4.2's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kshim.api.delete_topics import delete_topics
+from kshim.api.produce import produce
+from kshim.cluster import NewTopic
+from kshim.context import Broker, Refused
+from schemas.delete_topics import DeleteTopicsRequest
+from schemas.error_code import ErrorCode
+from schemas.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from schemas.record_batch import Compression, Record, decode_header, encode
+from tests.api.harness import (
+    NOW_MS,
+    PENDING,
+    HeldStore,
+    ask,
+    batch,
+    collect,
+    context,
+    create,
+    new_broker,
+    result,
+)
+
+
+def request(
+    *records: bytes | None, topic: str = "t", index: int = 0, acks: int = -1, **more: Any
+) -> ProduceRequest:
+    data = tuple(PartitionProduceData(index=index + i, records=item) for i, item in enumerate(records))
+    topic_id = more.pop("topic_id", UUID(int=0))
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=1000,
+        topic_data=(TopicProduceData(name=topic, topic_id=topic_id, partition_data=data),),
+        **more,
+    )
+
+
+def send(broker: Broker, records: bytes | None, version: int = 9, **more: Any) -> Any:
+    """The answer for the one partition that was sent `records`."""
+    response = ask(produce, broker, request(records, **more), version)
+    return response.responses[0].partition_responses[0]
+
+
+@pytest.fixture
+def broker() -> Broker:
+    broker = new_broker()
+    create(broker, "t", 2)
+    return broker
+
+
+def test_offsets_go_on_from_batch_to_batch(broker: Broker) -> None:
+    assert [send(broker, batch(b"a", b"b")).base_offset for _ in range(3)] == [0, 2, 4]
+    answer = send(broker, batch(b"a"))
+    assert (answer.error_code, answer.log_append_time_ms, answer.log_start_offset) == (0, -1, 0)
+    stored = broker.log.read(broker.cluster.topics["t"].partitions[0].partition_no, 6, 1 << 20)
+    assert decode_header(stored).base_offset == 6
+
+
+def test_each_partition_is_answered_in_the_order_of_the_request(broker: Broker) -> None:
+    response = ask(produce, broker, request(batch(), batch(), batch()), 9)
+    (topic,) = response.responses
+    assert topic.name == "t"
+    assert [(p.index, p.error_code) for p in topic.partition_responses] == [
+        (0, ErrorCode.NONE),
+        (1, ErrorCode.NONE),
+        (2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+
+
+def test_no_topics_no_answers(broker: Broker) -> None:
+    assert ask(produce, broker, ProduceRequest(acks=-1, timeout_ms=1, topic_data=()), 9) == ProduceResponse()
+    assert ask(produce, broker, request(topic="nope"), 9) == ProduceResponse()
+
+
+def test_v13_finds_topics_by_id_alone(broker: Broker) -> None:
+    topic_id = broker.cluster.topics["t"].topic_id
+    assert send(broker, batch(), 13, topic="", topic_id=topic_id).error_code == ErrorCode.NONE
+    assert send(broker, batch(), 13, topic_id=UUID(int=9)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert send(broker, batch(), 13, topic_id=UUID(int=0)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    bad_index = send(broker, batch(), 13, topic_id=topic_id, index=9)
+    assert bad_index.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_produce_makes_no_topic(broker: Broker) -> None:
+    assert send(broker, batch(), topic="new").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert "new" not in broker.cluster.topics
+
+
+BATCH = batch(b"v")
+REFUSED = {
+    "null": (None, ErrorCode.INVALID_RECORD),
+    "empty": (b"", ErrorCode.INVALID_RECORD),
+    "two batches": (BATCH + BATCH, ErrorCode.INVALID_RECORD),
+    "cut short": (BATCH[:-3], ErrorCode.INVALID_RECORD),
+    "bytes flipped": (BATCH[:-1] + b"\x99", ErrorCode.CORRUPT_MESSAGE),
+    "magic 1": (BATCH[:16] + b"\1" + BATCH[17:], ErrorCode.INVALID_RECORD),
+    "no magic": (b"x" * 80, ErrorCode.CORRUPT_MESSAGE),
+    "base offset 77": (b"\0\0\0\0\0\0\0M" + BATCH[8:], ErrorCode.INVALID_RECORD),
+    "control batch": (encode([Record(0, NOW_MS, b"k", b"v")], is_control=True), ErrorCode.INVALID_RECORD),
+    "idempotent without sequence": (batch(producer=(5, 0, -1)), ErrorCode.INVALID_RECORD),
+}
+
+
+@pytest.mark.parametrize(("records", "error"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_batch_is_refused_and_not_stored(
+    broker: Broker, records: bytes | None, error: ErrorCode
+) -> None:
+    answer = send(broker, records)
+    assert (answer.error_code, answer.base_offset) == (error, -1)
+    assert answer.error_message  # Kafka says none; a reason helps
+    assert send(broker, batch()).base_offset == 0
+
+
+def test_a_torn_end_behind_the_batch_is_left_out(broker: Broker) -> None:
+    assert send(broker, BATCH + b"zz").error_code == ErrorCode.NONE
+    stored = broker.log.read(broker.cluster.topics["t"].partitions[0].partition_no, 0, 1 << 20)
+    assert len(stored) == len(BATCH)
+
+
+def test_acks_other_than_all_one_and_none_are_refused_behind_the_topic_check(broker: Broker) -> None:
+    assert send(broker, batch(), acks=1).error_code == ErrorCode.NONE
+    assert send(broker, batch(), acks=2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert send(broker, batch(), acks=-2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert send(broker, batch(), acks=2, topic="no").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_zstd_needs_v7(broker: Broker) -> None:
+    packed = encode([Record(0, NOW_MS, b"k", b"v")], compression=Compression.ZSTD)
+    assert send(broker, packed, 6).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert send(broker, packed, 7).error_code == ErrorCode.NONE
+
+
+def test_the_internal_topic_is_not_for_producers(broker: Broker) -> None:
+    answer = send(broker, batch(), topic="__consumer_offsets")
+    assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    answer = send(broker, batch(), topic="__consumer_offsets", index=99)
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_the_largest_batch_is_the_topics_else_the_brokers() -> None:
+    broker = new_broker(message_max_bytes=200)
+    create(broker, "t")
+    create(broker, "wide", max_message_bytes="1000")
+    big = batch(b"x" * 200)
+    assert send(broker, big).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert send(broker, big, topic="wide").error_code == ErrorCode.NONE
+
+
+# -- transactions are not served
+
+
+def transactional(producer_id: int = 3) -> bytes:
+    return encode(
+        [Record(0, NOW_MS, b"k", b"v")],
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+
+
+def test_a_transactional_batch_without_transactional_id_refuses_the_whole_request(broker: Broker) -> None:
+    response = ask(produce, broker, request(batch(), transactional()), 9)
+    errors = [answer.error_code for answer in response.responses[0].partition_responses]
+    assert errors == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
+    assert send(broker, batch()).base_offset == 0
+
+
+def test_no_transactional_id_has_a_producer_id(broker: Broker) -> None:
+    """Kafka answers so for a transactional id that nobody has initialised, in every version."""
+    for version in (3, 9, 11, 12):
+        answer = send(broker, transactional(), version, transactional_id="x")
+        assert answer.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert send(broker, batch(), transactional_id="x").error_code == ErrorCode.NONE
+
+
+# -- timestamps and keys
+
+
+def test_log_append_time_is_answered_and_stored() -> None:
+    broker = new_broker()
+    create(broker, "t", message_timestamp_type="LogAppendTime")
+    answer = send(broker, batch(b"a", b"b", at_ms=5))
+    assert (answer.error_code, answer.log_append_time_ms) == (0, NOW_MS)
+    stored = decode_header(broker.log.read(broker.cluster.topics["t"].partitions[0].partition_no, 0, 1 << 20))
+    assert (stored.max_timestamp, stored.timestamp_type) == (NOW_MS, 1)
+
+
+def test_the_brokers_timestamp_type_reaches_topics_without_their_own() -> None:
+    broker = new_broker(log_message_timestamp_type="LogAppendTime")
+    create(broker, "t")
+    assert send(broker, batch(at_ms=5)).log_append_time_ms == NOW_MS
+
+
+def test_a_record_more_than_an_hour_ahead_is_refused(broker: Broker) -> None:
+    assert send(broker, batch(at_ms=NOW_MS + 3_600_000)).error_code == ErrorCode.NONE
+    answer = send(broker, batch(b"a", b"b", at_ms=NOW_MS + 3_600_001))
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert (answer.base_offset, answer.log_start_offset) == (-1, 0)
+    assert [error.batch_index for error in answer.record_errors] == [0, 1]
+    assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
+
+
+def test_how_old_a_record_may_be_is_the_topics(broker: Broker) -> None:
+    assert send(broker, batch(at_ms=0)).error_code == ErrorCode.NONE
+    create(broker, "fresh", message_timestamp_before_max_ms="1000")
+    assert send(broker, batch(at_ms=NOW_MS - 1000), topic="fresh").error_code == ErrorCode.NONE
+    assert send(broker, batch(at_ms=-1), topic="fresh").error_code == ErrorCode.NONE
+    answer = send(broker, batch(at_ms=NOW_MS - 1001), topic="fresh")
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_compacted_topic_needs_keys(broker: Broker) -> None:
+    create(broker, "c", cleanup_policy="compact")
+    assert send(broker, batch(key=b""), topic="c").error_code == ErrorCode.NONE
+    answer = send(broker, batch(b"1", b"2", b"3", b"4", key=None), topic="c")
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    complaint = "Compacted topic cannot accept message without key in topic partition c-0"
+    assert {error.batch_index_error_message for error in answer.record_errors} == {complaint}
+    assert len(answer.record_errors) == 4
+    assert answer.error_message.count(complaint) == 3
+
+
+# -- durability
+
+
+def held_broker(store: HeldStore) -> Broker:
+    broker = new_broker(store)
+    made = broker.cluster.create_topics([NewTopic("t", num_partitions=2)])
+    store.release_all()
+    assert result(made) is not PENDING
+    return broker
+
+
+def test_the_answer_waits_until_all_partitions_are_durable() -> None:
+    store = HeldStore()
+    broker = held_broker(store)
+    seen = collect(produce(broker, context(9), request(batch(), batch())))
+    store.release()
+    assert seen == []
+    store.release()
+    assert [answer.error_code for answer in seen[0].responses[0].partition_responses] == [0, 0]
+
+
+def test_what_could_not_be_stored_is_a_storage_error_for_its_partition_alone() -> None:
+    store = HeldStore()
+    broker = held_broker(store)
+    seen = collect(produce(broker, context(9), request(batch(), batch())))
+    store.fail()
+    store.release()
+    answers = seen[0].responses[0].partition_responses
+    assert [answer.error_code for answer in answers] == [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
+    assert [answer.base_offset for answer in answers] == [-1, 0]
+
+
+def test_acks_0_is_never_answered_but_keeps_its_place_until_durable() -> None:
+    store = HeldStore()
+    broker = held_broker(store)
+    answer = produce(broker, context(9), request(batch(), acks=0))
+    seen = collect(answer)
+    assert seen == []
+    store.release()
+    assert seen == [None]
+
+
+def test_a_refusal_with_acks_0_closes_the_connection(broker: Broker) -> None:
+    with pytest.raises(Refused, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        ask(produce, broker, request(batch(), topic="nope", acks=0), 9)
+    with pytest.raises(Refused, match="CORRUPT_MESSAGE"):
+        ask(produce, broker, request(BATCH[:-1] + b"z", acks=0), 9)
+
+
+# -- idempotent producers
+
+
+def test_a_repeated_batch_is_answered_with_its_first_offset_and_not_stored_again(broker: Broker) -> None:
+    first = batch(b"a", b"b", producer=(7, 0, 0))
+    assert send(broker, first).base_offset == 0
+    again = send(broker, first)
+    assert (again.error_code, again.base_offset, again.log_start_offset) == (ErrorCode.NONE, 0, 0)
+    assert again.log_append_time_ms == NOW_MS  # Kafka answers a repetition with the batch's timestamp
+    assert send(broker, batch(producer=(7, 0, 2))).base_offset == 2
+
+
+def test_sequences_are_counted_for_each_partition(broker: Broker) -> None:
+    assert send(broker, batch(producer=(7, 0, 0))).error_code == ErrorCode.NONE
+    assert send(broker, batch(producer=(7, 0, 0)), index=1).base_offset == 0
+    gap = send(broker, batch(producer=(7, 0, 2)))
+    assert (gap.error_code, gap.log_start_offset) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 0)
+    assert send(broker, batch(producer=(7, -1, 0))).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_a_repeated_batch_is_not_acknowledged_before_its_original_is_durable() -> None:
+    store = HeldStore()
+    broker = held_broker(store)
+    records = batch(producer=(7, 0, 0))
+    original = collect(produce(broker, context(9), request(records)))
+    repeated = collect(produce(broker, context(9), request(records)))
+    assert (original, repeated, len(store.writes)) == ([], [], 1)
+    store.release()
+    answers = [seen[0].responses[0].partition_responses[0] for seen in (original, repeated)]
+    assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0), (0, 0)]
+
+
+def test_a_repeated_batch_fails_with_its_original_and_may_then_be_sent_again() -> None:
+    store = HeldStore()
+    broker = held_broker(store)
+    records = batch(producer=(7, 0, 0))
+    answers = [collect(produce(broker, context(9), request(records))) for _ in range(2)]
+    store.fail()
+    for seen in answers:
+        assert seen[0].responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    third = collect(produce(broker, context(9), request(records)))
+    store.release()
+    assert third[0].responses[0].partition_responses[0].error_code == ErrorCode.NONE
+
+
+def test_after_a_failed_append_nothing_is_accepted_out_of_order() -> None:
+    """Batches 0 and 1 are on their way and 0 fails: while nobody knows what becomes of 1, 2 is refused."""
+    store = HeldStore()
+    broker = held_broker(store)
+    on_their_way = [
+        collect(produce(broker, context(9), request(batch(producer=(7, 0, sequence))))) for sequence in (0, 1)
+    ]
+    store.fail()
+    early = collect(produce(broker, context(9), request(batch(producer=(7, 0, 2)))))
+    assert early[0].responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    store.fail()
+    assert [len(seen) for seen in on_their_way] == [1, 1]
+    again = collect(produce(broker, context(9), request(batch(producer=(7, 0, 0)))))
+    store.release()
+    assert again[0].responses[0].partition_responses[0].base_offset == 0
+
+
+def test_the_log_remembers_the_producers_over_a_restart(broker: Broker) -> None:
+    for sequence in range(7):
+        send(broker, batch(producer=(7, 1, sequence)))
+    send(broker, batch(b"not idempotent"))
+    restarted = Broker(
+        node_id=1,
+        config=broker.config,
+        cluster=broker.cluster,
+        log=broker.log,
+        groups=broker.groups,
+        clock=broker.clock,
+    )
+    assert send(restarted, batch(producer=(7, 1, 6))).base_offset == 6
+    assert send(restarted, batch(producer=(7, 1, 2))).base_offset == 2
+    too_old = send(restarted, batch(producer=(7, 1, 1)))
+    assert too_old.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(restarted, batch(producer=(7, 0, 7))).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert send(restarted, batch(producer=(7, 1, 7))).base_offset == 8
+
+
+def test_only_the_newest_records_are_looked_at_after_a_restart(broker: Broker, monkeypatch: Any) -> None:
+    monkeypatch.setattr("kshim.idempotence._MAX_SCANNED_RECORDS", 20)
+    monkeypatch.setattr("kshim.idempotence._FIRST_WINDOW_RECORDS", 4)
+    send(broker, batch(producer=(1, 0, 0)))
+    for sequence in range(30):
+        send(broker, batch(producer=(2, 0, sequence)))
+    read: list[int] = []
+    real_read = broker.log.read
+
+    def counted_read(partition_no: int, offset: int, max_bytes: int, **more: Any) -> bytes:
+        read.append(offset)
+        return real_read(partition_no, offset, max_bytes, **more)
+
+    monkeypatch.setattr(broker.log, "read", counted_read)
+    broker.producers.forget(broker.cluster.topics["t"].partitions[0].partition_no)
+    assert send(broker, batch(producer=(2, 0, 29))).base_offset == 30
+    assert min(read) == 31 - 20
+    assert (
+        send(broker, batch(producer=(1, 0, 5))).error_code == ErrorCode.NONE
+    )  # forgotten: any sequence will do
+
+
+def test_a_recreated_topic_starts_without_producers(broker: Broker) -> None:
+    assert send(broker, batch(producer=(7, 0, 0))).error_code == ErrorCode.NONE
+    ask(delete_topics, broker, DeleteTopicsRequest(topic_names=("t",), timeout_ms=1), 5)
+    create(broker, "t")
+    assert send(broker, batch(producer=(7, 0, 9))).base_offset == 0

@@ -1,0 +1,194 @@
+"""The cluster over a store: what is there after the first start, and after every later one."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kshim.cluster import Cluster, NewTopic, Refusal, Topic
+from kshim.cluster.names import colliding_name, fault_in_name
+from kshim.cluster.topics import Partition, decode_topic, encode_topic, new_topic_id, uuid_text
+from kshim.config import Config
+from kshim.storage.memory import MemoryStore
+from schemas.error_code import ErrorCode
+from tests.api.harness import PENDING, HeldStore, batch, result
+
+
+def start(store: Any, **config: Any) -> Cluster:
+    cluster = Cluster(store.metadata, store.log, Config(**config))
+    assert result(cluster.start()) is None
+    return cluster
+
+
+def make(cluster: Cluster, name: str, partitions: int = 1, **configs: str) -> Topic:
+    outcome = result(cluster.create_topics([NewTopic(name, num_partitions=partitions, configs=configs)]))
+    made = outcome[name]
+    assert isinstance(made, Topic), made
+    return made
+
+
+# -- the first start
+
+
+def test_the_first_start_makes_a_cluster_id_and_the_internal_topic() -> None:
+    cluster = start(MemoryStore(), node_id=3, offsets_topic_num_partitions=7)
+    assert len(base64.urlsafe_b64decode(cluster.cluster_id + "==")) == 16
+    assert (cluster.node_ids, cluster.controller_id) == ((3,), 3)
+    internal = cluster.group_metadata_topic
+    assert internal is cluster.topics["__consumer_offsets"]
+    assert (internal.is_internal, internal.configs["cleanup.policy"]) == (True, "compact")
+    assert internal.partitions == tuple(
+        Partition(index, index, leader=3, leader_epoch=0) for index in range(7)
+    )
+
+
+def test_nothing_is_shown_before_it_is_durable() -> None:
+    store = HeldStore()
+    cluster = Cluster(store.metadata, store.log, Config())
+    started = cluster.start()
+    assert (cluster.topics, cluster.cluster_id) == ({}, "")
+    store.release_all()
+    assert result(started) is None
+    assert set(cluster.topics) == {"__consumer_offsets"}
+
+
+# -- later starts
+
+
+def test_a_restart_changes_nothing() -> None:
+    store = MemoryStore()
+    first = start(store)
+    make(first, "a", 3, **{"retention.ms": "5"})
+    assert result(first.add_partitions("a", 5)) is None
+    make(first, "b")
+    second = start(store)
+    assert second.cluster_id == first.cluster_id
+    assert second.topics == first.topics
+    assert second.topic_by_id(first.topics["a"].topic_id) == first.topics["a"]
+
+
+def test_the_partitions_of_the_internal_topic_are_those_of_the_first_start() -> None:
+    store = MemoryStore()
+    start(store)
+    assert len(start(store, offsets_topic_num_partitions=9).group_metadata_topic.partitions) == 50
+
+
+def test_partition_numbers_are_never_used_again() -> None:
+    store = MemoryStore()
+    cluster = start(store)
+    last = make(cluster, "a", 2).partitions[-1].partition_no
+    assert result(cluster.delete_topics([cluster.topics["a"]])) is not PENDING
+    assert make(cluster, "a").partitions[0].partition_no == last + 1
+    assert make(start(store), "b").partitions[0].partition_no == last + 2
+
+
+def test_producer_ids_are_never_given_again() -> None:
+    store = MemoryStore()
+    given = [result(start(store).new_producer_id()) for _ in range(3)]
+    cluster = start(store)
+    given += [result(cluster.new_producer_id()) for _ in range(1500)]
+    assert len(set(given)) == len(given)
+
+
+def test_records_of_a_topic_whose_deletion_a_crash_interrupted_are_deleted_at_the_next_start() -> None:
+    store = HeldStore()
+    cluster = Cluster(store.metadata, store.log, Config())
+    cluster.start()
+    store.release_all()
+    made = cluster.auto_create_topics(["a"])
+    store.release_all()
+    topic = result(made)["a"]
+    partition_no = topic.partitions[0].partition_no
+    store.log.append(partition_no, batch(), now_ms=1)
+    store.release_all()
+
+    cluster.delete_topics([topic])
+    deletion = store.writes.pop(0)
+    deletion.write()  # durable, and then the crash
+    assert store.log.offsets(partition_no).log_end_offset == 1
+
+    again = Cluster(store.metadata, store.log, Config())
+    again.start()
+    store.release_all()
+    assert "a" not in again.topics
+    assert store.log.offsets(partition_no).log_end_offset == 0
+    assert list(store.metadata.items(b"deleted_partition/")) == []
+
+
+# -- changes at the same time
+
+
+def test_a_deletion_is_not_undone_by_partitions_that_were_on_their_way() -> None:
+    store = HeldStore()
+    cluster = Cluster(store.metadata, store.log, Config())
+    cluster.start()
+    store.release_all()
+    cluster.auto_create_topics(["a"])
+    store.release_all()
+    deleted = cluster.delete_topics([cluster.topics["a"]])
+    grown = cluster.add_partitions("a", 5)
+    store.release_all()
+    assert list(result(deleted).values()) == [None]
+    assert result(grown).error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert "a" not in cluster.topics
+    assert store.metadata.get(b"topic/a") is None
+
+
+def test_many_topics_are_one_write() -> None:
+    store = HeldStore()
+    cluster = Cluster(store.metadata, store.log, Config())
+    cluster.start()
+    store.release_all()
+    outcome = cluster.create_topics([NewTopic(f"t{number}") for number in range(100)])
+    assert len(store.writes) == 1
+    store.release()
+    assert not any(isinstance(made, Refusal) for made in result(outcome).values())
+
+
+# -- values
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "the empty string is not allowed"),
+        (".", "'.' is not allowed"),
+        ("..", "'..' is not allowed"),
+        ("x" * 250, "longer than the max allowed length 249"),
+        ("a b", "one or more characters other than"),
+        ("a\n", "one or more characters other than"),
+        ("ä", "one or more characters other than"),
+    ],
+)
+def test_names_that_are_refused(name: str, words: str) -> None:
+    assert words in (fault_in_name(name) or "")
+
+
+@pytest.mark.parametrize("name", ["a", "A-b_c.9", "...", "x" * 249, "__consumer_offsets"])
+def test_names_that_are_good(name: str) -> None:
+    assert fault_in_name(name) is None
+
+
+def test_names_collide_if_they_differ_in_dots_and_underscores_only() -> None:
+    assert colliding_name("a_b", ["x", "a.b"]) == "a.b"
+    assert colliding_name("a.b", ["a.b", "ab", "a-b", "a.c"]) is None
+
+
+def test_reserved_and_awkward_topic_ids_are_not_given() -> None:
+    dashed = UUID(bytes=base64.urlsafe_b64decode("-" + "A" * 21 + "=="))
+    drawn = iter([UUID(int=0), UUID(int=1), dashed, UUID(int=77)])
+    assert new_topic_id(lambda: next(drawn)) == UUID(int=77)
+    assert uuid_text(UUID(int=77)) == "AAAAAAAAAAAAAAAAAAAATQ"
+
+
+def test_a_topic_is_read_as_it_was_written() -> None:
+    topic = Topic(
+        "t", UUID(int=5), (Partition(0, 9, 1, 4), Partition(1, 7, 2, 0)), {"a.b": "c"}, is_internal=True
+    )
+    assert decode_topic("t", encode_topic(topic)) == topic
+    assert topic.partition(1) == Partition(1, 7, 2, 0)
+    assert topic.partition(2) is None
+    assert topic.partition(-1) is None
