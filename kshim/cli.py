@@ -5,6 +5,7 @@ A fault of the user's is told in one line on standard error, and the exit status
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -133,6 +134,8 @@ def run(config: Config) -> int:
         server.start().addCallbacks(ready, failed)
 
     def ready(endpoint: object) -> None:
+        # What was imported stays for good: no collection needs to look at it again.
+        gc.freeze()
         print(f"kshim ready {endpoint}", flush=True)
 
     def failed(failure: Failure) -> None:

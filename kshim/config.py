@@ -115,6 +115,23 @@ class Config:
         _one_of("CreateTime", "LogAppendTime"),
         "Whether records keep the producer's time (CreateTime) or get the broker's (LogAppendTime).",
     )
+    log_message_timestamp_before_max_ms: int = _int(
+        LONG_MAX,
+        "How far a record's time may lie before the broker's; older ones are refused.",
+        low=0,
+        high=LONG_MAX,
+    )
+    log_message_timestamp_after_max_ms: int = _int(
+        3600000,
+        "How far a record's time may lie after the broker's; later ones are refused.",
+        low=0,
+        high=LONG_MAX,
+    )
+    log_cleanup_policy: str = _property(
+        "delete",
+        _one_of("delete", "compact", "compact,delete", "delete,compact"),
+        "Cleanup policy of topics that set none. With compact every record must have a key.",
+    )
     fetch_max_bytes: int = _int(57671680, "Most bytes of records in one Fetch response.", low=1024)
     group_min_session_timeout_ms: int = _int(
         6000, "Smallest session timeout that a group member may ask for."

@@ -134,6 +134,8 @@ def answer(
         if isinstance(response, Deferred):
             return response.addCallback(partial(_encode, header)).addErrback(partial(_fail, header, caller))
         return _encode(header, response)
+    except Refused:
+        raise
     except Exception as error:
         raise _failed(header, caller, error) from error
 
@@ -158,6 +160,8 @@ def _unsupported(header: RequestHeader, caller: Caller) -> bytes:
 
 
 def _fail(header: RequestHeader, caller: Caller, failure: Failure) -> None:
+    if isinstance(failure.value, Refused):
+        raise failure.value
     raise _failed(header, caller, failure.value) from failure.value
 
 

@@ -39,12 +39,12 @@ initial.broker.registration.timeout.ms kafka.metrics.polling.interval.secs kafka
 leader.imbalance.check.interval.seconds log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
 log.cleaner.delete.retention.ms log.cleaner.enable log.cleaner.io.buffer.load.factor
 log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms
-log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy
+log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads
 log.dir.failure.timeout.ms log.flush.interval.messages log.flush.interval.ms
 log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
 log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes log.index.size.max.bytes
-log.local.retention.bytes log.local.retention.ms log.message.timestamp.after.max.ms
-log.message.timestamp.before.max.ms log.preallocate log.retention.bytes log.retention.check.interval.ms
+log.local.retention.bytes log.local.retention.ms
+log.preallocate log.retention.bytes log.retention.check.interval.ms
 log.retention.hours log.retention.minutes log.retention.ms log.roll.hours log.roll.jitter.hours
 log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms max.connection.creation.rate
 max.connections max.connections.per.ip max.connections.per.ip.overrides

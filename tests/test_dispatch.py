@@ -136,6 +136,22 @@ def test_a_fault_of_ours_names_the_request(monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(caught.value.__cause__, KeyError)
 
 
+def test_a_function_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Produce does where acks=0 leaves no other way to tell."""
+    refused, parked = Refused("acks=0: not the leader"), Deferred[Any]()
+
+    def refuse(*_: Any) -> None:
+        raise refused
+
+    served_by(refuse, monkeypatch)
+    assert refusal(HEARTBEAT_V0) == "acks=0: not the leader"
+    served_by(lambda *_: parked, monkeypatch)
+    failures: list[Failure] = []
+    ask(HEARTBEAT_V0).addErrback(failures.append)
+    parked.errback(refused)
+    assert [failure.value for failure in failures] == [refused]
+
+
 @pytest.mark.parametrize("late", [HeartbeatResponse(error_code="x"), KeyError("member")])
 def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parked: Deferred[Any] = Deferred()
