@@ -12,6 +12,7 @@ import struct
 import timeit
 from collections.abc import Callable
 from functools import partial
+from time import process_time
 from typing import Any
 
 from schemas.compiled import decoder, encoder
@@ -143,7 +144,7 @@ SAMPLES: list[tuple[str, Any, int, Callable[..., Any], Callable[..., Any]]] = [
 
 def nanoseconds(function: Callable[..., Any], *arguments: Any) -> float:
     """The least time that one call took."""
-    timer = timeit.Timer(partial(function, *arguments))
+    timer = timeit.Timer(partial(function, *arguments), timer=process_time)
     number = max(timer.autorange()[0] // 4, 1)
     return min(timer.repeat(5, number)) / number * 1e9
 

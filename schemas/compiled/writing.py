@@ -22,7 +22,7 @@ def _encode_tags(tags: Iterable[tuple[int, bytes]]) -> bytes:
 
 
 _RUNTIME: Final[dict[str, Any]] = {
-    "StructError": struct.error,
+    "FAILURES": (struct.error, primitives.ConstructError, ValueError, TypeError, AttributeError),
     "pack": struct.pack,
     "encode_tags": _encode_tags,
     "uvarint": encode_uvarint,
@@ -56,7 +56,7 @@ class Writing(Text):
         self.write_entity(self.entity, "value", "")
         self.join("return b''.join({})")
         self.depth = 1
-        with self.block("except (StructError, ValueError, TypeError, AttributeError) as failure:"):
+        with self.block("except FAILURES as failure:"):
             self.line("raise explain(failure) from None")
         found: Encoder = self.finish("encode")
         return found
