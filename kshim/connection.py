@@ -24,9 +24,12 @@ from kshim.frames import FrameError, Frames, framed
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT = 64
-# Frames that wait for their answer plus replies that wait for their turn. One request and one reply may
-# exceed it.
+# Frames that wait for their answer and replies that wait for their turn; one frame or reply may exceed it.
 MAX_HELD_BYTES = 16 * 1024 * 1024
+# Replies of one turn leave in one write, unless they are more than this: then the transport is to say whether
+# the client reads them before more requests are answered.
+WRITE_BYTES = 64 * 1024
+# How long a client may take to read its last replies when the server stops.
 CLOSE_S = 1.0
 
 Reply = bytes | None
@@ -57,6 +60,7 @@ class Connection(Protocol):
         self._in_flight: deque[InFlight] = deque()
         self._held_bytes = 0
         self._outgoing: list[bytes] = []  # replies of this turn
+        self._outgoing_bytes = 0
         self._reading = False  # within _read_ahead
         self._closing = False
         self._draining = False  # no further request is wanted
@@ -110,9 +114,7 @@ class Connection(Protocol):
     # -- requests
 
     def _read_ahead(self) -> None:
-        """Hand on the frames that are here, as far as the bounds allow, and send what was answered at
-        once.
-        """
+        """Hand on the frames that are here, as far as the bounds allow; send what is answered at once."""
         if self._reading:
             return
         self._reading = True
@@ -122,6 +124,8 @@ class Connection(Protocol):
                 if frame is None:
                     break
                 self._request(frame)
+                if self._outgoing_bytes >= WRITE_BYTES:
+                    self._send()
         except FrameError as error:
             self._refuse(Refused(f"{self.caller.address}: {error}"))
         finally:
@@ -172,14 +176,15 @@ class Connection(Protocol):
             first = waiting.popleft()
             self._held_bytes -= first.held_bytes
             if first.reply is not None:
-                self._outgoing.append(framed(first.reply))
+                self._outgoing += framed(first.reply)
+                self._outgoing_bytes += len(first.reply)
         if not self._reading:
             self._active_at = self.shared.clock.seconds()
             self._read_ahead()
 
     def _send(self) -> None:
         if self._outgoing:
-            outgoing, self._outgoing = self._outgoing, []
+            outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
             self.transport.writeSequence(outgoing)
 
     # -- reading, not reading, closing
@@ -224,9 +229,7 @@ class Connection(Protocol):
             request.hurry.fire()
 
     def _watch_idleness(self) -> Any:
-        """Look again when the connection may have been idle for long enough: one timer, not one for each
-        request.
-        """
+        """Look again when the connection may have been idle for long enough; requests move no timer."""
         idle_s = self.shared.max_idle_ms / 1000
         if idle_s < 0:
             return None
@@ -261,9 +264,7 @@ class Connections(Factory):
         max_idle_ms: int = -1,
         advertised: Endpoint | None = None,
     ) -> None:
-        """max_idle_ms: -1 keeps idle connections. advertised: None for the address each connection arrived
-        at.
-        """
+        """max_idle_ms: -1 keeps idle connections. advertised: None for where each connection arrived."""
         self.answer = answer
         self.clock = clock
         self.max_request_bytes = max_request_bytes
@@ -281,9 +282,7 @@ class Connections(Factory):
             connection.drain()
 
     def close(self) -> defer.Deferred[None]:
-        """Close all connections. Fires when they are gone, which clients that do not read may delay by
-        CLOSE_S.
-        """
+        """Close all connections. Fires when they are gone; who does not read is cut off after CLOSE_S."""
         gone: defer.Deferred[None] = defer.Deferred()
         if not self.connections:
             gone.callback(None)

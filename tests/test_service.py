@@ -12,11 +12,11 @@ from twisted.internet.testing import MemoryReactorClock
 
 from kshim.addresses import Endpoint
 from kshim.config import Config
-from kshim.frames import framed
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
 from tests.test_connection import Transport
+from tests.test_frames import frame
 
 CONFIG = Config(log_dirs=":memory:", listeners=Endpoint("127.0.0.1", 9092))
 API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")
@@ -80,8 +80,8 @@ def test_a_started_server_listens_and_answers() -> None:
     ((port, _, _, interface),) = reactor.tcpServers
     assert (port, interface) == (9092, "127.0.0.1")
     connection, transport = connect(reactor)
-    connection.dataReceived(framed(API_VERSIONS_V9))
-    assert transport.value() == framed(bytes.fromhex("00000007002300000001001200000004"))
+    connection.dataReceived(frame(API_VERSIONS_V9))
+    assert transport.value() == frame(bytes.fromhex("00000007002300000001001200000004"))
     assert store.history == ["open"]
 
 
@@ -172,11 +172,11 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
     outcome(server.start())
     connection, transport = connect(reactor)
     connection.shared.answer = lambda frame, caller, hurry: reply
-    connection.dataReceived(framed(b"produce"))
+    connection.dataReceived(frame(b"produce"))
     stopped = results(server.stop())
-    connection.dataReceived(framed(b"another"))
+    connection.dataReceived(frame(b"another"))
     reply.callback(b"produced")
-    assert transport.value() == framed(b"produced")
+    assert transport.value() == frame(b"produced")
     assert not transport.disconnecting
     closed.callback(None)
     assert transport.disconnecting
