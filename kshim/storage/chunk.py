@@ -80,17 +80,14 @@ def read(chunks: Iterable[Chunk], offset: int, max_bytes: int, min_one: bool) ->
     left = max_bytes
     for chunk in chunks:
         part = chunk.batches
-        if not parts:
-            if chunk.first_offset < offset:
-                part = _from_offset(part, offset)
-            if len(part) > left:
-                part = _at_most(part, left, min_one)
-        if not part or (parts and len(part) > left):
+        if not parts and chunk.first_offset < offset:
+            part = _from_offset(part, offset)
+        if len(part) > left:
+            if not parts:
+                parts.append(_at_most(part, left, min_one))
             break
         parts.append(part)
         left -= len(part)
-        if left <= 0:
-            break
     return b"".join(parts)
 
 

@@ -123,6 +123,13 @@ class TestLog:
         assert self.log.read(1, 0, len(batch) - 1, min_one=False) == b""
         assert len(self.log.read(1, 0, len(batch), min_one=False)) == len(batch)
 
+    def test_a_batch_that_does_not_fit_is_not_skipped(self) -> None:
+        small, large = batch_of(1), batch_of(1, value=bytes(3000))
+        self.append(1, small + large)
+        self.append(1, small)
+        assert stored_offsets(self.log.read(1, 0, 2 * len(small))) == [0]
+        assert stored_offsets(self.log.read(1, 0, 10_000)) == [0, 1, 2]
+
     def test_reading_on_from_the_last_record_reaches_the_end(self) -> None:
         sizes = (10, 3_000, 70_000, 10, 10, 200_000, 1)
         self.reactor.wait(

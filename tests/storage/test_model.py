@@ -48,6 +48,8 @@ class Model:
     )
     metadata: dict[bytes, bytes] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
+    forgotten: set[int] = field(default_factory=set)
+    """Deleted before a restart: whether appends still fail is not promised, as a partition_no is used once."""
 
 
 class Run:
@@ -75,6 +77,8 @@ class Run:
         ]
 
     def append(self, partition_no: int, shapes: list[tuple[list[int], int]]) -> None:
+        if partition_no in self.model.forgotten:
+            return
         stored = self.model.partitions[partition_no]
         base_offset = len(stored)
         joined = b""
@@ -103,6 +107,7 @@ class Run:
         self.reactor.wait(closed)
         if self.data_dir is not None:
             self.store = self.open()
+            self.model.forgotten |= self.model.deleted
 
     def fail(self, partition_no: int) -> None:
         """Appends that fail change nothing."""
