@@ -20,6 +20,8 @@ def then(answer: T | Deferred[T], function: Callable[[T], R]) -> R | Deferred[R]
 
 def gather(answers: Sequence[T | Deferred[T]], function: Callable[[list[T]], R]) -> R | Deferred[R]:
     """`function` of all answers, in their order, as soon as there are all."""
+    if len(answers) == 1:
+        return then(answers[0], lambda answer: function([answer]))
     if not any(isinstance(answer, Deferred) for answer in answers):
         return function([answer for answer in answers if not isinstance(answer, Deferred)])
     pending: list[Deferred[Any]] = []

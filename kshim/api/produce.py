@@ -13,7 +13,6 @@ from twisted.python.failure import Failure
 from kshim.api.later import gather
 from kshim.api.record_checks import fault_in_records
 from kshim.cluster import Partition, Topic
-from kshim.cluster.topic_configs import log_config
 from kshim.context import Broker, Refused, RequestContext
 from kshim.storage.interfaces import Appended, StorageError
 from schemas.error_code import ErrorCode
@@ -123,7 +122,7 @@ def _append(
 def _append_batch(
     broker: Broker, context: RequestContext, topic: Topic, partition: Partition, data: PartitionProduceData
 ) -> Outcome:
-    config, now_ms = log_config(topic.configs, broker.config), broker.now_ms()
+    config, now_ms = broker.cluster.log_config(topic), broker.now_ms()
     sent = memoryview(data.records or b"")
     allow_zstd = context.api_version >= FIRST_VERSION_WITH_ZSTD
     header = validate(sent, max_batch_bytes=config.max_message_bytes, allow_zstd=allow_zstd)

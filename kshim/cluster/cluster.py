@@ -22,6 +22,7 @@ from kshim.cluster.checks import (
     refuse_new_topic,
 )
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from kshim.cluster.topic_configs import LogConfig, log_config
 from kshim.cluster.topics import Partition, Topic, decode_topic, encode_topic, new_topic_id, uuid_text
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Cluster:
         self.cluster_id = ""
         self.topics: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
+        self._log_configs: dict[UUID, LogConfig] = {}
         self._next_partition_no = self._next_producer_id = self._producer_ids_end = 0
 
     # -- reading
@@ -85,6 +87,13 @@ class Cluster:
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         """The topic of that id; an id is never given to a second topic, not even to one of the same name."""
         return self._by_id.get(topic_id)
+
+    def log_config(self, topic: Topic) -> LogConfig:
+        """What of the configs of `topic`, and of the broker's, matters to each Produce."""
+        known = self._log_configs.get(topic.topic_id)
+        if known is None:
+            known = self._log_configs[topic.topic_id] = log_config(topic.configs, self._config)
+        return known
 
     # -- starting
 
@@ -188,6 +197,7 @@ class Cluster:
             )
         for topic in deleted:
             del self.topics[topic.name], self._by_id[topic.topic_id]
+            self._log_configs.pop(topic.topic_id, None)
         for partition_no in gone.values():
             self._log.delete(partition_no)
         if gone:
