@@ -1,6 +1,8 @@
 """The command: options, what must be installed, and the exit status."""
 
 import importlib.metadata
+import os
+import re
 import shutil
 import sys
 from importlib.util import find_spec
@@ -9,6 +11,8 @@ from pathlib import Path
 import click
 
 MISSING = 2
+OLDEST_CLIENT = (3, 0, 12)
+"""Consumers of kafka-python 3.0.0 to 3.0.6 leave partitions unread, with Apache Kafka too."""
 
 
 def lacking(spark: bool) -> str | None:
@@ -16,20 +20,25 @@ def lacking(spark: bool) -> str | None:
     try:
         version = importlib.metadata.version("kafka-python")
     except importlib.metadata.PackageNotFoundError:
-        return "kshim demo needs kafka-python: pip install 'kshim[demo]'"
-    if int(version.split(".")[0]) < 3:
-        return f"kshim demo needs kafka-python 3.0 or later, this is {version}: pip install 'kshim[demo]'"
+        version = ""
+    if release(version) < OLDEST_CLIENT:
+        oldest = ".".join(map(str, OLDEST_CLIENT))
+        found = f", not {version}" if version else ""
+        return f"kshim demo needs kafka-python {oldest} or later{found}: pip install 'kafka-python>={oldest}'"
     if spark and find_spec("pyspark") is None:
-        return "kshim demo --spark needs PySpark: pip install 'kshim[demo,spark]'"
+        return "kshim demo --spark needs PySpark: pip install pyspark"
     if spark and not java():
         return "kshim demo --spark needs Java 17 or later: install it, or set JAVA_HOME"
     return None
 
 
+def release(version: str) -> tuple[int, ...]:
+    """The numbers a version begins with: (3, 0, 12) of 3.0.12.dev1."""
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
 def java() -> bool:
     """Whether PySpark will find a Java."""
-    import os
-
     home = os.environ.get("JAVA_HOME")
     return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from threading import Event as Signal
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka.errors import RetriableError
 
 from kshim.demo.events import Assigned, Committed, Joining, Received, Records, Revoked, now_ms
 from kshim.demo.worker import run, tell
@@ -59,6 +60,15 @@ def commit(name: str, consumer: KafkaConsumer, topic: str, records: Records) -> 
     )
 
 
+def poll(consumer: KafkaConsumer) -> Records:
+    """What the server has for this member. Nothing, while there is no server."""
+    try:
+        polled = consumer.poll(timeout_ms=200)
+    except RetriableError:
+        return ()
+    return tuple((r.partition, r.offset, r.value.decode()) for batch in polled.values() for r in batch)
+
+
 def consume(arguments: list[str], stop: Signal) -> None:
     """Read and commit until asked to stop. Arguments: NAME BOOTSTRAP GROUP TOPIC."""
     name, bootstrap, group_id, topic = arguments
@@ -78,13 +88,11 @@ def consume(arguments: list[str], stop: Signal) -> None:
     consumer.topics()
     tell(Joining(name=name, at_ms=now_ms()))
     while not stop.is_set():
-        polled = consumer.poll(timeout_ms=200)
-        records = tuple((r.partition, r.offset, r.value.decode()) for batch in polled.values() for r in batch)
-        if records:
+        if records := poll(consumer):
             # Told before it is committed: so whatever was committed is known to have been received.
             tell(Received(name=name, at_ms=now_ms(), records=records))
             commit(name, consumer, topic, records)
-            stop.wait(PAUSE_MS / 1000)
+        stop.wait(PAUSE_MS / 1000)
     consumer.close()
 
 

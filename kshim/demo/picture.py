@@ -1,17 +1,14 @@
 """How the scene looks: pure functions from what is known to what rich can draw."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from kshim.demo.checks import Check
-from kshim.demo.rebalances import Rebalance
 from kshim.demo.scene import Member, Scene
+from kshim.demo.story import Progress
 
 COLOURS = {"consumer-1": "blue", "consumer-2": "magenta", "consumer-3": "cyan"}
 STATE_STYLES = {
@@ -20,6 +17,7 @@ STATE_STYLES = {
     "rebalancing": "yellow",
     "consuming": "green",
     "killed": "bold red",
+    "leaving": "yellow",
     "left": "dim",
 }
 NARROW = 80
@@ -30,17 +28,6 @@ FULL_BAR_AT_LEAST = 100
 """Records of lag that fill the bar, unless the run has seen more."""
 SIDE_BY_SIDE = 136
 """From this width on, the story stands beside the members."""
-
-
-@dataclass(slots=True)
-class Told:
-    """A step of the story so far: `missing` is what it waits for; `done_ms` is None until it is done."""
-
-    title: str
-    began_ms: int | None = None
-    done_ms: int | None = None
-    missing: str = ""
-    failed: bool = False
 
 
 def colour(name: str) -> str:
@@ -69,11 +56,6 @@ def cells(name: str, held: Sequence[int], partitions: int, alive: bool) -> Text:
         else:
             text.append(" · ", "dim")
     return text
-
-
-def lag_of(scene: Scene, name: str) -> int:
-    """Records not yet committed in the partitions a member holds, a dead one included."""
-    return sum(scene.lag.get(partition, 0) for partition in scene.held_by(name))
 
 
 def lag_cell(lag: int, full: int, width: int) -> Text:
@@ -109,7 +91,7 @@ def member_row(
         Text(member.state, STATE_STYLES[member.state]),
         str(member.generation) if member.generation is not None else "",
         cells(name, held, scene.partitions, member.lives),
-        lag_cell(lag_of(scene, name), full_lag, bar_width) if held else "",
+        lag_cell(scene.lag_of(name), full_lag, bar_width) if held else "",
         f"{member.received:,}",
     )
 
@@ -118,7 +100,7 @@ def group_state(scene: Scene) -> str:
     """The group's state in the server's words; "Dead" is how it describes a group that does not exist yet."""
     if not (scene.seen and scene.reachable):
         return "out of reach"
-    return "not yet" if scene.seen.state == "Dead" else scene.seen.state
+    return "not there yet" if scene.seen.state == "Dead" else scene.seen.state
 
 
 def server_line(scene: Scene) -> Text:
@@ -152,91 +134,47 @@ def members_panel(scene: Scene, full_lag: int, width: int) -> Panel:
     )
 
 
-def story_table(story: Sequence[Told], began_ms: int, now_ms: int) -> Table:
+def story_table(story: Sequence[Progress], scene: Scene) -> Table:
     """The checklist: a tick and when it was done, or what is awaited."""
     table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(width=1)
+    table.add_column(min_width=1)
     table.add_column(justify="right", min_width=6, no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis")
-    for step in story:
-        if step.done_ms is not None:
-            table.add_row(Text("✔", "green"), Text(seconds(step.done_ms, began_ms), "dim"), step.title)
-        elif step.failed:
-            table.add_row(Text("✘", "bold red"), seconds(now_ms, began_ms), Text(step.title, "red"))
-        elif step.began_ms is not None:
-            missing = f" · {step.missing}" if step.missing else ""
-            title = Text.assemble((step.title, "bold"), (missing, "yellow"))
-            table.add_row(Text("▸", "yellow"), seconds(now_ms, began_ms), title)
+    now = seconds(scene.at_ms, scene.began_ms)
+    for progress in story:
+        title = progress.step.title
+        if progress.done_ms is not None:
+            table.add_row(Text("✔", "green"), seconds(progress.done_ms, scene.began_ms), title)
+        elif progress.began_ms is None:
+            table.add_row(Text("·", "dim"), "", Text(title, "dim"))
+        elif scene.failure:
+            table.add_row(
+                Text("✘", "bold red"), seconds(scene.at_ms, scene.began_ms), Text(title, "bold red")
+            )
         else:
-            table.add_row(Text("·", "dim"), "", Text(step.title, "dim"))
+            missing = Text(f" · {progress.missing(scene)}", "yellow")
+            now = seconds(scene.at_ms, scene.began_ms)
+            table.add_row(Text("▸", "yellow"), now, Text.assemble((title, "bold"), missing))
     return table
 
 
-def picture(scene: Scene, story: Sequence[Told], full_lag: int, width: int) -> RenderableType:
+def picture(scene: Scene, story: Sequence[Progress], width: int) -> RenderableType:
     """The whole live view, for a terminal of this width."""
-    checklist = story_table(story, scene.began_ms, scene.at_ms)
+    full_lag = max(FULL_BAR_AT_LEAST, scene.most_lag)
+    checklist = story_table(story, scene)
     if width < SIDE_BY_SIDE:
-        return Group(
-            members_panel(scene, full_lag, min(width, NARROW + LONGEST_BAR - SHORTEST_BAR)), checklist
-        )
+        panel_width = min(width, NARROW + LONGEST_BAR - SHORTEST_BAR)
+        return Group(members_panel(scene, full_lag, panel_width), checklist)
     grid = Table.grid(padding=(0, 2))
     grid.add_row(members_panel(scene, full_lag, NARROW), checklist)
     return grid
 
 
-def owners(rebalance: Rebalance, partitions: int) -> Text:
-    """The number of each partition's owner, in its colour."""
-    by_partition: Mapping[int, str] = {p: name for name, held in rebalance.members for p in held}
-    text = Text()
-    for partition in range(partitions):
-        if name := by_partition.get(partition):
-            text.append(f"{name.rpartition('-')[2]} ", f"bold {colour(name)}")
-        else:
-            text.append("- ", "dim")
-    return text
-
-
-def rebalance_table(rows: Sequence[Rebalance], began_ms: int, partitions: int) -> Table:
-    """Each rebalance: when, why, from which generation to which, who owns what then, and how long it took."""
-    table = titled("Rebalances", box=box.SIMPLE_HEAD)
-    table.add_column("at", justify="right", no_wrap=True)
-    table.add_column("cause", ratio=1)
-    table.add_column("gen", no_wrap=True)
-    table.add_column("owner of\n" + " ".join(map(str, range(partitions))), no_wrap=True)
-    table.add_column("noticed\nafter", justify="right", no_wrap=True)
-    table.add_column("all set\nafter", justify="right", no_wrap=True)
-    for row in rows:
-        noticed = f"{(row.noticed_ms - row.began_ms) / 1000:.2f} s" if row.noticed_ms is not None else ""
-        table.add_row(
-            seconds(row.began_ms, began_ms),
-            row.cause,
-            generations(row),
-            owners(row, partitions),
-            noticed,
-            Text(f"{row.took_ms / 1000:.2f} s", "bold"),
-        )
-    return table
-
-
-def titled(title: str, box: box.Box | None = None, show_header: bool = True) -> Table:
-    """An empty table under its title."""
-    text = Text(title, "bold")
-    return Table(box=box, title=text, title_justify="left", show_header=show_header, pad_edge=False)
-
-
-def generations(row: Rebalance) -> str:
-    """From which generation to which; a kept one is said so."""
-    if row.before == row.after:
-        return f"{row.after} kept"
-    return f"{row.before if row.before is not None else '-'} > {row.after}"
-
-
-def check_table(found: Sequence[Check]) -> Table:
-    """Each promise, whether it held, and the figures."""
-    table = titled("Checks", show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for check in found:
-        mark = Text("ok", "green") if check.holds else Text("FAILED", "bold red")
-        table.add_row(mark, Text.assemble(check.promise, (f"\n{check.detail}", "dim")))
-    return table
+def picture_at(scene: Scene, story: Sequence[Progress], at_ms: int, width: int) -> RenderableType:
+    """The live view as it was at that time."""
+    past = Scene(began_ms=scene.began_ms, partitions=scene.partitions)
+    for event in scene.history:
+        if event.at_ms <= at_ms:
+            past.apply(event)
+    past.at_ms = at_ms
+    return picture(past, [progress.at(at_ms) for progress in story], width)

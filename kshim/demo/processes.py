@@ -23,8 +23,8 @@ READY = "kshim ready "
 class Processes:
     """Use as a context: nothing that was started outlives it."""
 
-    def __init__(self, log_dir: Path) -> None:
-        self.inbox: SimpleQueue[Event] = SimpleQueue()
+    def __init__(self, log_dir: Path, inbox: SimpleQueue[Event]) -> None:
+        self.inbox = inbox
         self.log_dir = log_dir
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._readers: list[threading.Thread] = []

@@ -37,7 +37,7 @@ class Rebalance:
     """From the trigger (`began_ms`) to the moment the last member had its partitions (`done_ms`).
 
     `noticed_ms` is when the first member that was already there gave its partitions back.
-    For a restart of the server that the group outlives, `before == after`, `noticed_ms` is when it was ready.
+    A restart of the server that the group outlives has `before == after`.
     """
 
     cause: str
@@ -120,6 +120,10 @@ def _returned(events: Iterable[Event], since_ms: int, until_ms: int) -> list[int
 
 def _cause(answered: Sequence[Trigger], before: dict[str, Assigned], partitions: int) -> str:
     if answered:
+        names = " and ".join(sorted(trigger.name for trigger in answered))
+        verbs = {trigger.verb for trigger in answered}
+        if len(answered) > 1 and verbs == {JOINS}:
+            return f"{names} join"
         return ", ".join(f"{trigger.name} {trigger.verb}" for trigger in answered)
     if sum(len(event.partitions) for event in before.values()) < partitions:
         return "the leader finds the topic's partitions"
@@ -128,24 +132,25 @@ def _cause(answered: Sequence[Trigger], before: dict[str, Assigned], partitions:
 
 def _restarts(events: Sequence[Event]) -> Iterable[Rebalance]:
     """Each kill of the server that all members outlived in their generation, until all committed again."""
-    for kill in events:
-        if not (isinstance(kill, Killed) and kill.name == SERVER):
-            continue
-        held = _held([event for event in events if event.at_ms <= kill.at_ms])
-        ready_ms = next((e.at_ms for e in events if isinstance(e, Ready) and e.at_ms > kill.at_ms), None)
-        commits = (
-            [_commit_before_rejoin(events, name, ready_ms) for name in held] if ready_ms is not None else []
+    kills = [event for event in events if isinstance(event, Killed) and event.name == SERVER]
+    for kill in kills:
+        held = _held(event for event in events if event.at_ms <= kill.at_ms)
+        ready_ms = min(
+            (e.at_ms for e in events if isinstance(e, Ready) and e.at_ms > kill.at_ms), default=None
         )
+        if ready_ms is None or not held:
+            continue
+        commits = [_commit_before_rejoin(events, name, ready_ms) for name in held]
         committed = [at_ms for at_ms in commits if at_ms is not None]
-        if held and len(committed) == len(held):
+        if len(committed) == len(commits):
             generation = max(event.generation for event in held.values())
             yield Rebalance(
-                cause="server is killed and starts again",
+                cause=f"server is killed, down for {(ready_ms - kill.at_ms) / 1000:.1f} s",
                 before=generation,
                 after=generation,
                 members=tuple(sorted((name, event.partitions) for name, event in held.items())),
                 began_ms=kill.at_ms,
-                noticed_ms=ready_ms,
+                noticed_ms=None,
                 done_ms=max(committed),
             )
 

@@ -7,21 +7,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Empty
+from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import NoReturn
 
 from rich.console import Console
-from rich.text import Text
 
-from kshim.demo.checks import checks
 from kshim.demo.events import Event, Interrupted, now_ms
-from kshim.demo.picture import check_table, rebalance_table
 from kshim.demo.processes import Processes
-from kshim.demo.rebalances import rebalances
-from kshim.demo.scene import SERVER, WATCHER, Scene
+from kshim.demo.report import report, save_picture
+from kshim.demo.scene import SERVER, SPARK, WATCHER, Scene
 from kshim.demo.screen import Screen, screen_for
-from kshim.demo.story import PARTITIONS, SPARK_STEP, STORY, Action, Kill, Start, Step, Stop
+from kshim.demo.story import PARTITIONS, SPARK_STEP, STORY, Action, Kill, Progress, Start, Step, Stop
 
 TOPIC = "demo"
 GROUP = "demo-group"
@@ -32,11 +30,11 @@ SERVE = f"{shlex.quote(sys.executable)} -m kshim serve --listen 127.0.0.1:{{port
 
 
 class RunFailed(Exception):
-    """The run cannot go on; the message is one line."""
+    """The run cannot go on; the scene says why."""
 
 
 class RunInterrupted(Exception):
-    """The user wants it to end; carries the signal's number."""
+    """The user wants it to end; carries the signal's name."""
 
 
 def free_port() -> int:
@@ -57,11 +55,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def signals_told(processes: Processes) -> Iterator[None]:
+def signals_told(inbox: SimpleQueue[Event]) -> Iterator[None]:
     """Within: SIGINT, SIGTERM and SIGHUP are events like others, so none breaks into a half-done action."""
 
     def tell(number: int, frame: FrameType | None) -> None:
-        processes.inbox.put(Interrupted(name=signal.Signals(number).name, at_ms=now_ms()))
+        inbox.put(Interrupted(name=signal.Signals(number).name, at_ms=now_ms()))
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, tell) for number in numbers]
@@ -73,35 +71,42 @@ def signals_told(processes: Processes) -> Iterator[None]:
 
 
 class Run:
-    """Performs actions, waits for what they lead to, and keeps the scene and the screen up to date."""
+    """Performs actions, waits for what they lead to, and keeps scene, story and screen up to date."""
 
-    def __init__(self, processes: Processes, screen: Screen, data_dir: Path, server: str = SERVE) -> None:
+    def __init__(self, processes: Processes, screen: Screen, directory: Path, server: str) -> None:
         self.processes = processes
         self.screen = screen
-        self.data_dir = data_dir
+        self.data_dir = directory / "data"
         self.server = server
         self.port = free_port()
         self.scene = Scene(began_ms=now_ms(), partitions=PARTITIONS)
+        self.story: list[Progress] = []
 
     def play(self, steps: Sequence[Step], steady_s: float) -> None:
         """Play the steps in order. Raises RunFailed or RunInterrupted."""
-        for step in steps:
-            since_ms = now_ms()
-            self.screen.begin(step, since_ms)
+        self.story = [Progress(step=step) for step in steps]
+        for progress in self.story:
+            step, progress.began_ms = progress.step, now_ms()
+            self.screen.show(self.scene, self.story)
             self.perform(step.action)
             self.take_in(timeout_s=0)
-            while missing := step.awaits(self.scene, since_ms):
-                if now_ms() - since_ms > step.timeout_s * 1000:
-                    raise RunFailed(f"{step.title}: waited {step.timeout_s} s for {missing}")
-                self.screen.wait(missing)
+            while missing := progress.missing(self.scene):
                 self.take_in(TICK_S)
-            self.screen.done(now_ms())
-            if step.steady:
-                self.go_on(steady_s)
+                if now_ms() - progress.began_ms > step.timeout_s * 1000:
+                    self.fail(f"{step.title}: waited {step.timeout_s} s for {missing}")
+            progress.done_ms = now_ms()
+            self.go_on(steady_s if step.steady else 0)
+
+    def fail(self, reason: str) -> NoReturn:
+        """End the run."""
+        self.scene.failure = reason
+        self.screen.show(self.scene, self.story)
+        raise RunFailed
 
     def go_on(self, seconds: float) -> None:
         """Let everybody work undisturbed."""
         until_ms = now_ms() + int(seconds * 1000)
+        self.take_in(timeout_s=0)
         while (left_ms := until_ms - now_ms()) > 0:
             self.take_in(min(TICK_S, left_ms / 1000))
 
@@ -115,9 +120,9 @@ class Run:
         except Empty:
             pass
         self.scene.at_ms = now_ms()
-        self.screen.show(self.scene)
+        self.screen.show(self.scene, self.story)
         if self.scene.failure:
-            raise RunFailed(self.scene.failure)
+            self.fail(self.scene.failure)
 
     def _apply(self, event: Event) -> None:
         if isinstance(event, Interrupted):
@@ -144,10 +149,10 @@ class Run:
             WATCHER: [address, GROUP, TOPIC, str(PARTITIONS)],
             "consumer": [address, GROUP, TOPIC],
             "producer": [address, TOPIC],
-            "spark": [address, TOPIC],
+            SPARK: [address, TOPIC],
         }
         if name == SERVER:
-            data_dir = shlex.quote(str(self.data_dir / "data"))
+            data_dir = shlex.quote(str(self.data_dir))
             return shlex.split(self.server.format(port=self.port, data_dir=data_dir))
         return [sys.executable, "-m", f"kshim.demo.{kind}", name, *arguments[kind]]
 
@@ -161,32 +166,19 @@ def scratch_dir() -> Iterator[Path]:
 
 def demonstrate(*, spark: bool, steady_s: float, server: str | None, svg: Path | None) -> int:
     """One run, shown on this terminal. Returns the exit status."""
-    steps = (*STORY, SPARK_STEP) if spark else STORY
     console = Console()
-    began_ms = now_ms()
-    failure = ""
-    with scratch_dir() as directory, Processes(directory) as processes, signals_told(processes):
-        screen = screen_for(console, steps, began_ms)
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    with signals_told(inbox), scratch_dir() as directory, Processes(directory, inbox) as processes:
+        screen = screen_for(console)
         run = Run(processes, screen, directory, server or SERVE)
-        run.scene.began_ms = began_ms
         try:
             with screen:
-                run.play(steps, steady_s)
+                run.play((*STORY, SPARK_STEP) if spark else STORY, steady_s)
+        except RunFailed:
+            pass
         except RunInterrupted as interrupted:
             console.print("stopped")
             return 128 + signal.Signals[str(interrupted)]
-        except RunFailed as failed:
-            failure = str(failed)
-    return report(console, run.scene, failure)
-
-
-def report(console: Console, scene: Scene, failure: str) -> int:
-    """Print the rebalances, and the checks of a story that came to its end. Returns the exit status."""
-    if found := rebalances(scene.history, PARTITIONS):
-        console.print(rebalance_table(found, scene.began_ms, PARTITIONS))
-    if failure:
-        console.print(Text(f"failed: {failure}", "bold red"), soft_wrap=True)
-        return FAILED
-    outcome = checks(scene.history)
-    console.print(check_table(outcome))
-    return PASSED if all(check.holds for check in outcome) else FAILED
+    if svg:
+        save_picture(run.scene, run.story, svg)
+    return PASSED if report(console, run.scene) else FAILED

@@ -25,12 +25,16 @@ from kshim.demo.events import (
 
 SERVER = "server"
 WATCHER = "watcher"
+SPARK = "spark"
 GONE = ("killed", "left")
 
 
 @dataclass(slots=True)
 class Member:
-    """A consumer, as it tells of itself. `state`: starting, joining, consuming, rebalancing, killed, left."""
+    """A consumer, as it tells of itself.
+
+    `state` is one of starting, joining, consuming, rebalancing, leaving, killed and left.
+    """
 
     state: str = "starting"
     generation: int | None = None
@@ -55,7 +59,10 @@ class Producer:
 
 @dataclass(slots=True)
 class Scene:
-    """The server, the members, the producers, and what the admin client was last told."""
+    """The server, the members, the producers, and what the admin client was last told.
+
+    `most_lag` is the furthest that any member has been behind; `failure` is why the run cannot go on.
+    """
 
     began_ms: int
     partitions: int
@@ -69,6 +76,7 @@ class Scene:
     seen: GroupSeen | None = None
     reachable: bool = False
     counted: Counted | None = None
+    most_lag: int = 0
     failure: str | None = None
     asked: set[str] = field(default_factory=set)
     exited: set[str] = field(default_factory=set)
@@ -111,6 +119,10 @@ class Scene:
             return self.members[name].partitions
         return dict(self.seen.members).get(name, ()) if self.seen else ()
 
+    def lag_of(self, name: str) -> int:
+        """Records not yet committed in the partitions a member holds, a dead one included."""
+        return sum(self.lag.get(partition, 0) for partition in self.held_by(name))
+
     def apply(self, event: Event) -> None:
         """Take in one event."""
         self.history.append(event)
@@ -148,8 +160,11 @@ class Scene:
             case Joining():
                 member.state = "joining"
             case Revoked():
-                member.state = "joining" if member.generation is None else "rebalancing"
                 member.partitions = ()
+                if member.state == "consuming":
+                    member.state = "rebalancing"
+            case Stopping():
+                member.state = "leaving"
             case Assigned():
                 member.state = "consuming"
                 member.generation, member.partitions = event.generation, event.partitions
@@ -177,6 +192,7 @@ class Scene:
                 self.has_topic = True
             case GroupSeen():
                 self.seen, self.reachable = event, True
+                self.most_lag = max([self.most_lag, *map(self.lag_of, self.members)])
             case GroupUnseen():
                 self.reachable = False
             case Counted():
@@ -186,7 +202,8 @@ class Scene:
         """A process that fails or ends unasked ends the run; the first reason told is the one that counts."""
         match event:
             case Exited():
-                if event.name not in self.asked:
+                finished = event.name == SPARK and event.status == 0
+                if event.name not in self.asked and not finished:
                     ended = f"{event.name} ended by itself with status {event.status}: {event.said}"
                     self.failure = self.failure or ended
                 self.exited.add(event.name)

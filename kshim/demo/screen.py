@@ -6,34 +6,22 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
-from kshim.demo.events import Assigned, Event, Exited, Joining, Killed, Ready, Revoked
-from kshim.demo.picture import FULL_BAR_AT_LEAST, Told, group_state, lag_of, picture, seconds
+from kshim.demo.events import Assigned, Event, Exited, Joining, Killed, Ready, Revoked, now_ms
+from kshim.demo.picture import group_state, picture, seconds
 from kshim.demo.scene import Scene
-from kshim.demo.story import Step
+from kshim.demo.story import Progress
 
 PER_SECOND = 10
 FIGURES_EVERY_MS = 2_000
 
 
 class Screen(Protocol):
-    """What a run tells while it goes."""
-
-    def begin(self, step: Step, at_ms: int) -> None:
-        """A step begins."""
-
-    def wait(self, missing: str) -> None:
-        """The step waits for this."""
-
-    def done(self, at_ms: int) -> None:
-        """The step is done."""
-
-    def fail(self) -> None:
-        """The step is what the run failed at."""
+    """Shown what a run does while it goes on."""
 
     def tell(self, event: Event) -> None:
         """Something happened."""
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: Scene, story: Sequence[Progress]) -> None:
         """This is how things are."""
 
     def __enter__(self) -> Self:
@@ -43,64 +31,47 @@ class Screen(Protocol):
         """End; what was shown stays."""
 
 
-def screen_for(console: Console, steps: Sequence[Step], began_ms: int) -> Screen:
+def screen_for(console: Console) -> Screen:
     """A live view where the console can draw one."""
     draws = console.is_terminal and not console.is_dumb_terminal and console.encoding.startswith("utf")
-    return LiveScreen(console, steps) if draws else PlainScreen(console, began_ms)
+    return LiveScreen(console) if draws else PlainScreen(console)
 
 
 class LiveScreen:
     """A table that changes in place, the story so far under it."""
 
-    def __init__(self, console: Console, steps: Sequence[Step]) -> None:
-        self.story = [Told(title=step.title) for step in steps]
-        self.current = self.story[0]
-        self.full_lag = FULL_BAR_AT_LEAST
-        self.shown_ms = 0
+    def __init__(self, console: Console) -> None:
         self.console = console
         self.live = Live(console=console, auto_refresh=False)
-
-    def begin(self, step: Step, at_ms: int) -> None:
-        self.current = next(told for told in self.story if told.title == step.title)
-        self.current.began_ms = at_ms
-
-    def wait(self, missing: str) -> None:
-        self.current.missing = missing
-
-    def done(self, at_ms: int) -> None:
-        self.current.done_ms = at_ms
-
-    def fail(self) -> None:
-        self.current.failed = True
+        self.drawn_ms = 0
 
     def tell(self, event: Event) -> None:
-        pass
+        """The table shows it."""
 
-    def show(self, scene: Scene) -> None:
-        self.full_lag = max([self.full_lag, *(lag_of(scene, name) for name in scene.members)])
-        if scene.at_ms - self.shown_ms >= 1000 / PER_SECOND:
-            self.shown_ms = scene.at_ms
-            self.draw(scene)
-
-    def draw(self, scene: Scene) -> None:
-        """Draw now."""
-        self.live.update(picture(scene, self.story, self.full_lag, self.console.width), refresh=True)
+    def show(self, scene: Scene, story: Sequence[Progress]) -> None:
+        """Draw it, unless it was drawn a moment ago."""
+        due = scene.at_ms - self.drawn_ms >= 1000 / PER_SECOND
+        self.live.update(picture(scene, story, self.console.width), refresh=due)
+        self.drawn_ms = scene.at_ms if due else self.drawn_ms
 
     def __enter__(self) -> Self:
         self.live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.live.refresh()
         self.live.stop()
 
 
 class PlainScreen:
     """One line for each thing that happens, and the figures every two seconds."""
 
-    def __init__(self, console: Console, began_ms: int) -> None:
+    def __init__(self, console: Console) -> None:
         self.console = console
-        self.began_ms = began_ms
+        self.began_ms = now_ms()
         self.figures_ms = 0
+        self.figures = ""
+        self.said: set[str] = set()
 
     def line(self, at_ms: int, text: str) -> None:
         """One line, out at once."""
@@ -108,33 +79,35 @@ class PlainScreen:
         self.console.print(line, highlight=False, soft_wrap=True, markup=False)
         self.console.file.flush()
 
-    def begin(self, step: Step, at_ms: int) -> None:
-        self.title = step.title
-        self.line(at_ms, f"* {step.title}")
-
-    def wait(self, missing: str) -> None:
-        pass
-
-    def done(self, at_ms: int) -> None:
-        self.line(at_ms, f"  done: {self.title}")
-
-    def fail(self) -> None:
-        pass
+    def once(self, at_ms: int | None, text: str) -> None:
+        """A line that is said once, when its time has come."""
+        if at_ms is not None and text not in self.said:
+            self.said.add(text)
+            self.line(at_ms, text)
 
     def tell(self, event: Event) -> None:
+        """A line, if there are words for it."""
         if text := words(event):
             self.line(event.at_ms, f"  {event.name} {text}")
 
-    def show(self, scene: Scene) -> None:
-        if scene.seen and scene.at_ms - self.figures_ms >= FIGURES_EVERY_MS:
-            self.figures_ms = scene.at_ms
-            self.line(scene.at_ms, f"  {figures(scene)}")
+    def show(self, scene: Scene, story: Sequence[Progress]) -> None:
+        """The steps that began or are done since, and now and then the figures."""
+        for progress in story:
+            self.once(progress.began_ms, f"* {progress.step.title}")
+            self.once(progress.done_ms, f"  done: {progress.step.title}")
+        if (
+            scene.seen
+            and scene.at_ms - self.figures_ms >= FIGURES_EVERY_MS
+            and figures(scene) != self.figures
+        ):
+            self.figures_ms, self.figures = scene.at_ms, figures(scene)
+            self.line(scene.at_ms, f"  {self.figures}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.console.file.flush()
+        """Every line is out."""
 
 
 def numbers(partitions: Sequence[int]) -> str:

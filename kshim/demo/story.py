@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kshim.demo.scene import SERVER, WATCHER, Scene
+from kshim.demo.scene import SERVER, SPARK, WATCHER, Scene
 
 PARTITIONS = 6
 CONSUMERS = ("consumer-1", "consumer-2", "consumer-3")
 VICTIM = CONSUMERS[1]
 SURVIVORS = (CONSUMERS[0], CONSUMERS[2])
 PRODUCERS = ("producer-1", "producer-2")
-SPARK = "spark"
 DARK_MS = 1_000
 """How long the server stays down at the least."""
 
@@ -53,6 +52,26 @@ class Step:
     timeout_s: int = 30
 
 
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """How far a step is: None while it has not begun, or is not done."""
+
+    step: Step
+    began_ms: int | None = None
+    done_ms: int | None = None
+
+    def missing(self, scene: Scene) -> str:
+        """What a step under way waits for."""
+        under_way = self.began_ms is not None and self.done_ms is None
+        return self.step.awaits(scene, self.began_ms or 0) if under_way else ""
+
+    def at(self, at_ms: int) -> "Progress":
+        """The same, as it was at that time."""
+        began_ms = self.began_ms if self.began_ms is not None and self.began_ms <= at_ms else None
+        done_ms = self.done_ms if self.done_ms is not None and self.done_ms <= at_ms else None
+        return Progress(step=self.step, began_ms=began_ms, done_ms=done_ms)
+
+
 def listed(items: Iterable[object]) -> str:
     """The items in words: a, b and c."""
     words = [str(item) for item in items]
@@ -84,7 +103,7 @@ def shared(scene: Scene, since_ms: int) -> str:
         return "all members in one generation"
     owned = {partition for member in living.values() for partition in member.partitions}
     if missing := set(range(scene.partitions)) - owned:
-        return f"an owner for partition {listed(sorted(missing))}"
+        return f"an owner for {listed(sorted(missing))}"
     if waiting := [name for name, member in living.items() if not member.received]:
         return f"a record for {listed(waiting)}"
     told = tuple(sorted((name, member.partitions) for name, member in living.items()))

@@ -1,0 +1,55 @@
+"""Spark's own Kafka source, from PySpark, counts the records of the topic."""
+
+from threading import Event as Signal
+
+import pyspark
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, count, count_distinct
+
+from kshim.demo.events import Counted, now_ms
+from kshim.demo.worker import one_line, run, tell
+
+
+def connector(version: str) -> str:
+    """The Maven coordinates of the Kafka source for this PySpark. Its Scala is 2.12 up to 3.5, then 2.13."""
+    scala = "2.12" if version.startswith("3.") else "2.13"
+    return f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{version}"
+
+
+def session() -> SparkSession:
+    """A local Spark with its Kafka source, fetched from Maven's central repository at the first time."""
+    source = connector(pyspark.__version__)
+    builder = (
+        SparkSession.builder.appName("kshim demo")
+        .master("local[2]")
+        .config("spark.jars.packages", source)
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+    )
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise RuntimeError(f"Spark did not start with the package {source}: {one_line(error)}") from error
+
+
+def count_records(arguments: list[str], stop: Signal) -> None:
+    """Read the topic once, from beginning to end. Arguments: NAME BOOTSTRAP TOPIC."""
+    name, bootstrap, topic = arguments
+    spark = session()
+    records = (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("endingOffsets", "latest")
+        .load()
+    )
+    [(total, different)] = records.select(count(col("value")), count_distinct(col("value"))).collect()
+    tell(Counted(name=name, at_ms=now_ms(), records=total, values=different))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    run(count_records)
