@@ -301,6 +301,9 @@ class TestValidate:
         assert answer(data) is not ErrorCode.NONE
 
 
+SNAPPY_BLOCK = bytes(cramjam.snappy.compress_raw(GOOD[HEADER_BYTES:]))
+
+
 class TestBadRecords:
     """Batches whose header and CRC are right, and whose records are not."""
 
@@ -336,6 +339,8 @@ class TestBadRecords:
             ({"tail": b"\x0e\0\0\0\x01\x01\x02\x01\0", "records_count": 1}, "header's key"),
             ({"tail": b"\x0e" + b"\xff" * 11, "records_count": 1}, "longer than 10"),
             ({"tail": b"\x10\0\0\0\x01\x01\0", "records_count": 1}, "a record ends at"),
+            ({"tail": b"\x0a\0\0\0\x01\x01\0", "records_count": 1}, "a record ends at"),
+            ({"tail": b"\x74\0\0\0\x01\x01\x02\0\x64", "records_count": 1}, "a record ends at"),
         ],
     )
     def test_reason(self, fields: dict[str, Any], reason: str) -> None:
@@ -363,6 +368,7 @@ class TestBadRecords:
             b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, 2**31 - 1) + b"abc",
             b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, -1),
             b"\x82SNAPPY\0" + struct.pack(">iiih", 1, 1, 0, 0),
+            b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, len(SNAPPY_BLOCK) + 1) + SNAPPY_BLOCK,
             b"\x82SNAPPY\0",
             b"",
         ],

@@ -239,6 +239,30 @@ class TestFailure:
         assert reactor.result(again[0]) == Appended(0, 0, -1)
         assert keys(store, 1) == [b"2"]
 
+    def test_news_of_a_failure_that_is_over_change_nothing(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        again: list[Any] = []
+        with monkeypatch.context() as broken:
+            fail_writes(broken, StorageError("EIO"))
+            first = store.log.append(1, batch_of(0), now_ms=0)
+            first.addErrback(lambda _: again.append(store.log.append(1, batch_of(2), now_ms=0)))
+            reactor.await_call()
+        release, write = Event(), Environment.write
+
+        def held(*args: Any, **options: Any) -> None:
+            assert release.wait(PATIENCE_S)
+            write(*args, **options)
+
+        monkeypatch.setattr(Environment, "write", held)
+        behind = store.log.append(1, batch_of(1), now_ms=0)
+        reactor.wait(first, behind)  # and what `first` appended anew is held
+        last = store.log.append(1, batch_of(3), now_ms=0)
+        release.set()
+        assert reactor.wait(*again, last) == [Appended(0, 0, -1), Appended(1, 0, -1)]
+        assert keys(store, 1) == [b"2", b"3"]
+
     def test_the_unexpected_is_answered_too(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
