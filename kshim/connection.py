@@ -164,8 +164,6 @@ class Connection(Protocol):
     # -- replies
 
     def _answered(self, reply: Reply, request: InFlight) -> None:
-        if self._closing:
-            return
         request.done = True
         request.reply = reply
         held_bytes = len(reply or b"")

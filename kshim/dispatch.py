@@ -122,7 +122,7 @@ def answer(
     except MalformedMessage as error:
         raise Refused(f"{_sender(frame, caller)}: {error}") from error
     served = API.get(header.api_key)
-    if served is None or header.api_version not in served.versions:
+    if served is None:
         return _unsupported(header, caller)
     if log.isEnabledFor(logging.DEBUG):
         log.debug("%s", _request(header, caller))

@@ -278,6 +278,22 @@ def test_a_refused_request_closes_with_one_line(server: Server, caplog: pytest.L
     assert server.sent() == b""
 
 
+def test_only_the_first_reason_to_close_is_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    server.send(b"a", b"b")
+    server.parked[b"b"].errback(Refused("client x: first"))
+    server.parked[b"a"].errback(Refused("client x: second"))
+    assert caplog.messages == ["closed the connection of client x: first"]
+
+
+def test_a_request_that_fails_after_its_client_is_gone(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.send(b"a")
+    server.lose()
+    server.parked[b"a"].errback(Refused("client x: too late"))
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_fault_of_ours_is_logged_with_its_traceback(
     server: Server, caplog: pytest.LogCaptureFixture, at_once: bool

@@ -22,6 +22,7 @@ from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 CALLER = Caller("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
 BROKER: Any = SimpleNamespace()
+HURRY = Signal()
 
 # What Apache Kafka 4.2.0 announces of the APIs that are served here.
 KAFKA_4_2 = {
@@ -59,7 +60,7 @@ def compact(text: bytes) -> bytes:
 
 
 def ask(frame: bytes | memoryview) -> Any:
-    return answer(BROKER, frame, CALLER, Signal())
+    return answer(BROKER, frame, CALLER, HURRY)
 
 
 def refusal(frame: bytes) -> str:
@@ -101,6 +102,7 @@ def test_a_request_goes_to_its_function_and_its_response_back(kind: Any, heartbe
     assert request == HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     assert (context.api_version, context.client_id, context.client_host) == (0, "c", "/10.0.0.7")
     assert context.advertised == CALLER.advertised
+    assert context.hurry is HURRY
     assert context.principal == "User:ANONYMOUS"
 
 

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,11 @@ from kshim.config import Config
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.registry import decode_response, encode_request
 from tests.test_connection import Transport
 from tests.test_frames import frame
 
@@ -44,11 +50,17 @@ class Reactor(MemoryReactorClock):
     def __init__(self, error: CannotListenError | None = None) -> None:
         super().__init__()
         self._error = error
+        self.listens = True
 
     def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> Any:  # noqa: N802
         if self._error:
             raise self._error
-        return super().listenTCP(port, factory, backlog, interface)
+        self.port = super().listenTCP(port, factory, backlog, interface)
+        self.port.stopListening = self._stop_listening
+        return self.port
+
+    def _stop_listening(self) -> None:
+        self.listens = False
 
     @property
     def factory(self) -> Any:
@@ -148,6 +160,7 @@ def test_stop_closes_connections_and_store() -> None:
     outcome(server.start())
     connection, transport = connect(reactor)
     stopped = results(server.stop())
+    assert not reactor.listens
     assert store.history == ["open", "close"]
     assert transport.disconnecting
     assert not stopped
@@ -171,10 +184,17 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
     server = Server(CONFIG, reactor, Slow())
     outcome(server.start())
     connection, transport = connect(reactor)
-    connection.shared.answer = lambda frame, caller, hurry: reply
+    requests: list[bytes] = []
+
+    def answer(request: bytes, *_: Any) -> Deferred[bytes]:
+        requests.append(request)
+        return reply
+
+    connection.shared.answer = answer
     connection.dataReceived(frame(b"produce"))
     stopped = results(server.stop())
     connection.dataReceived(frame(b"another"))
+    assert requests == [b"produce"]
     reply.callback(b"produced")
     assert transport.value() == frame(b"produced")
     assert not transport.disconnecting
@@ -182,6 +202,28 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
     assert transport.disconnecting
     connection.connectionLost()
     assert stopped == [None]
+
+
+def test_stop_answers_a_parked_member() -> None:
+    """It is told to look for another coordinator, and no timer of the group is left."""
+    reactor = Reactor()
+    server = Server(replace(CONFIG, group_initial_rebalance_delay_ms=3000), reactor, Store())
+    outcome(server.start())
+    connection, transport = connect(reactor)
+    join = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10000,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range"),),
+    )
+    header = RequestHeader(api_key=ApiKey.JOIN_GROUP, api_version=0, correlation_id=7, client_id="c")
+    connection.dataReceived(frame(encode_request(header, join)))
+    assert transport.value() == b""
+    server.stop()
+    _, response = decode_response(ApiKey.JOIN_GROUP, 0, transport.value()[4:])
+    assert response.error_code == ErrorCode.NOT_COORDINATOR
+    connection.connectionLost()
+    assert reactor.getDelayedCalls() == []
 
 
 def test_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
