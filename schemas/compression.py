@@ -37,11 +37,9 @@ class BadCompression(ValueError):
 
 
 def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """Expand the records of a batch. Raises BadCompression."""
+    """Expand the records of a batch that is compressed. Raises BadCompression."""
     import cramjam
 
-    if codec is Compression.NONE:
-        return bytes(data)
     decoders: dict[Compression, Callable[[Any, Any], int]] = {
         Compression.GZIP: cramjam.gzip.decompress_into,
         Compression.SNAPPY: _snappy_into,

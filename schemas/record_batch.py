@@ -418,11 +418,13 @@ def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator
         raise _corrupt(f"magic {header.magic} and length {header.batch_length} in {len(batch)} bytes")
     if header.records_count < 0:
         raise _invalid(f"a record count of {header.records_count}")
+    body = memoryview(batch)[HEADER_BYTES : header.size]
+    if header.attributes & COMPRESSION_MASK == Compression.NONE:
+        return _decode_records(header, bytes(body))
     try:
-        body = decompress(header.compression, memoryview(batch)[HEADER_BYTES : header.size], max_bytes)
+        return _decode_records(header, decompress(header.compression, body, max_bytes))
     except BadCompression as error:
         raise _corrupt(str(error)) from None
-    return _decode_records(header, body)
 
 
 def _decode_records(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:

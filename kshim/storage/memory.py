@@ -101,6 +101,7 @@ class MemoryLog:
     def delete(self, partition_no: int) -> None:
         self._deleted.add(partition_no)
         self._partitions.pop(partition_no, None)
+        self._watchers.notify((partition_no,))
 
     def _partition(self, partition_no: int) -> _Partition:
         return self._partitions.get(partition_no) or _Partition()

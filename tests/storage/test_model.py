@@ -49,7 +49,7 @@ class Model:
     metadata: dict[bytes, bytes] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     forgotten: set[int] = field(default_factory=set)
-    """Deleted before a restart: whether appends still fail is not promised, as a partition_no is used once."""
+    """Deleted before a restart: a partition_no is used once, so it is not said whether appends still fail."""
 
 
 class Run:

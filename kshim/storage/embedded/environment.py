@@ -6,8 +6,10 @@ that happens under `_map_lock`, which every read transaction holds; none outlive
 (a read transaction that stayed open would also keep LMDB from using freed pages again).
 """
 
+import shutil
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -21,6 +23,7 @@ __all__ = ["Environment", "Read", "WriteTransaction"]
 FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
 """How far beyond the limit deletions may go: freeing pages takes some first."""
+NO_ROOM_BYTES = 1024**2
 FORMAT = b"1"
 
 if TYPE_CHECKING:
@@ -44,13 +47,21 @@ class Environment:
             )
             # An existing file may be larger than what was asked for.
             self._map_bytes = self._env.info()["map_size"]
-            with self._env.begin(write=True) as transaction:
-                self._check_format(transaction)
-                self.log = self._env.open_db(b"log", transaction)
-                self.meta = self._env.open_db(b"meta", transaction)
-                self.deleted = self._env.open_db(b"deleted", transaction)
+            try:
+                self._open_databases()
+            except BaseException:
+                self._env.close()
+                raise
         except lmdb.Error as error:
             raise StorageError(f"data directory {data_dir} cannot be opened: {error}") from None
+
+    def _open_databases(self) -> None:
+        self._env.reader_check()  # readers that were killed would keep freed pages from being used again
+        with self._env.begin(write=True) as transaction:
+            self._check_format(transaction)
+            self.log = self._env.open_db(b"log", transaction)
+            self.meta = self._env.open_db(b"meta", transaction)
+            self.deleted = self._env.open_db(b"deleted", transaction)
 
     def _check_format(self, transaction: WriteTransaction) -> None:
         is_new = transaction.stat(self._env.open_db(None, transaction))["entries"] == 0
@@ -83,8 +94,13 @@ class Environment:
             except lmdb.MapFullError:
                 self._grow(self._max_bytes + beyond_bytes)
             except lmdb.Error as error:
-                kind = StorageFull if isinstance(error, lmdb.DiskError) else StorageError
-                raise kind(f"writing to {self._data_dir}: {error}") from None
+                raise self._failure(error) from None
+
+    def _failure(self, error: lmdb.Error) -> StorageError:
+        # What does not fit is often cut short first, and LMDB calls that an input/output error.
+        if isinstance(error, lmdb.DiskError) or shutil.disk_usage(self._data_dir).free < NO_ROOM_BYTES:
+            return StorageFull(f"no space left for {self._data_dir}: {error}")
+        return StorageError(f"writing to {self._data_dir}: {error}")
 
     def _grow(self, limit: int) -> None:
         if self._map_bytes >= limit:
@@ -94,7 +110,8 @@ class Environment:
             self._env.set_mapsize(self._map_bytes)
 
     def close(self) -> None:
-        self._env.sync(True)
+        with suppress(lmdb.Error):  # whatever was promised to be durable is so already
+            self._env.sync(True)
         self._env.close()
 
 

@@ -98,6 +98,7 @@ class EmbeddedLog:
             self._deleted.add(partition_no)
             self._partitions[partition_no] = _Partition(0, NO_TIMESTAMP)
             self._writer.delete(partition_no)
+            self._watchers.notify((partition_no,))
 
     # ---------------------------------------------------------------------------------- the writer's ledger
 

@@ -1,0 +1,154 @@
+"""What the durable store costs against plain files: append + fdatasync, and pread.
+
+    python -m benchmarks.storage [directory]
+
+Both sides take turns in the same run, so that only the ratios are meant to be compared between machines. The
+store writes twice for each commit (LMDB: the data, then the page that makes it visible), the file once, and
+the file can neither be read by offset nor survive a write that was cut short.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.journal import LogJournal
+from schemas.record_batch import Record, encode, validate
+
+ROUNDS = 5
+BATCH = encode([Record(0, 1, None, os.urandom(16 * 1024 - 80))])
+SMALL = encode([Record(0, 1, None, os.urandom(100))])
+
+
+class Reactor:
+    """Runs what the writer thread has to tell."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
+
+    def callFromThread(self, function: Callable[..., Any], *args: Any) -> None:  # noqa: N802
+        self._calls.put((function, args))
+
+    def wait(self, *deferreds: Deferred[Any]) -> None:
+        left = len(deferreds)
+
+        def fired(_: object) -> None:
+            nonlocal left
+            left -= 1
+
+        for deferred in deferreds:
+            deferred.addCallback(fired)
+        while left:
+            function, args = self._calls.get()
+            function(*args)
+
+
+def seconds(function: Callable[[], object], times: int) -> float:
+    """The median of what one call takes."""
+    taken = []
+    for _ in range(times):
+        start = perf_counter()
+        function()
+        taken.append(perf_counter() - start)
+    return median(taken)
+
+
+def compare(name: str, unit: str, ours: Callable[[], float], plain: Callable[[], float]) -> None:
+    """Turn by turn, then the medians."""
+    pairs = [(ours(), plain()) for _ in range(ROUNDS)]
+    our, other = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
+    print(f"{name:42} {our:10.2f} {unit:8} plain file {other:10.2f}   ratio {our / other:5.2f}")
+
+
+def main(root: str | None) -> None:
+    with tempfile.TemporaryDirectory(dir=root) as directory:
+        reactor = Reactor()
+        start = perf_counter()
+        store = EmbeddedStore(Path(directory) / "data", reactor)  # type: ignore[arg-type]
+        store.open()
+        print(f"{'open an empty directory':42} {(perf_counter() - start) * 1e3:10.2f} ms")
+        descriptor = os.open(Path(directory) / "plain", os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        measure_appends(store, reactor, descriptor)
+        measure_reads(store, descriptor)
+        measure_journal(store, reactor)
+        print(f"{'validate a batch of 16 KiB':42} {seconds(lambda: validate(BATCH), 10_000) * 1e6:10.2f} µs")
+        reactor.wait(store.close())
+        os.close(descriptor)
+
+
+def measure_appends(store: EmbeddedStore, reactor: Reactor, descriptor: int) -> None:
+    def group() -> None:
+        reactor.wait(*(store.log.append(1, BATCH, now_ms=0) for _ in range(8)))
+
+    def single() -> None:
+        reactor.wait(store.log.append(2, SMALL, now_ms=0))
+
+    def plain(data: bytes) -> None:
+        os.write(descriptor, data)
+        os.fdatasync(descriptor)
+
+    megabytes = 8 * len(BATCH) / 1e6
+    compare(
+        "append, 8 batches of 16 KiB a commit",
+        "MB/s",
+        lambda: megabytes / seconds(group, 100),
+        lambda: megabytes / seconds(lambda: plain(BATCH * 8), 100),
+    )
+    compare(
+        "one synchronous append of 180 bytes, p50",
+        "ms",
+        lambda: seconds(single, 200) * 1e3,
+        lambda: seconds(lambda: plain(SMALL), 200) * 1e3,
+    )
+    burst = 1000
+    many = seconds(lambda: reactor.wait(*(store.log.append(3, SMALL, now_ms=0) for _ in range(burst))), 20)
+    print(f"{'append, bursts of 1000 small batches':42} {burst / many:10.0f} batches/s")
+
+
+def measure_reads(store: EmbeddedStore, descriptor: int) -> None:
+    end = store.log.offsets(1).high_watermark
+    read_bytes = 1 << 20
+
+    def ours() -> float:
+        start, offset, total = perf_counter(), 0, 0
+        while offset < end:
+            data = store.log.read(1, offset, read_bytes)
+            offset += len(data) // len(BATCH)
+            total += len(data)
+        return total / 1e6 / (perf_counter() - start)
+
+    def plain() -> float:
+        start, total = perf_counter(), end * len(BATCH)
+        for offset in range(0, total, read_bytes):
+            os.pread(descriptor, read_bytes, offset)
+        return total / 1e6 / (perf_counter() - start)
+
+    compare("read, 1 MiB at a time", "MB/s", ours, plain)
+    small = seconds(lambda: store.log.read(2, 100, 100), 5000)
+    print(f"{'read one small batch':42} {small * 1e6:10.2f} µs")
+
+
+def measure_journal(store: EmbeddedStore, reactor: Reactor) -> None:
+    journal = LogJournal(store.log, [4])
+    commits = [[(b"key of a commit %d" % number, bytes(40))] for number in range(20_000)]
+    start = perf_counter()
+    for begin in range(0, len(commits), 100):
+        reactor.wait(*(journal.append(0, records, 1) for records in commits[begin : begin + 100]))
+    print(f"{'journal, 100 appends a commit':42} {len(commits) / (perf_counter() - start):10.0f} records/s")
+    start = perf_counter()
+    loaded = sum(1 for _ in journal.load(0))
+    print(f"{'journal, load':42} {loaded / (perf_counter() - start):10.0f} records/s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else None)
