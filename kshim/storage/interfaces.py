@@ -101,7 +101,10 @@ class Log(Protocol):
         ...
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback()` each time the high watermark has moved, until the function returned is called."""
+        """Call `callback()` each time the high watermark has moved, and when the partition is deleted.
+
+        Until the function returned is called.
+        """
         ...
 
     def delete(self, partition_no: int) -> None:

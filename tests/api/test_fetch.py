@@ -352,8 +352,11 @@ def test_nothing_to_wait_for_is_answered_at_once(broker: Broker) -> None:
     assert answer == FetchResponse()
 
 
-def test_a_topic_deleted_meanwhile_is_unknown(broker: Broker) -> None:
-    parked = Parked(broker, wanted(0, 10))
-    ask(delete_topics, broker, DeleteTopicsRequest(topic_names=("t",), timeout_ms=1), 5)
-    advance(broker, 500)
-    assert parked.partitions()[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def test_a_topic_that_is_deleted_ends_the_wait_at_once(broker: Broker) -> None:
+    for position, min_bytes in ((wanted(0, 10), 1), (wanted(1, 0), 1000)):
+        parked = Parked(broker, position, min_bytes=min_bytes)
+        ask(delete_topics, broker, DeleteTopicsRequest(topic_names=("t",), timeout_ms=1), 5)
+        assert parked.partitions()[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        create(broker, "t", 3)
+        for _ in range(10):
+            append(broker)

@@ -195,6 +195,13 @@ def test_log_append_time_is_answered_and_stored() -> None:
     assert (stored.max_timestamp, stored.timestamp_type) == (NOW_MS, 1)
 
 
+def test_with_log_append_time_the_producers_timestamps_do_not_matter() -> None:
+    broker = new_broker()
+    create(broker, "t", message_timestamp_type="LogAppendTime", message_timestamp_before_max_ms="1000")
+    assert send(broker, batch(at_ms=NOW_MS + 10 * 3_600_000)).error_code == ErrorCode.NONE
+    assert send(broker, batch(at_ms=0)).error_code == ErrorCode.NONE
+
+
 def test_the_brokers_timestamp_type_reaches_topics_without_their_own() -> None:
     broker = new_broker(log_message_timestamp_type="LogAppendTime")
     create(broker, "t")
@@ -361,6 +368,18 @@ def test_the_log_remembers_the_producers_over_a_restart(broker: Broker) -> None:
     assert send(restarted, batch(producer=(7, 1, 7))).base_offset == 8
 
 
+@pytest.mark.parametrize("first_window", [1, 2, 3, 4, 5, 7])
+def test_wherever_the_reading_begins_each_batch_counts_once(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, first_window: int
+) -> None:
+    monkeypatch.setattr("kshim.idempotence._FIRST_WINDOW_RECORDS", first_window)
+    for sequence in range(0, 18, 3):
+        send(broker, batch(b"a", b"b", b"c", producer=(7, 0, sequence)))
+    broker.producers.forget(broker.cluster.topics["t"].partitions[0].partition_no)
+    repeated = [send(broker, batch(b"a", b"b", b"c", producer=(7, 0, n))) for n in range(0, 18, 3)]
+    assert [answer.base_offset for answer in repeated] == [-1, 3, 6, 9, 12, 15]
+
+
 def test_only_the_newest_records_are_looked_at_after_a_restart(broker: Broker, monkeypatch: Any) -> None:
     monkeypatch.setattr("kshim.idempotence._MAX_SCANNED_RECORDS", 20)
     monkeypatch.setattr("kshim.idempotence._FIRST_WINDOW_RECORDS", 4)
@@ -386,5 +405,6 @@ def test_only_the_newest_records_are_looked_at_after_a_restart(broker: Broker, m
 def test_a_recreated_topic_starts_without_producers(broker: Broker) -> None:
     assert send(broker, batch(producer=(7, 0, 0))).error_code == ErrorCode.NONE
     ask(delete_topics, broker, DeleteTopicsRequest(topic_names=("t",), timeout_ms=1), 5)
+    assert broker.producers._partitions == {}
     create(broker, "t")
     assert send(broker, batch(producer=(7, 0, 9))).base_offset == 0

@@ -193,6 +193,14 @@ class TestLog:
         self.append(1, batch_of(1))
         assert seen[2:] == [("first", 3)]
 
+    def test_watchers_are_called_when_their_partition_is_deleted(self) -> None:
+        seen: list[int] = []
+        self.log.watch(1, lambda: seen.append(self.log.offsets(1).log_end_offset))
+        self.log.delete(2)
+        assert seen == []
+        self.log.delete(1)
+        assert seen == [0]
+
     def test_a_watcher_may_unwatch_others_and_append(self) -> None:
         seen: list[str] = []
         pending: list[Deferred[Appended]] = []
