@@ -15,6 +15,7 @@ from kafka.admin import NewPartitions, NewTopic
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 VERSION = tuple(int(part) for part in kafka.__version__.split(".")[:2])
@@ -34,6 +35,10 @@ CAN_REJOIN = [name for name in ASSIGNORS if not (name == "sticky" and VERSION ==
 
 HAS_IDEMPOTENCE = VERSION >= (2, 2)
 
+# kafka-python 3.0.12 loses its assignment when a poll() ends between its SyncGroup request and the response,
+# with any broker; a poll that has records returns at once all the same
+POLL_MS = 5000
+
 # a server that was killed is back within a second: look for it that often
 RECONNECT = {"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 500}
 
@@ -52,6 +57,19 @@ def new_consumer(bootstrap: str, *topics: str, **options: Any) -> KafkaConsumer:
 def offset_and_metadata(offset: int, metadata: str = "") -> OffsetAndMetadata:
     """`leader_epoch` came with kafka-python 2.1."""
     return OffsetAndMetadata(*([offset, metadata, -1][: len(OffsetAndMetadata._fields)]))
+
+
+def commit(consumer: KafkaConsumer, offsets: dict[TopicPartition, int], timeout_s: float = 20) -> None:
+    """Commit until it is acknowledged: 3.0 hands a lost connection to its caller, 2.x tries again itself."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            consumer.commit({tp: offset_and_metadata(offset) for tp, offset in offsets.items()})
+            return
+        except KafkaError as error:
+            if not error.retriable or time.monotonic() > deadline:
+                raise
+            time.sleep(RECONNECT["reconnect_backoff_ms"] / 1000)
 
 
 def generation_id(consumer: KafkaConsumer) -> int:
@@ -83,7 +101,7 @@ def poll_records(consumer: KafkaConsumer, count: int, timeout_s: float = 20) -> 
     while len(records) < count:
         if time.monotonic() > deadline:
             raise AssertionError(f"{len(records)} of {count} records within {timeout_s} s")
-        for batch in consumer.poll(timeout_ms=200).values():
+        for batch in consumer.poll(timeout_ms=POLL_MS).values():
             records.extend(batch)
     return records
 

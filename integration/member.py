@@ -16,7 +16,7 @@ from typing import Any
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import KafkaError
 
-from integration.clients import ASSIGNORS, generation_id, new_consumer
+from integration.clients import ASSIGNORS, POLL_MS, generation_id, new_consumer
 
 
 def emit(event: str, **facts: Any) -> None:
@@ -42,7 +42,7 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 def consume(consumer: KafkaConsumer, stopping: list[int]) -> None:
     """Say what was read, then commit it: a record counts as consumed before its offset is committed."""
     while not stopping:
-        batches = consumer.poll(timeout_ms=200)
+        batches = consumer.poll(timeout_ms=POLL_MS)
         if not batches:
             continue
         emit(

@@ -1,4 +1,4 @@
-"""The parts of a group's story: members as processes, a feed of records, and a watch over committed offsets."""
+"""The parts of a group's story: members as processes, a feed of records, a watch over committed offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,13 +121,13 @@ class Member:
 class Feed:
     """A producer that keeps sending numbered records and remembers which were acknowledged, and where."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, partitions: int, **options: Any) -> None:
         self.acknowledged: dict[tuple[int, int], str] = {}
         self.errors: list[BaseException] = []
         self.sent = 0
         self._topic, self._partitions = topic, partitions
         self._stopping = threading.Event()
-        self._producer = new_producer(bootstrap, linger_ms=0)
+        self._producer = new_producer(bootstrap, **options)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -152,7 +151,7 @@ class Feed:
             lambda: len(self.acknowledged) >= target,
             timeout_s,
             lambda: (
-                f"{target} acknowledged records, have {len(self.acknowledged)} of {self.sent}; {self.errors[:3]}"
+                f"{target} acknowledged of {self.sent} sent, have {len(self.acknowledged)}\n{self.errors[:3]}"
             ),
         )
 
@@ -169,7 +168,10 @@ class Feed:
 
 
 class OffsetWatch:
-    """Asks the server for a group's committed offsets all the time: they never go back, and hold what was acknowledged."""
+    """Asks the server for a group's committed offsets all the time.
+
+    They never go back, and are never below what a member saw acknowledged.
+    """
 
     def __init__(self, bootstrap: str, group_id: str, topic: str, members: list[Member]) -> None:
         self.offsets: dict[int, int] = {}
@@ -254,7 +256,11 @@ class Story:
         return member
 
     def wait_shared(self, *members: Member, timeout_s: float = 20) -> None:
-        """Until `members` and nobody else share all partitions, each owned once: by their word and by the server's."""
+        """Until these members and nobody else share all partitions evenly, each owned by one.
+
+        By their own word and by the server's. (Evenly: cooperative-sticky moves partitions in two rebalances,
+        and is Stable between them.)
+        """
         wait_until(
             lambda: self._shared_by(members) and self._described_as(members),
             timeout_s,
@@ -263,7 +269,8 @@ class Story:
 
     def _shared_by(self, members: Iterable[Member]) -> bool:
         owned = [partition for member in members for partition in member.owned]
-        return sorted(owned) == sorted(self.partitions)
+        sizes = [len(member.owned) for member in members]
+        return sorted(owned) == sorted(self.partitions) and max(sizes) - min(sizes) <= 1
 
     def _described_as(self, members: tuple[Member, ...]) -> bool:
         try:

@@ -12,6 +12,7 @@ from kafka.errors import KafkaError, MessageSizeTooLargeError
 from integration.awaiting import wait_until
 from integration.clients import (
     HAS_IDEMPOTENCE,
+    POLL_MS,
     Admin,
     new_consumer,
     new_producer,
@@ -159,7 +160,7 @@ def test_many_partitions_in_one_fetch(server: Server, admin: Admin, topic: str) 
 
 @pytest.fixture
 def timed_consumer(server: Server, admin: Admin, topic: str) -> KafkaConsumer:
-    """A consumer of a topic with records at 1000, 2000 ... 10000 ms in partition 0, and none in partition 1."""
+    """Partition 0 of the topic has records at 1000, 2000 ... 10000 ms, partition 1 has none."""
     create(admin, topic, partitions=2)
     producer = new_producer(server.bootstrap)
     for second in range(1, 11):
@@ -237,7 +238,7 @@ def test_auto_creation_by_a_producer(server: Server, admin: Admin, topic: str) -
 
 def test_auto_creation_by_a_consumer(server: Server, admin: Admin, topic: str) -> None:
     consumer = new_consumer(server.bootstrap, topic, group_id=topic, metadata_max_age_ms=500)
-    wait_until(lambda: (consumer.poll(timeout_ms=100), consumer.assignment())[1], 20, "an assignment")
+    wait_until(lambda: (consumer.poll(timeout_ms=POLL_MS), consumer.assignment())[1], 20, "an assignment")
     assert consumer.assignment() == {TopicPartition(topic, 0)}
     assert len(admin.partitions(topic)) == 1
     consumer.close()

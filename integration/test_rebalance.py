@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from integration.awaiting import wait_until
-from integration.clients import ASSIGNORS, CAN_REJOIN, Admin, new_consumer
+from integration.clients import ASSIGNORS, CAN_REJOIN, POLL_MS, Admin, new_consumer
 from integration.server import Server
-from integration.story import Story, telling
+from integration.story import telling
 
 PARTITIONS = 6
 SESSION_TIMEOUT_S = 6
@@ -23,7 +23,6 @@ def test_members_join_leave_and_crash(server: Server, topic: str, tmp_path: Path
         story.wait_shared(first)
         second, third = story.join("second"), story.join("third")
         story.wait_shared(first, second, third)
-        assert {len(member.owned) for member in (first, second, third)} == {2}
         second.leave()
         story.wait_shared(first, third, timeout_s=SESSION_TIMEOUT_S - 1)  # told, not timed out
         third.kill()
@@ -84,7 +83,7 @@ def test_close_while_joining(server: Server, admin: Admin, topic: str, tmp_path:
             heartbeat_interval_ms=300,
         )
         wait_until(
-            lambda: (idle.poll(timeout_ms=100), idle.assignment())[1], 20, "the idle member's assignment"
+            lambda: (idle.poll(timeout_ms=POLL_MS), idle.assignment())[1], 20, "the idle member's assignment"
         )
         joining = story.join("joining")
         wait_until(
