@@ -114,6 +114,11 @@ class History:
     def list_groups(self, **filters: tuple[str, ...]) -> ListGroupsResponse:
         return self.coordinator.list_groups(ListGroupsRequest(**filters))
 
+    def delete_topics(self, *topics: str) -> None:
+        """These topics are gone."""
+        for shard in range(self.partitions):
+            self._carry_out(shard, self.coordinator.delete_offsets(shard, topics, self.now_ms))
+
     # ---- time
 
     def sleep(self, ms: int) -> None:
