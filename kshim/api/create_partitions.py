@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
-from twisted.python.failure import Failure
-
-from kshim.api.later import gather
+from kshim.api.later import gather, if_not_stored
 from kshim.cluster import Refusal
 from kshim.context import Broker, RequestContext
 from schemas.create_partitions import (
@@ -46,10 +45,7 @@ def _add(
     def result(refusal: Refusal | None) -> CreatePartitionsTopicResult:
         return _result(topic.name, refusal)
 
-    def failed(_: Failure) -> CreatePartitionsTopicResult:
-        return _result(topic.name, STORAGE_ERROR)
-
-    return added.addCallbacks(result, failed)
+    return added.addCallbacks(result, if_not_stored(partial(_result, topic.name, STORAGE_ERROR)))
 
 
 def _result(name: str, refusal: Refusal | None) -> CreatePartitionsTopicResult:

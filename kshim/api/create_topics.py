@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from twisted.python.failure import Failure
-
+from kshim.api.later import if_not_stored
 from kshim.cluster import NewTopic, Refusal, Topic
 from kshim.cluster.described import DescribedConfig, described_configs
 from kshim.context import Broker, RequestContext
@@ -42,11 +41,11 @@ def create_topics(
             topics=tuple(_result(broker, name, made) for name, made in {**outcome, **twice}.items())
         )
 
-    def failed(_: Failure) -> CreateTopicsResponse:
+    def failed() -> CreateTopicsResponse:
         return response(dict.fromkeys((new.name for new in wanted), STORAGE_ERROR))
 
     made = broker.cluster.create_topics(wanted, validate_only=request.validate_only)
-    return made.addCallback(response).addErrback(failed)
+    return made.addCallbacks(response, if_not_stored(failed))
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from twisted.python.failure import Failure
-
+from kshim.api.later import if_not_stored
 from kshim.cluster import ZERO_UUID, Refusal, Topic
 from kshim.context import Broker, RequestContext
 from schemas.delete_topics import (
@@ -45,10 +44,10 @@ def delete_topics(
         results = [_result(topic.name, topic.topic_id, outcome[topic.topic_id]) for topic in topics]
         return DeleteTopicsResponse(responses=(*results, *refused))
 
-    def failed(_: Failure) -> DeleteTopicsResponse:
+    def failed() -> DeleteTopicsResponse:
         return response({topic.topic_id: STORAGE_ERROR for topic in topics})
 
-    return broker.cluster.delete_topics(topics).addCallback(response).addErrback(failed)
+    return broker.cluster.delete_topics(topics).addCallbacks(response, if_not_stored(failed))
 
 
 def _forget(broker: Broker, deleted: list[Topic]) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twisted.python.failure import Failure
-
+from kshim.api.later import if_not_stored
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -32,10 +31,10 @@ def init_producer_id(
     def given(producer_id: int) -> InitProducerIdResponse:
         return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
 
-    def not_given(_: Failure) -> InitProducerIdResponse:
+    def not_given() -> InitProducerIdResponse:
         return _refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # retried by the client
 
-    return broker.cluster.new_producer_id().addCallback(given).addErrback(not_given)
+    return broker.cluster.new_producer_id().addCallbacks(given, if_not_stored(not_given))
 
 
 def _refusal(error: ErrorCode) -> InitProducerIdResponse:

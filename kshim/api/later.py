@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, gatherResults
+from twisted.python.failure import Failure
+
+from kshim.storage.interfaces import StorageError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,3 +36,13 @@ def gather(answers: Sequence[T | Deferred[T]], function: Callable[[list[T]], R])
             known.callback(answer)
             pending.append(known)
     return gatherResults(pending, consumeErrors=True).addCallback(function)
+
+
+def if_not_stored(answer: Callable[[], R]) -> Callable[[Failure], R]:
+    """An errback: the answer where a write failed. Any other failure is our own fault and goes on."""
+
+    def errback(failure: Failure) -> R:
+        failure.trap(StorageError)  # type: ignore[no-untyped-call]
+        return answer()
+
+    return errback

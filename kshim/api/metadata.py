@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from twisted.python.failure import Failure
-
 from kshim.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kshim.api.later import if_not_stored
 from kshim.cluster import INTERNAL_TOPICS, ZERO_UUID, Refusal, Topic, fault_in_name
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
@@ -54,11 +53,11 @@ def metadata(
     def made(outcome: Mapping[str, Topic | Refusal]) -> MetadataResponse:
         return _response(broker, context, request, _by_name(broker, names, outcome, operations))
 
-    def not_made(_: Failure) -> MetadataResponse:
+    def not_made() -> MetadataResponse:
         failed = dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))
         return _response(broker, context, request, _by_name(broker, names, failed, operations))
 
-    return broker.cluster.auto_create_topics(missing).addCallback(made).addErrback(not_made)
+    return broker.cluster.auto_create_topics(missing).addCallbacks(made, if_not_stored(not_made))
 
 
 def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: list[str]) -> list[str]:

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from functools import partial
 
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
-from kshim.api.later import gather
+from kshim.api.later import gather, if_not_stored
 from kshim.api.record_checks import fault_in_records
 from kshim.cluster import Partition, Topic
 from kshim.context import Broker, Refused, RequestContext
-from kshim.storage.interfaces import Appended, StorageError
+from kshim.storage.interfaces import Appended
 from schemas.error_code import ErrorCode
 from schemas.produce import (
     BatchIndexAndErrorMessage,
@@ -148,7 +147,8 @@ def _append_batch(
         appended = broker.producers.append(broker.log, partition.partition_no, header, timestamp_ms, append)
     if isinstance(appended, ErrorCode):
         return _refusal(data, appended, _log_start_offset(broker, partition))
-    return appended.addCallbacks(partial(_success, data), partial(_not_stored, data))
+    not_stored = if_not_stored(partial(_refusal, data, ErrorCode.KAFKA_STORAGE_ERROR))
+    return appended.addCallbacks(partial(_success, data), not_stored)
 
 
 def _success(data: PartitionProduceData, appended: Appended) -> PartitionProduceResponse:
@@ -159,11 +159,6 @@ def _success(data: PartitionProduceData, appended: Appended) -> PartitionProduce
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=appended.log_start_offset,
     )
-
-
-def _not_stored(data: PartitionProduceData, failure: Failure) -> PartitionProduceResponse:
-    failure.trap(StorageError)  # type: ignore[no-untyped-call]
-    return _refusal(data, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def _log_start_offset(broker: Broker, partition: Partition) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from kshim.cluster.names import INTERNAL_TOPICS, colliding_name, fault_in_name
+from kshim.cluster.names import GROUP_METADATA_TOPIC, colliding_name, fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
 from schemas.error_code import ErrorCode
@@ -133,7 +133,7 @@ def refuse_new_partitions(
             f"The topic {topic.name} currently has {have} partition(s); {count} would not be an increase."
         )
         return Refusal(ErrorCode.INVALID_PARTITIONS, message)
-    if topic.name in INTERNAL_TOPICS:
+    if topic.name == GROUP_METADATA_TOPIC:
         return _refuse_internal(topic.name)
     if assignments is not None:
         if len(assignments) != count - have:
@@ -153,7 +153,7 @@ def refuse_deletion(topic: Topic, topics: Mapping[UUID, Topic]) -> Refusal | Non
     if topic.topic_id not in topics:
         message = "This server does not host this topic-partition."
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
-    return _refuse_internal(topic.name) if topic.name in INTERNAL_TOPICS else None
+    return _refuse_internal(topic.name) if topic.name == GROUP_METADATA_TOPIC else None
 
 
 def _refuse_internal(name: str) -> Refusal:
