@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from schemas.compression import MAX_DECOMPRESSED_BYTES, BadCompression, Compression, compress, decompress
 from schemas.error_code import ErrorCode
+from schemas.record import CorruptRecordBatch, Record, decode_records, encode_record, invalid_record
 
 __all__ = [
     "HEADER_BYTES",
@@ -51,14 +52,6 @@ KNOWN_BITS = 0x7F  # with the delete horizon's (KIP-534)
 
 CONTROL_KEY = struct.Struct(">hh")  # version, type
 END_TRANSACTION_MARKER = struct.Struct(">hi")  # version, coordinator epoch
-
-
-class CorruptRecordBatch(Exception):
-    """A batch that Kafka would refuse; `error_code` is what it would answer."""
-
-    def __init__(self, error_code: ErrorCode, reason: str) -> None:
-        super().__init__(reason)
-        self.error_code = error_code
 
 
 class TimestampType(IntEnum):
@@ -137,16 +130,6 @@ class RecordBatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL_BIT)
 
 
-class Record(NamedTuple):
-    """One record. `offset` is absolute; a None key or value is null on the wire."""
-
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-
-
 def crc32c(data: View) -> int:
     import crc32c  # costs some ms, and a server that only coordinates groups may never need it
 
@@ -194,18 +177,18 @@ def validate(
     """
     size = _size_at(view, 0)
     if size is None:
-        raise _invalid("no whole record batch")
+        raise invalid_record("no whole record batch")
     if view[MAGIC_AT] != 2:
-        raise _invalid(f"record batches must have magic 2, not {view[MAGIC_AT]}")
+        raise invalid_record(f"record batches must have magic 2, not {view[MAGIC_AT]}")
     if size < HEADER_BYTES:
         raise _corrupt(f"a record batch of {size} bytes is shorter than its header")
     header = RecordBatchHeader._make(HEADER.unpack_from(view, 0))
     if not allow_zstd and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
         raise CorruptRecordBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
     if len(view) != size and _size_at(view, size) is not None:
-        raise _invalid("more than one record batch for a partition")
+        raise invalid_record("more than one record batch for a partition")
     if header.base_offset != 0:
-        raise _invalid(f"the base offset of a produced batch must be 0, not {header.base_offset}")
+        raise invalid_record(f"the base offset of a produced batch must be 0, not {header.base_offset}")
     if size > max_batch_bytes:
         reason = f"a record batch of {size} bytes where {max_batch_bytes} are allowed"
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
@@ -222,15 +205,17 @@ def _validate_fields(header: RecordBatchHeader) -> None:
     if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
         raise _unknown_compression(header)
     if header.last_offset_delta < 0:
-        raise _invalid(f"last offset delta {header.last_offset_delta} is negative")
+        raise invalid_record(f"last offset delta {header.last_offset_delta} is negative")
     if header.records_count <= 0:
-        raise _invalid(f"a record count of {header.records_count}")
+        raise invalid_record(f"a record count of {header.records_count}")
     if header.last_offset_delta + 1 != header.records_count:
-        raise _invalid(f"{header.records_count} records, but last offset delta {header.last_offset_delta}")
+        raise invalid_record(
+            f"{header.records_count} records, but last offset delta {header.last_offset_delta}"
+        )
     if header.attributes & CONTROL_BIT:
-        raise _invalid("clients may not write control records")
+        raise invalid_record("clients may not write control records")
     if header.producer_id >= 0 and header.base_sequence < 0:
-        raise _invalid(f"sequence number {header.base_sequence} for producer id {header.producer_id}")
+        raise invalid_record(f"sequence number {header.base_sequence} for producer id {header.producer_id}")
 
 
 def _size_at(view: View, position: int) -> int | None:
@@ -257,10 +242,6 @@ def _unknown_compression(header: RecordBatchHeader) -> CorruptRecordBatch:
 
 def _corrupt(reason: str) -> CorruptRecordBatch:
     return CorruptRecordBatch(ErrorCode.CORRUPT_MESSAGE, reason)
-
-
-def _invalid(reason: str) -> CorruptRecordBatch:
-    return CorruptRecordBatch(ErrorCode.INVALID_RECORD, reason)
 
 
 # --------------------------------------------------------------------------------------------- giving a place
@@ -330,7 +311,7 @@ def encode(
         count += 1
         max_timestamp = max(max_timestamp, record.timestamp_ms)
         last_delta = record.offset - base_offset
-        _encode_record(body, record, record.timestamp_ms - base_timestamp, last_delta)
+        encode_record(body, record, record.timestamp_ms - base_timestamp, last_delta)
     attributes = compression | TRANSACTIONAL_BIT * is_transactional | CONTROL_BIT * is_control
     payload = body if compression is Compression.NONE else compress(compression, body)
     fields = (
@@ -362,47 +343,9 @@ def end_transaction_marker(
 def control_type(key: bytes | None) -> ControlType | None:
     """What a control record's key says; None for kinds that do not end a transaction."""
     if key is None or len(key) < CONTROL_KEY.size:
-        raise _invalid(f"{key!r} is no key of a control record")
+        raise invalid_record(f"{key!r} is no key of a control record")
     _, kind = CONTROL_KEY.unpack_from(key)
     return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None
-
-
-def _encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
-    body = bytearray(1)  # attributes
-    body += _varint(timestamp_delta)
-    body += _varint(offset_delta)
-    _encode_bytes(body, record.key)
-    _encode_bytes(body, record.value)
-    body += _varint(len(record.headers))
-    for name, value in record.headers:
-        _encode_bytes(body, name.encode())
-        _encode_bytes(body, value)
-    into += _varint(len(body))
-    into += body
-
-
-def _encode_bytes(into: bytearray, value: bytes | None) -> None:
-    if value is None:
-        into += b"\x01"  # the varint of -1
-    else:
-        into += _varint(len(value))
-        into += value
-
-
-def _varint(value: int) -> bytes:
-    """Zigzag and base 128, as in Protocol Buffers."""
-    if -64 <= value < 64:
-        return _SMALL_VARINTS[value]
-    rest = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
-
-
-_SMALL_VARINTS = {value: bytes(((value << 1) ^ (value >> 63),)) for value in range(-64, 64)}
 
 
 # --------------------------------------------------------------------------------------------------- decoding
@@ -417,89 +360,12 @@ def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator
     if header.magic != 2 or not HEADER_BYTES <= header.size <= len(batch):
         raise _corrupt(f"magic {header.magic} and length {header.batch_length} in {len(batch)} bytes")
     if header.records_count < 0:
-        raise _invalid(f"a record count of {header.records_count}")
-    body = memoryview(batch)[HEADER_BYTES : header.size]
-    if header.attributes & COMPRESSION_MASK == Compression.NONE:
-        return _decode_records(header, bytes(body))
+        raise invalid_record(f"a record count of {header.records_count}")
+    view = memoryview(batch)[HEADER_BYTES : header.size]
     try:
-        return _decode_records(header, decompress(header.compression, body, max_bytes))
+        uncompressed = header.attributes & COMPRESSION_MASK == Compression.NONE
+        body = bytes(view) if uncompressed else decompress(header.compression, view, max_bytes)
     except BadCompression as error:
         raise _corrupt(str(error)) from None
-
-
-def _decode_records(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:
-    # One byte holds nearly every varint here, so that case is written out.
-    base_offset, base_timestamp = header.base_offset, header.base_timestamp
-    append_time = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
-    position = 0
-    try:
-        for _ in range(header.records_count):
-            length, position = _read_varint(body, position)
-            end = position + length
-            timestamp_delta, position = _read_varint(body, position + 1)
-            if (byte := body[position]) < 0x80:
-                offset_delta, position = (byte >> 1) ^ -(byte & 1), position + 1
-            else:
-                offset_delta, position = _read_varint(body, position)
-            if (byte := body[position]) < 0x80:
-                length, position = (byte >> 1) ^ -(byte & 1), position + 1
-            else:
-                length, position = _read_varint(body, position)
-            key = None
-            if length >= 0:
-                key = body[position : position + length]
-                position += length
-            length, position = _read_varint(body, position)
-            value = None
-            if length >= 0:
-                value = body[position : position + length]
-                position += length
-            headers: tuple[tuple[str, bytes | None], ...] = ()
-            if body[position] == 0:
-                position += 1
-            else:
-                headers, position = _read_headers(body, position)
-            if position != end or end > len(body):
-                raise _invalid(f"a record ends at byte {position} of the records, its length says {end}")
-            timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
-            yield Record(base_offset + offset_delta, timestamp, key, value, headers)
-    except IndexError:
-        raise _invalid("a record runs past the end of its batch") from None
-    if position != len(body):
-        raise _invalid(f"{len(body) - position} bytes are left behind the last record")
-
-
-def _read_headers(body: bytes, position: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
-    count, position = _read_varint(body, position)
-    if not 0 <= count <= len(body) - position:
-        raise _invalid(f"{count} record headers")
-    headers = []
-    for _ in range(count):
-        length, position = _read_varint(body, position)
-        if length < 0:
-            raise _invalid(f"a record header's key of {length} bytes")
-        name = body[position : position + length].decode(errors="replace")
-        length, position = _read_varint(body, position + length)
-        value = None
-        if length >= 0:
-            value = body[position : position + length]
-            position += length
-        headers.append((name, value))
-    return tuple(headers), position
-
-
-def _read_varint(body: bytes, position: int) -> tuple[int, int]:
-    """(value, position behind it). IndexError at the end of `body`."""
-    byte = body[position]
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), position + 1
-    rest, shift = byte & 0x7F, 7
-    while True:
-        position += 1
-        byte = body[position]
-        rest |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (rest >> 1) ^ -(rest & 1), position + 1
-        shift += 7
-        if shift > 63:
-            raise _invalid("a varint is longer than 10 bytes")
+    append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_BIT else None
+    return decode_records(body, header.records_count, header.base_offset, header.base_timestamp, append_time)

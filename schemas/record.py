@@ -1,0 +1,157 @@
+"""One record of a batch: varints for its deltas and lengths, then key, value and headers as they are.
+
+Nothing here knows of compression or of what the deltas are to; that is in `schemas.record_batch`. A length
+that leads past the end of the bytes is found when it is followed, so no memory is taken for it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from schemas.error_code import ErrorCode
+
+__all__ = ["CorruptRecordBatch", "Record", "decode_records", "encode_record", "invalid_record"]
+
+
+class CorruptRecordBatch(Exception):
+    """A batch that Kafka would refuse; `error_code` is what it would answer."""
+
+    def __init__(self, error_code: ErrorCode, reason: str) -> None:
+        super().__init__(reason)
+        self.error_code = error_code
+
+
+class Record(NamedTuple):
+    """One record. `offset` is absolute; a None key or value is null on the wire."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def invalid_record(reason: str) -> CorruptRecordBatch:
+    return CorruptRecordBatch(ErrorCode.INVALID_RECORD, reason)
+
+
+def encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
+    """Append a record to `into`; a batch says what its deltas are to."""
+    body = bytearray(1)  # attributes
+    body += _varint(timestamp_delta)
+    body += _varint(offset_delta)
+    _encode_bytes(body, record.key)
+    _encode_bytes(body, record.value)
+    body += _varint(len(record.headers))
+    for name, value in record.headers:
+        _encode_bytes(body, name.encode())
+        _encode_bytes(body, value)
+    into += _varint(len(body))
+    into += body
+
+
+def _encode_bytes(into: bytearray, value: bytes | None) -> None:
+    if value is None:
+        into += b"\x01"  # the varint of -1
+    else:
+        into += _varint(len(value))
+        into += value
+
+
+def _varint(value: int) -> bytes:
+    """Zigzag and base 128, as in Protocol Buffers."""
+    if -64 <= value < 64:
+        return _SMALL_VARINTS[value]
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+_SMALL_VARINTS = {value: bytes(((value << 1) ^ (value >> 63),)) for value in range(-64, 64)}
+
+
+def decode_records(
+    body: bytes, count: int, base_offset: int, base_timestamp: int, append_time: int | None
+) -> Iterator[Record]:
+    """The `count` records that fill `body` exactly; with `append_time` that is the timestamp of them all.
+
+    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
+    """
+    # One byte holds nearly every varint here, so that case is written out.
+    position = 0
+    try:
+        for _ in range(count):
+            length, position = _read_varint(body, position)
+            end = position + length
+            timestamp_delta, position = _read_varint(body, position + 1)
+            if (byte := body[position]) < 0x80:
+                offset_delta, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                offset_delta, position = _read_varint(body, position)
+            if (byte := body[position]) < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                length, position = _read_varint(body, position)
+            key = None
+            if length >= 0:
+                key = body[position : position + length]
+                position += length
+            length, position = _read_varint(body, position)
+            value = None
+            if length >= 0:
+                value = body[position : position + length]
+                position += length
+            headers: tuple[tuple[str, bytes | None], ...] = ()
+            if body[position] == 0:
+                position += 1
+            else:
+                headers, position = _read_headers(body, position)
+            if position != end or end > len(body):
+                raise invalid_record(
+                    f"a record ends at byte {position} of the records, its length says {end}"
+                )
+            timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+            yield Record(base_offset + offset_delta, timestamp, key, value, headers)
+    except IndexError:
+        raise invalid_record("a record runs past the end of its batch") from None
+    if position != len(body):
+        raise invalid_record(f"{len(body) - position} bytes are left behind the last record")
+
+
+def _read_headers(body: bytes, position: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    count, position = _read_varint(body, position)
+    if not 0 <= count <= len(body) - position:
+        raise invalid_record(f"{count} record headers")
+    headers = []
+    for _ in range(count):
+        length, position = _read_varint(body, position)
+        if length < 0:
+            raise invalid_record(f"a record header's key of {length} bytes")
+        name = body[position : position + length].decode(errors="replace")
+        length, position = _read_varint(body, position + length)
+        value = None
+        if length >= 0:
+            value = body[position : position + length]
+            position += length
+        headers.append((name, value))
+    return tuple(headers), position
+
+
+def _read_varint(body: bytes, position: int) -> tuple[int, int]:
+    """(value, position behind it). IndexError at the end of `body`."""
+    byte = body[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    rest, shift = byte & 0x7F, 7
+    while True:
+        position += 1
+        byte = body[position]
+        rest |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (rest >> 1) ^ -(rest & 1), position + 1
+        shift += 7
+        if shift > 63:
+            raise invalid_record("a varint is longer than 10 bytes")
