@@ -312,14 +312,12 @@ class Client:
         return ErrorCode(self.history.ask(replace(request, **fields), version).error_code)
 
     def leave(self, **fields: Any) -> ErrorCode:
-        """Leave; the error of its own entry."""
+        """Leave; the error of its own entry, or of all the request."""
         identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.group_instance_id)
         answer = self.history.ask(
             LeaveGroupRequest(group_id=self.group_id, members=(replace(identity, **fields),))
         )
-        assert answer.error_code == ErrorCode.NONE
-        (entry,) = answer.members
-        return ErrorCode(entry.error_code)
+        return ErrorCode(answer.error_code or answer.members[0].error_code)
 
     def commit(
         self, offset: int, version: int | None = None, metadata: str | None = None, **fields: Any
