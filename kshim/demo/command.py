@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+FAILED = 1
 MISSING = 2
 OLDEST_CLIENT = (3, 0, 12)
 """Consumers of kafka-python 3.0.0 to 3.0.6 leave partitions unread, with Apache Kafka too."""
@@ -66,4 +67,8 @@ def demo(spark: bool, seconds: float, server: str | None, svg: Path | None) -> N
         sys.exit(MISSING)
     from kshim.demo.run import demonstrate
 
-    sys.exit(demonstrate(spark=spark, steady_s=seconds, server=server, svg=svg))
+    try:
+        sys.exit(demonstrate(spark=spark, steady_s=seconds, server=server, svg=svg))
+    except OSError as error:
+        click.echo(f"kshim demo: {error}", err=True)
+        sys.exit(FAILED)

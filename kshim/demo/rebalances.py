@@ -37,7 +37,7 @@ class Rebalance:
     """From the trigger (`began_ms`) to the moment the last member had its partitions (`done_ms`).
 
     `noticed_ms` is when the first member that was already there gave its partitions back.
-    A restart of the server that the group outlives has `before == after`.
+    A restart of the server that the group outlives has `kept`, and `before == after`.
     """
 
     cause: str
@@ -47,6 +47,7 @@ class Rebalance:
     began_ms: int
     noticed_ms: int | None
     done_ms: int
+    kept: bool = False
 
     @property
     def took_ms(self) -> int:
@@ -84,13 +85,10 @@ def triggers(events: Iterable[Event], outlived: Collection[int]) -> list[Trigger
 
 def _generations(events: Sequence[Event], partitions: int, outlived: Collection[int]) -> Iterable[Rebalance]:
     pending = triggers(events, outlived)
-    generations: dict[int, dict[str, Assigned]] = {}
-    for event in events:
-        if isinstance(event, Assigned):
-            generations.setdefault(event.generation, {})[event.name] = event
+    generations = _by_generation(events)
     before: int | None = None
     previous: dict[str, Assigned] = {}
-    for generation, assigned in sorted(generations.items()):
+    for (_, generation), assigned in sorted(generations.items()):
         since_ms = max((event.at_ms for event in previous.values()), default=0)
         done_ms = max(event.at_ms for event in assigned.values())
         answered = [t for t in pending if t.at_ms <= done_ms and t.answered_by(assigned)]
@@ -109,6 +107,19 @@ def _generations(events: Sequence[Event], partitions: int, outlived: Collection[
             done_ms=done_ms,
         )
         before, previous = generation, assigned
+
+
+def _by_generation(events: Iterable[Event]) -> dict[tuple[int, int], dict[str, Assigned]]:
+    """Each member's assignment, by (start of the server, generation): without its data it counts anew."""
+    starts = 0
+    found: dict[tuple[int, int], dict[str, Assigned]] = {}
+    for event in events:
+        match event:
+            case Ready():
+                starts += 1
+            case Assigned():
+                found.setdefault((starts, event.generation), {})[event.name] = event
+    return found
 
 
 def _returned(events: Iterable[Event], since_ms: int, until_ms: int) -> list[int]:
@@ -152,6 +163,7 @@ def _restarts(events: Sequence[Event]) -> Iterable[Rebalance]:
                 began_ms=kill.at_ms,
                 noticed_ms=None,
                 done_ms=max(committed),
+                kept=True,
             )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from kshim.demo.checks import checks
+from kshim.demo.checks import broken, checks
 from kshim.demo.picture import NARROW, picture_at
 from kshim.demo.rebalances import rebalances
 from kshim.demo.results import check_table, rebalance_table
@@ -22,6 +22,8 @@ def report(console: Console, scene: Scene) -> bool:
     if found := rebalances(scene.history, scene.partitions):
         console.print(rebalance_table(found, scene.began_ms, scene.partitions))
     if scene.failure:
+        if wrong := broken(scene.history):
+            console.print(check_table(wrong))
         console.print(Text(f"failed: {scene.failure}", "bold red"), soft_wrap=True)
         return False
     outcome = checks(scene.history)

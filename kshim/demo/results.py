@@ -53,7 +53,7 @@ def titled(title: str, box: box.Box | None = None, show_header: bool = True) -> 
 
 def generations(row: Rebalance) -> str:
     """From which generation to which; a kept one is said so."""
-    if row.before == row.after:
+    if row.kept:
         return f"{row.after} kept"
     return f"{row.before if row.before is not None else '-'} > {row.after}"
 

@@ -51,7 +51,7 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
-    raise RunFailed("no free port between 20000 and 32767")
+    raise OSError("no free port between 20000 and 32767")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import pytest
 
 from kshim.demo.checks import (
     all_received,
+    broken,
     checks,
     offsets_kept,
     one_owner,
@@ -23,15 +24,20 @@ def test_a_good_run_holds():
 
 
 def test_nothing_at_all_does_not_hold():
-    assert not any(
-        check.holds for check in (all_received([]), offsets_kept([]), read_to_the_end([]), one_owner([]))
-    )
+    assert not all_received([]).holds
+    assert not read_to_the_end([]).holds
 
 
 def test_every_acknowledged_record_is_received_by_some_member():
     history = [acknowledged(1, "producer-1", X, Y), received(2, A, X), received(3, B, Y)]
     assert all_received(history).holds
     assert all_received(history).detail == "2 acknowledged, 2 of them received, 0 more than once"
+
+
+def test_a_run_that_stopped_half_way_shows_only_what_is_broken():
+    history = [committed(1, A, (0, 5)), seen(2, committed=((0, 5),))]
+    assert broken([]) == broken(history) == ()
+    assert [check.promise for check in broken([*history, seen(3)])] == ["committed offsets never went back"]
 
 
 def test_a_lost_record_is_named():

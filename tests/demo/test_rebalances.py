@@ -85,6 +85,15 @@ def test_a_server_that_never_came_back():
     assert rows(*events) == [("consumer-1 joins", None, 1, None, 10)]
 
 
+def test_a_server_that_forgot_its_groups_counts_generations_anew():
+    events = [ready(0), joining(0, A), assigned(10, A, 1, 0, 1, 2, 3), killed(100, "server"), ready(900)]
+    events += [revoked(950, A, 0, 1, 2, 3), assigned(1_000, A, 1, 0, 1, 2, 3)]
+    assert rows(*events) == [
+        ("consumer-1 joins", None, 1, None, 10),
+        ("server is killed", 1, 1, 950, 900),
+    ]
+
+
 def test_other_processes_are_no_members():
     events = [
         killed(5, "producer-1"),
