@@ -37,6 +37,8 @@ class Processes:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                # What a killed process leaves lying about goes when the run does.
+                env=os.environ | {"TMPDIR": str(self.log_dir)},
                 text=True,
                 encoding="utf-8",
                 process_group=0,

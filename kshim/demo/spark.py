@@ -1,5 +1,6 @@
 """Spark's own Kafka source, from PySpark, counts the records of the topic."""
 
+import tempfile
 from threading import Event as Signal
 
 import pyspark
@@ -18,11 +19,13 @@ def connector(version: str) -> str:
 
 def session() -> SparkSession:
     """A local Spark with its Kafka source, fetched from Maven's central repository at the first time."""
-    source = connector(pyspark.__version__)
+    source, scratch = connector(pyspark.__version__), tempfile.gettempdir()
     builder = (
         SparkSession.builder.appName("kshim demo")
         .master("local[2]")
         .config("spark.jars.packages", source)
+        .config("spark.local.dir", scratch)
+        .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={scratch}")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
