@@ -156,7 +156,7 @@ def _restarts(events: Sequence[Event]) -> Iterable[Rebalance]:
         if len(committed) == len(commits):
             generation = max(event.generation for event in held.values())
             yield Rebalance(
-                cause=f"server is killed, down for {(ready_ms - kill.at_ms) / 1000:.1f} s",
+                cause=f"server killed, {(ready_ms - kill.at_ms) / 1000:.1f} s down",
                 before=generation,
                 after=generation,
                 members=tuple(sorted((name, event.partitions) for name, event in held.items())),

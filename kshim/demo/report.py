@@ -15,6 +15,8 @@ from kshim.demo.results import check_table, rebalance_table
 from kshim.demo.scene import Scene
 from kshim.demo.story import VICTIM, Progress
 
+SHORTLY_MS = 1_000
+
 
 def report(console: Console, scene: Scene) -> bool:
     """Print the rebalances, then the checks, or why the story did not end. Returns whether all holds."""
@@ -32,11 +34,11 @@ def report(console: Console, scene: Scene) -> bool:
 
 
 def save_picture(scene: Scene, story: Sequence[Progress], path: Path) -> None:
-    """An SVG of the view as it was just before the dead member's partitions moved, and of the results."""
+    """An SVG of the view shortly before the dead member's partitions moved, and of the results."""
     console = Console(record=True, width=NARROW, file=StringIO(), force_terminal=True)
     for row in rebalances(scene.history, scene.partitions):
         if row.cause == f"{VICTIM} is killed":
-            console.print(picture_at(scene, story, (row.noticed_ms or row.done_ms) - 1, NARROW))
+            console.print(picture_at(scene, story, (row.noticed_ms or row.done_ms) - SHORTLY_MS, NARROW))
     report(console, scene)
     # Without the web fonts: the picture shall be whole without a network.
     svg = re.sub(r"@font-face \{.*?\}\s*", "", console.export_svg(title="kshim demo"), flags=re.DOTALL)

@@ -100,7 +100,7 @@ def test_rebalances_show_who_owns_what():
         "1.0 s consumer-1 joins - > 1 1 1 1 1 0.10 s",
         "1.2 s consumer-2 joins 1 > 2 1 1 2 2 0.20 s 0.23 s",
         "3.0 s consumer-2 is killed 2 > 3 1 1 1 1 6.00 s 6.01 s",
-        "10.0 s server is killed, down for 1.3 s 3 kept 1 1 1 1 1.80 s",
+        "10.0 s server killed, 1.3 s down 3 kept 1 1 1 1 1.80 s",
     ]
 
 

@@ -25,7 +25,7 @@ def test_the_whole_run():
         ("consumer-1 joins", None, 1, None, 100),
         ("consumer-2 joins", 1, 2, 1_400, 230),
         ("consumer-2 is killed", 2, 3, 9_000, 6_010),
-        ("server is killed, down for 1.3 s", 3, 3, None, 1_800),
+        ("server killed, 1.3 s down", 3, 3, None, 1_800),
     ]
 
 
