@@ -1,0 +1,446 @@
+"""The shell around the coordinator: what waits for the journal, what a failed append does, when it wakes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from kshim.config import Config
+from kshim.coordinator.coordinator import Coordinator
+from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
+from kshim.coordinator.settings import Settings
+from kshim.runtime import Runtime, new_coordinator, new_member_id
+from kshim.storage.interfaces import StorageError
+from schemas.error_code import ErrorCode
+from schemas.group_metadata_log import GroupMetadataKey, encode_key
+from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.list_groups import ListGroupsRequest
+from schemas.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from tests.api.harness import PENDING, context
+from tests.coordinator.history import protocols
+
+Entries = Sequence[tuple[bytes, bytes | None]]
+SESSION_MS = 10_000
+START_S = 1_700_000_000
+
+
+class HeldJournal:
+    """A journal whose appends become durable when the test says so, or at once while `holds` is False."""
+
+    def __init__(self) -> None:
+        self.holds = True
+        self.durable: dict[int, list[tuple[bytes, bytes | None]]] = {}
+        self.writes: list[tuple[int, Entries, Deferred[None]]] = []
+
+    def append(self, shard: int, records: Entries, now_ms: int) -> Deferred[None]:
+        write = (shard, list(records), Deferred[None]())
+        self.writes.append(write)
+        if not self.holds:
+            self.release()
+        return write[2]
+
+    def load(self, shard: int) -> Iterator[tuple[bytes, bytes | None]]:
+        return iter(self.durable.get(shard, ()))
+
+    def release(self, shard: int | None = None) -> None:
+        """Make the oldest append durable, of any shard or of this one."""
+        write = next(write for write in self.writes if shard in (None, write[0]))
+        self.writes.remove(write)
+        self.durable.setdefault(write[0], []).extend(write[1])
+        write[2].callback(None)
+
+    def fail(self) -> None:
+        """Let every append fail that is not durable: a store keeps none behind one that it lost."""
+        failed, self.writes = self.writes, []
+        for _, _, settled in failed:
+            settled.errback(StorageError("the disk is full"))
+
+
+class Server:
+    """A runtime, its journal and its clock. Groups "a" and "b" are in different shards."""
+
+    def __init__(self) -> None:
+        self.journal = HeldJournal()
+        self.clock = Clock()
+        self.clock.advance(START_S)
+        self.runtime = self.start()
+
+    def start(self) -> Runtime:
+        ids = iter(range(1, 1_000))
+        settings = Settings(group_initial_rebalance_delay_ms=3_000)
+        coordinator = Coordinator(settings, lambda prefix: f"{prefix}-{next(ids)}", partitions=2)
+        assert coordinator.shard_for("a") != coordinator.shard_for("b")
+        self.runtime = Runtime(coordinator, self.journal, self.clock)
+        self.runtime.start()
+        return self.runtime
+
+    def submit(self, request: Any, version: int = 9) -> Any:
+        return self.runtime.submit(context(version), request)
+
+    def commit(self, group_id: str = "a", offset: int = 5, **fields: Any) -> Any:
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+        topic = OffsetCommitRequestTopic(name="topic", partitions=(partition,))
+        return self.submit(OffsetCommitRequest(group_id=group_id, topics=(topic,), **fields))
+
+    def fetch(self, group_id: str = "a") -> Any:
+        topic = OffsetFetchRequestTopics(name="topic", partition_indexes=(0,))
+        return self.submit(OffsetFetchRequestGroup(group_id=group_id, topics=(topic,)))
+
+    def heartbeat(self, group_id: str = "a") -> Any:
+        return self.submit(HeartbeatRequest(group_id=group_id, generation_id=1, member_id="test-1"))
+
+    def join(self, member_id: str = "", version: int = 9) -> Any:
+        request = JoinGroupRequest(
+            group_id="a",
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=60_000,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocols=protocols("range"),
+        )
+        return self.submit(request, version)
+
+    def sync(self) -> Any:
+        plan = (SyncGroupRequestAssignment(member_id="test-1", assignment=b"all"),)
+        return self.submit(
+            SyncGroupRequest(group_id="a", generation_id=1, member_id="test-1", assignments=plan), 5
+        )
+
+    def stable(self) -> None:
+        """A durable group "a" with the member test-1."""
+        self.journal.holds = False
+        result(self.join())
+        joining = self.join("test-1")
+        self.clock.advance(3)
+        assert result(joining).error_code == ErrorCode.NONE
+        assert result(self.sync()).error_code == ErrorCode.NONE
+        self.journal.holds = True
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+MEMBER = {"member_id": "test-1", "generation_id_or_member_epoch": 1}
+
+
+def result(answer: Any) -> Any:
+    """What there is of an answer: the response, or PENDING."""
+    if not isinstance(answer, Deferred):
+        return answer
+    seen: list[Any] = [PENDING]
+
+    def see(response: Any) -> Any:
+        seen.append(response)
+        return response
+
+    answer.addCallback(see)
+    return seen[-1]
+
+
+def offset(answer: Any) -> int:
+    committed: int = result(answer).topics[0].partitions[0].committed_offset
+    return committed
+
+
+def error(answer: Any) -> ErrorCode:
+    """The error of a commit's partition, or of the whole answer."""
+    response = result(answer)
+    assert response is not PENDING
+    partition = response.topics[0].partitions[0] if hasattr(response, "topics") else response
+    return ErrorCode(partition.error_code)
+
+
+class TestDurability:
+    def test_a_reply_waits_for_its_record(self, server: Server) -> None:
+        answer = server.commit()
+        assert result(answer) is PENDING
+        server.journal.release()
+        assert error(answer) == ErrorCode.NONE
+
+    def test_a_later_reply_of_the_shard_waits_too(self, server: Server) -> None:
+        server.commit()
+        answers = [server.fetch(), server.heartbeat(), server.submit(DescribeGroup("a"))]
+        assert [result(answer) for answer in answers] == [PENDING] * 3
+        server.journal.release()
+        assert offset(answers[0]) == 5
+        assert PENDING not in [result(answer) for answer in answers]
+
+    def test_each_waits_for_the_records_before_it_only(self, server: Server) -> None:
+        first, between, second = server.commit(offset=1), server.fetch(), server.commit(offset=2)
+        server.journal.release()
+        assert error(first) == ErrorCode.NONE
+        assert offset(between) == 1
+        assert result(second) is PENDING
+        server.journal.release()
+        assert error(second) == ErrorCode.NONE
+
+    def test_another_shard_does_not_wait(self, server: Server) -> None:
+        server.commit("a")
+        assert offset(server.fetch("b")) == -1
+        answer = server.commit("b")
+        server.journal.release(server.journal.writes[1][0])
+        assert error(answer) == ErrorCode.NONE
+
+    def test_with_nothing_under_way_a_heartbeat_is_answered_at_once(self, server: Server) -> None:
+        server.stable()
+        assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.NONE)
+
+    def test_the_members_of_a_generation_are_answered_when_it_is_durable(self, server: Server) -> None:
+        server.journal.holds = False
+        result(server.join())
+        joining = server.join("test-1")
+        server.clock.advance(3)
+        assert result(joining).generation_id == 1
+        server.journal.holds = True
+        syncing = server.sync()
+        assert result(syncing) is PENDING
+        server.journal.release()
+        assert result(syncing).assignment == b"all"
+
+    def test_a_batch_of_records_is_one_append(self, server: Server) -> None:
+        partitions = tuple(
+            OffsetCommitRequestPartition(partition_index=n, committed_offset=n) for n in range(9)
+        )
+        topic = OffsetCommitRequestTopic(name="topic", partitions=partitions)
+        server.submit(OffsetCommitRequest(group_id="a", topics=(topic,)))
+        assert [len(entries) for _, entries, _ in server.journal.writes] == [9]
+
+    def test_what_is_durable_is_known_after_a_restart(self, server: Server) -> None:
+        server.stable()
+        server.journal.holds = False
+        server.commit("b", offset=7)
+        server.start()
+        assert result(server.heartbeat()) == HeartbeatResponse(error_code=ErrorCode.NONE)
+        assert offset(server.fetch("b")) == 7
+
+    def test_a_deleted_topic_s_offsets_go_from_the_journal(self, server: Server) -> None:
+        server.journal.holds = False
+        for group_id in "ab":
+            server.commit(group_id)
+        server.runtime.topics_deleted({"topic"})
+        server.start()
+        assert [offset(server.fetch(group_id)) for group_id in "ab"] == [-1, -1]
+
+
+class TestFailedAppend:
+    def test_the_caller_is_told_and_nothing_of_it_is_kept(
+        self, server: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """[80] [87]"""
+        answer, behind = server.commit(), server.fetch()
+        shard = server.journal.writes[0][0]
+        with caplog.at_level(logging.ERROR):
+            server.journal.fail()
+        assert error(answer) == ErrorCode.NOT_COORDINATOR
+        assert result(behind).error_code == ErrorCode.NOT_COORDINATOR
+        assert [record.getMessage() for record in caplog.records] == [
+            f"__consumer_offsets-{shard}: not written, loading it again: the disk is full"
+        ]
+        assert offset(server.fetch()) == -1
+
+    def test_it_is_served_again_at_once(self, server: Server) -> None:
+        server.journal.holds = False
+        server.commit(offset=1)
+        server.journal.holds = True
+        server.commit(offset=2)
+        server.journal.fail()
+        assert offset(server.fetch()) == 1
+        answer = server.commit(offset=3)
+        server.journal.release()
+        assert error(answer) == ErrorCode.NONE
+        assert offset(server.fetch()) == 3
+
+    def test_all_that_were_under_way_are_refused_once(self, server: Server) -> None:
+        answers = [server.commit(offset=n) for n in range(5)]
+        server.journal.fail()
+        assert [error(answer) for answer in answers] == [ErrorCode.NOT_COORDINATOR] * 5
+
+    def test_parked_requests_are_refused_in_their_own_words(self, server: Server) -> None:
+        """[80]"""
+        server.stable()
+        newcomer = server.join(version=3)
+        assert result(newcomer) is PENDING
+        other = server.commit(**MEMBER)
+        server.journal.fail()
+        assert error(other) == ErrorCode.NOT_COORDINATOR
+        assert result(newcomer) == JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR, member_id="test-2")
+        assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.NONE), "as of the last record"
+
+    def test_a_leader_s_sync_that_fails_is_refused_and_its_generation_forgotten(self, server: Server) -> None:
+        """[80]"""
+        server.journal.holds = False
+        result(server.join())
+        joining = server.join("test-1")
+        server.clock.advance(3)
+        server.journal.holds = True
+        assert result(joining).generation_id == 1
+        syncing = server.sync()
+        server.journal.fail()
+        assert result(syncing) == SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
+        assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+
+    def test_the_creation_of_a_group_that_fails(self, server: Server) -> None:
+        """[3]"""
+        answer = server.join(version=3)
+        server.journal.fail()
+        assert result(answer).error_code == ErrorCode.NOT_COORDINATOR
+
+    def test_other_shards_go_on(self, server: Server) -> None:
+        server.commit("a")
+        other = server.commit("b")
+        held = server.journal.writes.pop(1)
+        server.journal.fail()
+        server.journal.writes.append(held)
+        server.journal.release()
+        assert error(other) == ErrorCode.NONE
+
+    def test_sessions_go_on_after_it(self, server: Server) -> None:
+        """The members that the journal knows have a deadline again, and it is kept."""
+        server.stable()
+        server.commit("a", **MEMBER)
+        server.journal.fail()
+        server.journal.holds = False
+        server.clock.advance(SESSION_MS / 1000)
+        assert result(server.submit(DescribeGroup("a"), 6)).group_state == "Empty"
+
+    def test_a_shard_that_cannot_be_loaded_again_is_led_no_longer(
+        self, server: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        server.commit("a")
+        shard = server.journal.writes[0][0]
+        server.journal.durable[shard] = [(encode_key(GroupMetadataKey(group="a")), b"\x00\x63 nonsense")]
+        with caplog.at_level(logging.ERROR):
+            server.journal.fail()
+        assert "cannot be loaded" in caplog.text
+        assert error(server.commit("a")) == ErrorCode.NOT_COORDINATOR
+        assert server.heartbeat("a") == HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
+        assert server.runtime.list_groups(ListGroupsRequest()).error_code == ErrorCode.NONE
+        assert offset(server.fetch("b")) == -1
+
+
+class TestLoading:
+    def test_corrupt_records_stop_the_start(self, server: Server) -> None:
+        """[161]"""
+        server.journal.durable[0] = [(encode_key(GroupMetadataKey(group="a")), b"\x00\x63 nonsense")]
+        with pytest.raises(StorageError, match="__consumer_offsets-0 holds a corrupt record"):
+            server.start()
+
+    def test_unknown_kinds_of_keys_are_skipped(
+        self, server: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """[161]"""
+        server.journal.holds = False
+        server.commit("a", offset=7)
+        for entries in server.journal.durable.values():
+            entries.insert(0, (b"\x00\x08 something", b"newer"))
+        with caplog.at_level(logging.WARNING):
+            server.start()
+        assert "skipped" in caplog.text
+        assert offset(server.fetch("a")) == 7
+
+
+class TestTime:
+    def test_one_call_is_scheduled_for_the_next_deadline(self, server: Server) -> None:
+        assert server.clock.getDelayedCalls() == []
+        server.stable()
+        (call,) = server.clock.getDelayedCalls()
+        assert call.getTime() == pytest.approx(server.clock.seconds() + SESSION_MS / 1000)
+
+    def test_an_earlier_deadline_moves_it(self, server: Server) -> None:
+        server.stable()
+        server.clock.advance(1)
+        joining = server.join(version=3)
+        assert result(joining) is PENDING
+        (call,) = server.clock.getDelayedCalls()
+        assert call.getTime() <= server.clock.seconds() + 9
+
+    def test_heartbeats_schedule_nothing(self, server: Server) -> None:
+        server.stable()
+        (call,) = server.clock.getDelayedCalls()
+        for _ in range(5):
+            server.clock.advance(1)
+            server.heartbeat()
+        assert server.clock.getDelayedCalls() == [call]
+        server.clock.advance(9)
+        assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.NONE)
+        server.journal.holds = False
+        server.clock.advance(SESSION_MS / 1000)
+        assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+
+    def test_what_comes_due_waits_for_the_journal_as_well(self, server: Server) -> None:
+        server.stable()
+        server.clock.advance(SESSION_MS / 1000)
+        answer = server.heartbeat()
+        assert result(answer) is PENDING, "that the group became empty is not durable yet"
+        server.journal.release()
+        assert error(answer) == ErrorCode.UNKNOWN_MEMBER_ID
+
+    def test_a_completed_rebalance_is_told_in_the_log(
+        self, server: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.INFO, "kshim.coordinator"):
+            server.stable()
+        assert [record.getMessage() for record in caplog.records] == [
+            "group a: generation 1 with 1 member(s) after 3000 ms, because a member joined: test-1"
+        ]
+
+
+class TestStop:
+    def test_parked_and_unsettled_requests_are_answered(self, server: Server) -> None:
+        server.stable()
+        joining = server.join(version=3)
+        committing = server.commit("b")
+        server.runtime.stop()
+        assert result(joining).error_code == ErrorCode.NOT_COORDINATOR
+        assert error(committing) == ErrorCode.NOT_COORDINATOR
+        assert server.clock.getDelayedCalls() == []
+
+    def test_what_comes_later_is_refused(self, server: Server) -> None:
+        committing = server.commit("a")
+        server.runtime.stop()
+        assert error(server.commit("a")) == ErrorCode.NOT_COORDINATOR
+        assert server.submit(DeleteGroup("a"), 2).error_code == ErrorCode.NOT_COORDINATOR
+        server.journal.release()
+        assert error(committing) == ErrorCode.NOT_COORDINATOR
+
+
+def test_an_answer_may_cause_the_next_request(server: Server) -> None:
+    """A connection hands in what it has read as soon as a reply has left."""
+    second: list[Any] = []
+    server.commit(offset=1).addCallback(lambda _: second.append(server.commit(offset=2)))
+    between = server.fetch()
+    server.journal.release()
+    assert offset(between) == 1
+    assert result(second[0]) is PENDING
+    server.journal.release()
+    assert error(second[0]) == ErrorCode.NONE
+    assert offset(server.fetch()) == 2
+
+
+def test_member_ids_are_kafka_s() -> None:
+    first, second = new_member_id("client"), new_member_id("client")
+    assert first != second
+    assert first.startswith("client-")
+    assert len(first) == len("client-") + 36
+
+
+def test_the_limits_are_those_of_the_configuration() -> None:
+    config = Config(group_min_session_timeout_ms=7_000, group_max_size=3, offset_metadata_max_bytes=10)
+    settings = new_coordinator(config, 50).settings
+    assert (settings.group_min_session_timeout_ms, settings.group_max_size) == (7_000, 3)
+    assert settings.offset_metadata_max_bytes == 10
+    assert settings.group_initial_rebalance_delay_ms == config.group_initial_rebalance_delay_ms
