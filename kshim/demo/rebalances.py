@@ -55,12 +55,12 @@ class Rebalance:
         return self.done_ms - self.began_ms
 
 
-def rebalances(history: Sequence[Event], partitions: int) -> tuple[Rebalance, ...]:
-    """Every generation of a group over so many partitions, and each server restart it outlived, in order."""
+def rebalances(history: Sequence[Event]) -> tuple[Rebalance, ...]:
+    """Every generation of the group, and each server restart it outlived, in order."""
     events = sorted(history, key=lambda event: event.at_ms)
     restarts = list(_restarts(events))
     outlived = {restart.began_ms for restart in restarts}
-    found = [*_generations(events, partitions, outlived), *restarts]
+    found = [*_generations(events, outlived), *restarts]
     return tuple(sorted(found, key=lambda rebalance: rebalance.began_ms))
 
 
@@ -83,7 +83,7 @@ def triggers(events: Iterable[Event], outlived: Collection[int]) -> list[Trigger
     return found
 
 
-def _generations(events: Sequence[Event], partitions: int, outlived: Collection[int]) -> Iterable[Rebalance]:
+def _generations(events: Sequence[Event], outlived: Collection[int]) -> Iterable[Rebalance]:
     pending = triggers(events, outlived)
     generations = _by_generation(events)
     before: int | None = None
@@ -96,7 +96,7 @@ def _generations(events: Sequence[Event], partitions: int, outlived: Collection[
         returned = _returned(events, since_ms, done_ms)
         began_ms = min((trigger.at_ms for trigger in answered), default=min(returned, default=done_ms))
         yield Rebalance(
-            cause=_cause(answered, previous, partitions),
+            cause=_cause(answered, previous),
             before=before,
             after=generation,
             members=tuple(sorted((name, event.partitions) for name, event in assigned.items())),
@@ -129,14 +129,14 @@ def _returned(events: Iterable[Event], since_ms: int, until_ms: int) -> list[int
     ]
 
 
-def _cause(answered: Sequence[Trigger], before: dict[str, Assigned], partitions: int) -> str:
+def _cause(answered: Sequence[Trigger], before: dict[str, Assigned]) -> str:
     if answered:
         names = " and ".join(sorted(trigger.name for trigger in answered))
         verbs = {trigger.verb for trigger in answered}
         if len(answered) > 1 and verbs == {JOINS}:
             return f"{names} join"
         return ", ".join(f"{trigger.name} {trigger.verb}" for trigger in answered)
-    if sum(len(event.partitions) for event in before.values()) < partitions:
+    if not any(event.partitions for event in before.values()):
         return "the leader finds the topic's partitions"
     return "members join again"
 

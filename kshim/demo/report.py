@@ -21,7 +21,7 @@ SHORTLY_MS = 1_000
 def report(console: Console, scene: Scene) -> bool:
     """Print the rebalances, then the checks, or why the story did not end. Returns whether all holds."""
     console.print()
-    if found := rebalances(scene.history, scene.partitions):
+    if found := rebalances(scene.history):
         console.print(rebalance_table(found, scene.began_ms, scene.partitions))
     if scene.failure:
         if wrong := broken(scene.history):
@@ -36,7 +36,7 @@ def report(console: Console, scene: Scene) -> bool:
 def save_picture(scene: Scene, story: Sequence[Progress], path: Path) -> None:
     """An SVG of the view shortly before the dead member's partitions moved, and of the results."""
     console = Console(record=True, width=NARROW, file=StringIO(), force_terminal=True)
-    for row in rebalances(scene.history, scene.partitions):
+    for row in rebalances(scene.history):
         if row.cause == f"{VICTIM} is killed":
             console.print(picture_at(scene, story, (row.noticed_ms or row.done_ms) - SHORTLY_MS, NARROW))
     report(console, scene)

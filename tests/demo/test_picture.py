@@ -94,7 +94,7 @@ def test_the_past_is_as_it_was():
 
 
 def test_rebalances_show_who_owns_what():
-    lines = printed(rebalance_table(rebalances(RUN, 4), 0, 4), 90)
+    lines = printed(rebalance_table(rebalances(RUN), 0, 4), 90)
     rows = [" ".join(line.split()) for line in lines if line.rstrip().endswith(" s")]
     assert rows == [
         "1.0 s consumer-1 joins - > 1 1 1 1 1 0.10 s",

@@ -17,7 +17,7 @@ from tests.demo.history import (
 
 
 def rows(*events):
-    return [(r.cause, r.before, r.after, r.noticed_ms, r.took_ms) for r in rebalances(events, 4)]
+    return [(r.cause, r.before, r.after, r.noticed_ms, r.took_ms) for r in rebalances(events)]
 
 
 def test_the_whole_run():
@@ -30,11 +30,11 @@ def test_the_whole_run():
 
 
 def test_members_and_their_partitions():
-    assert rebalances(RUN, 4)[1].members == ((A, (0, 1)), (B, (2, 3)))
+    assert rebalances(RUN)[1].members == ((A, (0, 1)), (B, (2, 3)))
 
 
 def test_the_order_in_which_events_arrive_does_not_matter():
-    assert rebalances(tuple(reversed(RUN)), 4) == rebalances(RUN, 4)
+    assert rebalances(tuple(reversed(RUN))) == rebalances(RUN)
 
 
 def test_two_join_at_once():
@@ -72,6 +72,17 @@ def test_members_that_join_again_without_a_visible_reason():
         assigned(530, A, 2, 0, 1, 2, 3),
     ]
     assert rows(*events)[1] == ("members join again", 1, 2, None, 30)
+
+
+def test_a_generation_of_which_not_all_told():
+    events = [joining(0, A), joining(0, B), assigned(10, A, 1, 0, 1)]
+    events += [
+        revoked(300, A, 0, 1),
+        assigned(310, A, 2, 0, 1),
+        assigned(320, B, 2, 2, 3),
+        assigned(400, B, 3, 2, 3),
+    ]
+    assert [row[0] for row in rows(*events)] == ["consumer-1 joins", "consumer-2 joins", "members join again"]
 
 
 def test_a_server_that_was_away_too_long():
