@@ -1,0 +1,86 @@
+"""A broker with a group coordinator, asked as a client asks: what it answers has been through the wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kshim.context import Broker
+from kshim.dispatch import API
+from kshim.runtime import Runtime, new_coordinator
+from kshim.storage.journal import LogJournal
+from schemas.api_key import ApiKey
+from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_response
+from schemas.sync_group import SyncGroupRequest
+from tests.api.harness import context, new_broker
+
+API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
+
+
+class Groups:
+    """One broker. Groups do not wait for more members before their first generation."""
+
+    def __init__(self, **config: Any) -> None:
+        broker = new_broker(**{"group_initial_rebalance_delay_ms": 0} | config)
+        partitions = broker.cluster.group_metadata_topic.partitions
+        journal = LogJournal(broker.log, [partition.partition_no for partition in partitions])
+        self.runtime = Runtime(new_coordinator(broker.config, len(partitions)), journal, broker.clock)
+        self.runtime.start()
+        self.broker: Broker = replace(broker, groups=self.runtime)
+
+    def send(self, request: Any, version: int | None = None) -> list[Any]:
+        """A list that gets the answer, as the client reads it; in the latest version where none is given."""
+        api_key = API_KEYS[type(request)]
+        version = VERSIONS[api_key][-1] if version is None else version
+        seen: list[Any] = []
+
+        def see(response: Any) -> Any:
+            seen.append(decode_response(api_key, version, encode_response(api_key, version, 7, response))[1])
+            return response
+
+        answer = API[api_key].function(self.broker, context(version), request)
+        if hasattr(answer, "addCallback"):
+            answer.addCallback(see)
+        else:
+            see(answer)
+        return seen
+
+    def ask(self, request: Any, version: int | None = None) -> Any:
+        """The answer, which must be there after what is due has been done."""
+        seen = self.send(request, version)
+        if not seen:
+            self.broker.clock.advance(0)  # type: ignore[attr-defined]
+        (answer,) = seen
+        return answer
+
+    def member(self, group_id: str = "group") -> str:
+        """The id of the one member of a stable group, generation 1."""
+        answer = self.ask(join(group_id))
+        answer = self.ask(join(group_id, member_id=answer.member_id))
+        assert answer.generation_id == 1
+        request = SyncGroupRequest(
+            group_id=group_id,
+            generation_id=1,
+            member_id=answer.member_id,
+            protocol_type="consumer",
+            protocol_name="range",
+        )
+        assert self.ask(request).error_code == 0
+        member_id: str = answer.member_id
+        return member_id
+
+
+def join(group_id: str = "group", **fields: Any) -> JoinGroupRequest:
+    request = JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"topics"),),
+    )
+    return replace(request, **fields)
+
+
+def versions(api_key: ApiKey) -> list[int]:
+    return list(API[api_key].versions)
