@@ -95,7 +95,7 @@ def main() -> None:
     first = not (options.data_dir / "log").exists()
     properties = str(write_properties(options.data_dir, port, options.set))
     if first:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_id = base64.b64encode(uuid.uuid4().bytes, b"xy").decode().rstrip("=")
         command = java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties)
         subprocess.run(command, check=True, stdout=sys.stderr)
     announce(port)

@@ -6,8 +6,9 @@ Nothing here changes a client; it only calls the method that the installed versi
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -17,6 +18,8 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
+
+T = TypeVar("T")
 
 VERSION = tuple(int(part) for part in kafka.__version__.split(".")[:2])
 
@@ -59,17 +62,22 @@ def offset_and_metadata(offset: int, metadata: str = "") -> OffsetAndMetadata:
     return OffsetAndMetadata(*([offset, metadata, -1][: len(OffsetAndMetadata._fields)]))
 
 
-def commit(consumer: KafkaConsumer, offsets: dict[TopicPartition, int], timeout_s: float = 20) -> None:
-    """Commit until it is acknowledged: 3.0 hands a lost connection to its caller, 2.x tries again itself."""
+def until_served(call: Callable[[], T], timeout_s: float = 20) -> T:
+    """The result of `call`, made again while the server is just starting."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            consumer.commit({tp: offset_and_metadata(offset) for tp, offset in offsets.items()})
-            return
+            return call()
         except KafkaError as error:
             if not error.retriable or time.monotonic() > deadline:
                 raise
             time.sleep(RECONNECT["reconnect_backoff_ms"] / 1000)
+
+
+def commit(consumer: KafkaConsumer, offsets: dict[TopicPartition, int]) -> None:
+    """Commit until it is acknowledged: 3.0 hands a lost connection to its caller, 2.x tries again itself."""
+    committed = {tp: offset_and_metadata(offset) for tp, offset in offsets.items()}
+    until_served(lambda: consumer.commit(committed))
 
 
 def generation_id(consumer: KafkaConsumer) -> int:
@@ -172,16 +180,16 @@ class Admin:
 
     def describe_group(self, group_id: str) -> GroupDescription:
         if VERSION >= (3, 0):
-            return _described_3(self.client.describe_groups([group_id])[group_id])
-        (description,) = self.client.describe_consumer_groups([group_id])
+            return _described_3(until_served(lambda: self.client.describe_groups([group_id])[group_id]))
+        (description,) = until_served(lambda: self.client.describe_consumer_groups([group_id]))
         return _described_2(description)
 
     def group_offsets(self, group_id: str) -> dict[tuple[str, int], int]:
         """(topic, partition) -> committed offset, for all that the group has committed."""
         if VERSION >= (3, 0):
-            offsets = self.client.list_group_offsets([group_id])[group_id]
+            offsets = until_served(lambda: self.client.list_group_offsets([group_id])[group_id])
         else:
-            offsets = self.client.list_consumer_group_offsets(group_id)
+            offsets = until_served(lambda: self.client.list_consumer_group_offsets(group_id))
         return {(tp.topic, tp.partition): committed.offset for tp, committed in offsets.items()}
 
     def delete_group(self, group_id: str) -> str:

@@ -273,12 +273,7 @@ class Story:
         return sorted(owned) == sorted(self.partitions) and max(sizes) - min(sizes) <= 1
 
     def _described_as(self, members: tuple[Member, ...]) -> bool:
-        try:
-            group = self.admin.describe_group(self.group_id)
-        except KafkaError as error:  # the server is just coming back
-            if not error.retriable:
-                raise
-            return False
+        group = self.admin.describe_group(self.group_id)
         if group.state != "Stable":
             return False
         described = {m.client_id: {p for _, p in m.assignment} for m in group.members}

@@ -1,0 +1,78 @@
+"""Raw frames on raw sockets: what no client would send."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+
+from integration.server import Server
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 0, 1, 2, 3, 8, 9, 10
+JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, API_VERSIONS = 11, 12, 13, 14, 18
+CLIENT_ID = "raw"
+TIMEOUT_S = 10
+
+
+def string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def array(*items: bytes) -> bytes:
+    return struct.pack(">i", len(items)) + b"".join(items)
+
+
+def sized(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+def request(
+    api_key: int, api_version: int, body: bytes = b"", *, correlation_id: int = 1, client_id: str = CLIENT_ID
+) -> bytes:
+    """A whole frame with request header v1."""
+    return sized(struct.pack(">hhi", api_key, api_version, correlation_id) + string(client_id) + body)
+
+
+class Raw(socket.socket):
+    """A connection that sends any bytes."""
+
+    def __init__(self, server: Server, receive_buffer_bytes: int | None = None) -> None:
+        super().__init__()
+        if receive_buffer_bytes:
+            self.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self.settimeout(TIMEOUT_S)
+        self.connect((server.host, server.port))
+        self.address = "{}:{}".format(*self.getsockname())
+        self._log, self._log_start = server.log, len(server.log)
+
+    def log_lines(self) -> list[str]:
+        """What the server's log says of this connection; an earlier one may have had the same port."""
+        pattern = rf"\b{re.escape(self.address)}\b"
+        return [line for line in self._log[self._log_start :] if re.search(pattern, line)]
+
+    def read(self, count: int) -> bytes:
+        """Exactly `count` bytes; ConnectionError when the server closes before."""
+        data = b""
+        while len(data) < count:
+            chunk = self.recv(count - len(data))
+            if not chunk:
+                raise ConnectionError(f"closed after {len(data)} of {count} bytes")
+            data += chunk
+        return data
+
+    def reply(self) -> bytes:
+        """The next frame, without its size."""
+        (size,) = struct.unpack(">i", self.read(4))
+        return self.read(size)
+
+    def ask(self, frame: bytes) -> bytes:
+        self.sendall(frame)
+        return self.reply()
+
+    def is_closed_by_server(self) -> bool:
+        """Wait for the server to close: True; TimeoutError when it does not, False when it answers."""
+        try:
+            return self.recv(1) == b""
+        except ConnectionError:
+            return True
