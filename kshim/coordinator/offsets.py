@@ -5,7 +5,7 @@ Whether the topics exist and the caller may see them is checked before a request
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Caller
@@ -17,12 +17,14 @@ from schemas.group_metadata_log import GroupMetadataKey, OffsetCommitKey, Offset
 from schemas.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from schemas.offset_fetch import (
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
@@ -79,7 +81,7 @@ def commit(draft: Draft, caller: Caller, request: OffsetCommitRequest) -> None:
                 key = OffsetCommitKey(
                     group=request.group_id, topic=topic.name, partition=partition.partition_index
                 )
-                draft.write(key, _value(draft.now_ms, request.retention_time_ms, partition))
+                draft.write(key, _value(draft.now_ms, request.retention_time_ms, topic, partition))
             partitions.append(
                 OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
@@ -96,7 +98,13 @@ def too_long(metadata: str | None, limit: int) -> bool:
     return len(metadata.encode("utf-16-be", "surrogatepass")) // 2 > limit
 
 
-def _value(now_ms: int, retention_ms: int, partition: OffsetCommitRequestPartition) -> OffsetCommitValue:
+def _value(
+    now_ms: int,
+    retention_ms: int,
+    topic: OffsetCommitRequestTopic,
+    partition: OffsetCommitRequestPartition,
+) -> OffsetCommitValue:
+    """What is kept of a commit; the topic's id where the sender named it so, from v10 on."""
     expires = retention_ms != NO_TIMESTAMP
     return OffsetCommitValue(
         offset=partition.committed_offset,
@@ -104,6 +112,7 @@ def _value(now_ms: int, retention_ms: int, partition: OffsetCommitRequestPartiti
         metadata=partition.committed_metadata or "",
         commit_timestamp=now_ms,
         expire_timestamp=now_ms + retention_ms if expires else NO_TIMESTAMP,
+        topic_id=topic.topic_id,
     )
 
 
@@ -112,47 +121,47 @@ def fetch(committed: Committed, request: OffsetFetchRequestGroup) -> OffsetFetch
 
     A partition without a commit is offset -1 and no error, whether or not it exists.
     """
-    if request.topics is None:
-        topics = _all_topics(committed)
-    else:
-        topics = tuple(
-            OffsetFetchResponseTopics(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=_fetched(committed, topic.name, topic.partition_indexes),
-            )
-            for topic in request.topics
+    wanted = _all_topics(committed) if request.topics is None else request.topics
+    topics = tuple(
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                _fetched(topic, index, committed.get((topic.name, index)))
+                for index in topic.partition_indexes
+            ),
         )
+        for topic in wanted
+    )
     return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
 
 
-def _all_topics(committed: Committed) -> tuple[OffsetFetchResponseTopics, ...]:
+def _all_topics(committed: Committed) -> tuple[OffsetFetchRequestTopics, ...]:
     indexes: dict[str, list[int]] = {}
     for name, index in committed:
         indexes.setdefault(name, []).append(index)
     return tuple(
-        OffsetFetchResponseTopics(name=name, partitions=_fetched(committed, name, of_topic))
+        OffsetFetchRequestTopics(name=name, partition_indexes=tuple(of_topic))
         for name, of_topic in indexes.items()
     )
 
 
 def _fetched(
-    committed: Committed, topic: str, indexes: Iterable[int]
-) -> tuple[OffsetFetchResponsePartitions, ...]:
-    partitions = []
-    for index in indexes:
-        value = committed.get((topic, index))
-        if value is None:
-            partition = OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
-        else:
-            partition = OffsetFetchResponsePartitions(
-                partition_index=index,
-                committed_offset=value.offset,
-                committed_leader_epoch=value.leader_epoch,
-                metadata=value.metadata,
-            )
-        partitions.append(partition)
-    return tuple(partitions)
+    topic: OffsetFetchRequestTopics, index: int, value: OffsetCommitValue | None
+) -> OffsetFetchResponsePartitions:
+    if value is None or _is_of_another_topic(value, topic):
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=value.offset,
+        committed_leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+    )
+
+
+def _is_of_another_topic(value: OffsetCommitValue, topic: OffsetFetchRequestTopics) -> bool:
+    """Whether both ids are known and differ: the topic was made again under its name."""
+    return bool(value.topic_id.int and topic.topic_id.int) and value.topic_id != topic.topic_id
 
 
 def delete_group(draft: Draft, group: ClassicGroup, committed: Committed) -> None:

@@ -279,6 +279,16 @@ class TestFetch:
         request = OffsetFetchRequestGroup(group_id="group", member_id="any", member_epoch=9, topics=None)
         assert history.ask(request).error_code == ErrorCode.NONE
 
+    def test_of_a_topic_that_was_made_again(self, history: History) -> None:
+        history.ask(commit(partition(0, 7)))
+        assert history.records()[0].value.topic_id == TOPIC_ID
+        offsets = {}
+        for topic_id in (TOPIC_ID, UUID(int=0), UUID(int=8)):
+            topic = OffsetFetchRequestTopics(name="topic", topic_id=topic_id, partition_indexes=(0,))
+            answer = history.ask(OffsetFetchRequestGroup(group_id="group", topics=(topic,)))
+            offsets[topic_id.int] = answer.topics[0].partitions[0].committed_offset
+        assert offsets == {7: 7, 0: 7, 8: -1}
+
     def test_the_last_commit_counts(self, history: History) -> None:
         client = history.client()
         for offset in (7, 9, 8):
