@@ -40,6 +40,7 @@ START_MS = 1_700_000_000_000
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
 DELAY_MS = 3_000
+MOST_TIMERS = 10_000
 
 LATEST = {
     JoinGroupRequest: VERSIONS[ApiKey.JOIN_GROUP][-1],
@@ -123,11 +124,13 @@ class History:
 
     def sleep(self, ms: int) -> None:
         """Let time pass, and let all happen that comes due, each at its own time."""
-        until_ms = self.now_ms + ms
+        until_ms, fired = self.now_ms + ms, 0
         while (deadline_ms := self.coordinator.next_deadline_ms()) is not None and deadline_ms <= until_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
             for shard, decision in self.coordinator.advance(self.now_ms):
                 self._carry_out(shard, decision)
+                fired += 1
+                assert fired < MOST_TIMERS, "timers are armed anew without end"
         self.now_ms = until_ms
 
     # ---- restarts
