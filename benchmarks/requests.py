@@ -1,0 +1,189 @@
+"""How many Heartbeats and OffsetCommits a second a broker answers, and how a peer does in the same minute.
+
+    python -m benchmarks.requests 127.0.0.1:9092 [PEER_HOST:PORT]
+
+Raw connections with requests made beforehand, so that the load costs little next to the answers. "8 x 16" is
+eight connections with sixteen requests each under way; "1 x 1" is one at a time, the time of a round trip.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.find_coordinator import FindCoordinatorRequest
+from schemas.header import RequestHeader
+from schemas.heartbeat import HeartbeatRequest
+from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from schemas.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from schemas.registry import decode_response, encode_request
+from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+NOT_READY = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+TOPIC = "benchmark"
+SECONDS = 3.0
+
+
+class Member:
+    """The only member of a group of its own, on a connection of its own."""
+
+    def __init__(self, bootstrap: str) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self.socket = socket.create_connection((host, int(port)))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.group_id = f"benchmark-{uuid4()}"
+        self.ask(
+            ApiKey.METADATA,
+            4,
+            MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),), allow_auto_topic_creation=True),
+        )
+        # A broker that has just started makes its group topic at the first question, and may not lead it yet.
+        self.ask(ApiKey.FIND_COORDINATOR, 1, FindCoordinatorRequest(key=self.group_id))
+        joined: JoinGroupResponse = self.ask(
+            ApiKey.JOIN_GROUP,
+            2,
+            JoinGroupRequest(
+                group_id=self.group_id,
+                session_timeout_ms=30_000,
+                rebalance_timeout_ms=30_000,
+                protocol_type="benchmark",
+                protocols=(JoinGroupRequestProtocol(name="none", metadata=b""),),
+            ),
+        )
+        self.member_id, self.generation_id = joined.member_id, joined.generation_id
+        assignment = SyncGroupRequestAssignment(member_id=self.member_id, assignment=b"")
+        self.ask(
+            ApiKey.SYNC_GROUP,
+            1,
+            SyncGroupRequest(
+                group_id=self.group_id,
+                generation_id=self.generation_id,
+                member_id=self.member_id,
+                assignments=(assignment,),
+            ),
+        )
+
+    def ask(self, api_key: ApiKey, version: int, request: Any) -> Any:
+        """One request and its response; asked again while the coordinator is not ready, for ten seconds."""
+        deadline = time.monotonic() + 10
+        while True:
+            self.socket.sendall(framed(api_key, version, request))
+            _, response = decode_response(api_key, version, self._frame())
+            error = getattr(response, "error_code", ErrorCode.NONE)
+            if error == ErrorCode.NONE:
+                return response
+            if error not in NOT_READY or time.monotonic() > deadline:
+                raise RuntimeError(f"the broker answered {response}")
+            time.sleep(0.05)
+
+    def size_of_answer(self, frame: bytes) -> int:
+        """How many bytes come back for `frame`."""
+        self.socket.sendall(frame)
+        return len(self._frame()) + 4
+
+    def _frame(self) -> bytes:
+        size: int = struct.unpack(">i", self._exactly(4))[0]
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            data += self.socket.recv(size - len(data))
+        return data
+
+
+def framed(api_key: ApiKey, version: int, request: Any) -> bytes:
+    """A request as it goes over the wire."""
+    header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="benchmark")
+    data = encode_request(header, request)
+    return struct.pack(">i", len(data)) + data
+
+
+def heartbeat(member: Member) -> bytes:
+    """A Heartbeat v1 of `member`."""
+    request = HeartbeatRequest(
+        group_id=member.group_id, generation_id=member.generation_id, member_id=member.member_id
+    )
+    return framed(ApiKey.HEARTBEAT, 1, request)
+
+
+def offset_commit(member: Member) -> bytes:
+    """An OffsetCommit v2 of one partition."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+    request = OffsetCommitRequest(
+        group_id=member.group_id,
+        generation_id_or_member_epoch=member.generation_id,
+        member_id=member.member_id,
+        topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,)),),
+    )
+    return framed(ApiKey.OFFSET_COMMIT, 2, request)
+
+
+def answers_per_second(
+    bootstrap: str, request: Callable[[Member], bytes], connections: int, depth: int
+) -> float:
+    """The rate at which `bootstrap` answers with `depth` requests under way on each connection."""
+    selector = selectors.DefaultSelector()
+    received: dict[Any, int] = {}
+    for _ in range(connections):
+        member = Member(bootstrap)
+        frame = request(member)
+        expected = member.size_of_answer(frame) * depth
+        member.socket.setblocking(False)
+        selector.register(member.socket, selectors.EVENT_READ, (frame * depth, expected))
+        received[member.socket] = 0
+        member.socket.send(frame * depth)
+    answered, began = 0, time.perf_counter()
+    while time.perf_counter() - began < SECONDS:
+        for key, _ in selector.select(SECONDS):
+            connection: Any = key.fileobj
+            frames, expected = key.data
+            received[connection] += len(connection.recv(65536))
+            if received[connection] >= expected:
+                received[connection] -= expected
+                answered += depth
+                connection.send(frames)
+    took = time.perf_counter() - began
+    for connection in received:
+        connection.close()
+    return answered / took
+
+
+LOADS = [
+    ("Heartbeat, 8 x 16", heartbeat, 8, 16),
+    ("Heartbeat, 1 x 1", heartbeat, 1, 1),
+    ("OffsetCommit, 8 x 16", offset_commit, 8, 16),
+    ("OffsetCommit, 1 x 1", offset_commit, 1, 1),
+]
+
+
+def main(bootstrap: str, peer: str = "") -> None:
+    """Print a line for each load."""
+    for name, request, connections, depth in LOADS:
+        rate = answers_per_second(bootstrap, request, connections, depth)
+        line = f"{name:22} {rate:9,.0f}/s"
+        if peer:
+            peer_rate = answers_per_second(peer, request, connections, depth)
+            line += f"   peer {peer_rate:9,.0f}/s   ratio {rate / peer_rate:.2f}"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
