@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from kafka.record import MemoryRecordsBuilder
 
 from integration.awaiting import wait_until
 from integration.clients import Admin, new_consumer, new_producer, poll_records
@@ -31,6 +30,8 @@ from integration.wire import (
     SYNC_GROUP,
     Raw,
     array,
+    produce,
+    record_batch,
     request,
     sized,
     string,
@@ -287,19 +288,6 @@ def assert_ends_or_answers(server: Server, frame: bytes) -> None:
             if not answered:
                 wait_until(client.log_lines, 5, f"a log line about {client.address}")
             assert len(client.log_lines()) == (0 if answered else 1)
-
-
-def record_batch(value: bytes = b"value") -> bytes:
-    builder = MemoryRecordsBuilder(2, 0, 1 << 20)
-    builder.append(timestamp=1_000, key=b"key", value=value, headers=[("h", b"x")])
-    builder.close()
-    return bytes(builder.buffer())
-
-
-def produce(topic: str, records: bytes, correlation_id: int = 1) -> bytes:
-    partition = struct.pack(">ii", 0, len(records)) + records
-    body = struct.pack(">hhi", -1, 1, 5000) + array(string(topic) + array(partition))
-    return request(PRODUCE, 3, body, correlation_id=correlation_id)
 
 
 def fetch(topic: str, *, max_wait_ms: int = 0, max_bytes: int = 64 * MIB, **header: object) -> bytes:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import socket
 import struct
+from collections.abc import Sequence
+
+from kafka.record import MemoryRecordsBuilder
 
 from integration.server import Server
 
@@ -32,6 +35,27 @@ def request(
 ) -> bytes:
     """A whole frame with request header v1."""
     return sized(struct.pack(">hhi", api_key, api_version, correlation_id) + string(client_id) + body)
+
+
+def record_batch(
+    value: bytes | None = b"value",
+    *,
+    key: bytes | None = b"key",
+    headers: Sequence[tuple[str, bytes | None]] = (("h", b"x"),),
+    timestamp_ms: int = 1_000,
+) -> bytes:
+    """A record batch v2 with one record, by kafka-python's encoder, which also makes what its API refuses."""
+    builder = MemoryRecordsBuilder(2, 0, 1 << 20)
+    builder.append(timestamp=timestamp_ms, key=key, value=value, headers=list(headers))
+    builder.close()
+    return bytes(builder.buffer())
+
+
+def produce(topic: str, records: bytes, *, partition: int = 0, correlation_id: int = 1) -> bytes:
+    """A Produce v3 request with acks=1."""
+    data = array(struct.pack(">ii", partition, len(records)) + records)
+    body = struct.pack(">hhi", -1, 1, 5000) + array(string(topic) + data)
+    return request(PRODUCE, 3, body, correlation_id=correlation_id)
 
 
 class Raw(socket.socket):

@@ -1,0 +1,1 @@
+"""PySpark's own Kafka source and sink against `kshim serve`."""
