@@ -1,0 +1,24 @@
+"""The README's PySpark block, in the session that is there (its `getOrCreate` gets it)."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.clients import new_producer
+from integration.readme import block_with
+from integration.server import Server
+
+
+def test_pyspark(spark: SparkSession, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    producer = new_producer(server.bootstrap)
+    producer.send("greetings", key=b"en", value=b"hello").get(timeout=20)
+    producer.close()
+    exec(block_with("SparkSession", server.bootstrap), {})
+    header, row = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("|")
+    )
+    assert header == ["key", "value", "partition", "offset", "timestamp"]
+    assert row[:4] == ["en", "hello", "0", "0"]
