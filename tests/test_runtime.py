@@ -20,6 +20,7 @@ from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import GroupMetadataKey, encode_key
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.list_groups import ListGroupsRequest
 from schemas.offset_commit import (
     OffsetCommitRequest,
@@ -316,6 +317,19 @@ class TestFailedAppend:
         server.journal.holds = False
         server.clock.advance(SESSION_MS / 1000)
         assert result(server.submit(DescribeGroup("a"), 6)).group_state == "Empty"
+
+    def test_a_member_that_comes_back_to_life_has_a_deadline(self, server: Server) -> None:
+        """Its leaving could not be written."""
+        server.stable()
+        identity = MemberIdentity(member_id="test-1")
+        leaving = server.submit(LeaveGroupRequest(group_id="a", members=(identity,)), 5)
+        server.clock.pump([SESSION_MS / 1000, 60])
+        assert server.clock.getDelayedCalls() == []
+        server.journal.fail()
+        assert result(leaving).error_code == ErrorCode.NOT_COORDINATOR
+        assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.NONE)
+        (call,) = server.clock.getDelayedCalls()
+        assert call.getTime() <= server.clock.seconds() + SESSION_MS / 1000
 
     def test_a_shard_that_cannot_be_loaded_again_is_led_no_longer(
         self, server: Server, caplog: pytest.LogCaptureFixture

@@ -80,6 +80,13 @@ class Draft:
         """Take members that have not sent SyncGroup after `delay_ms` out of `group`."""
         self.timers.arm(TimerKey(TimerKind.SYNC, group.group_id), self.now_ms + max(delay_ms, 0))
 
+    def cancel_all(self, group: ClassicGroup) -> None:
+        """The group is no more, or not here."""
+        self.cancel_join(group)
+        self.cancel_sync(group)
+        for member_id in (*group.members, *group.pending_join):
+            self.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
+
     def cancel_join(self, group: ClassicGroup) -> None:
         """The join phase is over."""
         self.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))

@@ -13,7 +13,6 @@ from kshim.coordinator.membership import remove_member
 from kshim.coordinator.rebalance import maybe_complete_join, rebalance_or_complete
 from kshim.coordinator.rebalance_report import Trigger
 from kshim.coordinator.states import State
-from kshim.coordinator.timers import TimerKey, TimerKind
 from schemas.error_code import ErrorCode
 from schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
@@ -68,8 +67,7 @@ def _leave(draft: Draft, group: ClassicGroup, identity: MemberIdentity, left: li
         if not member_id:
             return ErrorCode.UNKNOWN_MEMBER_ID
     elif member_id in group.pending_join:
-        group.pending_join.discard(member_id)
-        draft.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
+        remove_member(draft, group, member_id)
         return ErrorCode.NONE
     else:
         error = group.validate(member_id, identity.group_instance_id)

@@ -9,6 +9,7 @@ from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Caller
 from kshim.coordinator.draft import Draft
 from kshim.coordinator.member import Member, Parked
+from kshim.coordinator.timers import TimerKey, TimerKind
 from schemas.error_code import ErrorCode
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.sync_group import SyncGroupResponse
@@ -40,14 +41,14 @@ def park_join(draft: Draft, group: ClassicGroup, member: Member, parked: Parked)
 
 
 def remove_member(draft: Draft, group: ClassicGroup, member_id: str) -> None:
-    """Take a member out; what it has parked is answered UNKNOWN_MEMBER_ID.
+    """Take out a member or a pending id; what a member has parked is answered UNKNOWN_MEMBER_ID.
 
     Apache Kafka leaves a removed member's parked SyncGroup unanswered; here no request is forgotten.
     """
+    draft.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
     member = group.remove(member_id)
     if member is None:
         return
-    draft.timers.cancel(member.timer)
     if member.parked_join is not None:
         draft.reply(member.parked_join.token, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     if member.parked_sync is not None:

@@ -75,10 +75,7 @@ class Shard:
         """Let go of the groups: what they have parked is answered NOT_COORDINATOR, and their timers end."""
         draft = Draft(self._surroundings, now_ms)
         for group in self.groups.values():
-            draft.cancel_join(group)
-            draft.cancel_sync(group)
-            for member_id in (*group.members, *group.pending_join):
-                draft.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
+            draft.cancel_all(group)
             for member in group.members.values():
                 if member.parked_join is not None:
                     refusal = JoinGroupResponse(
@@ -166,6 +163,7 @@ class Shard:
         error = answer if isinstance(answer, ErrorCode) else ErrorCode.NONE
         if group is not None and error is ErrorCode.NONE:
             del self.groups[request.group_id]
+            draft.cancel_all(group)
             offsets.delete_group(draft, group, self._committed(request.group_id))
         draft.reply(caller.token, DeletableGroupResult(group_id=request.group_id, error_code=error))
         return draft.decision()

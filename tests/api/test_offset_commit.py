@@ -112,6 +112,9 @@ class TestEveryVersion:
         assert commit(groups, version, ("two", (0, 8)), ("two", (1, 9))) == [
             ("two", [(8, UNKNOWN), (9, UNKNOWN), (0, ErrorCode.NONE), (1, ErrorCode.NONE)])
         ]
+        assert commit(groups, version, ("two", (8,)), ("two", (9,))) == [
+            ("two", [(8, UNKNOWN), (9, UNKNOWN)])
+        ]
 
 
 def test_a_topic_that_is_made_again_has_no_offsets(groups: Groups) -> None:

@@ -20,6 +20,7 @@ def check(history: History) -> None:
         state_fits_members(group)
         every_wait_ends(history, group)
     parked_requests_are_held_once(history)
+    every_timer_has_its_use(history)
 
 
 def counts_are_true(group: ClassicGroup) -> None:
@@ -95,3 +96,14 @@ def parked_requests_are_held_once(history: History) -> None:
     ]
     assert len(held) == len(set(held))
     assert history.answers.keys().isdisjoint(held)
+
+
+def every_timer_has_its_use(history: History) -> None:
+    """No timer outlives what it was armed for."""
+    groups = history.groups()
+    for timer in history.coordinator._timers._deadlines_ms:
+        assert timer.group_id in groups
+        group = groups[timer.group_id]
+        assert (
+            timer.kind is not TimerKind.MEMBER or timer.member_id in group.members.keys() | group.pending_join
+        )

@@ -212,5 +212,6 @@ class TestUnload:
                 error_code=ErrorCode.NOT_COORDINATOR, member_id=client.member_id
             )
         assert history.parked == set()
+        assert history.coordinator._timers._deadlines_ms == {}
         history.sleep(10_000_000)
         assert history.coordinator.next_deadline_ms() is None

@@ -183,6 +183,14 @@ class TestReturnWhileRebalancing:
         assert (answer.error_code, answer.member_id, answer.leader) == (NONE, "i-2", "i-2")
         assert len(history.group().members) == 1
 
+    def test_one_that_came_back_is_waited_with_for_longer_than_its_session(self) -> None:
+        history = History(group_initial_rebalance_delay_ms=20_000)
+        client = history.client(group_instance_id="i")
+        client.join()
+        token = client.join()
+        history.sleep(20_000)
+        assert client.answer(token).generation_id == 1
+
     def test_the_parked_join_of_a_follower_is_fenced(self, history: History) -> None:
         """[55]"""
         leader, follower = history.stable(2, static=True)

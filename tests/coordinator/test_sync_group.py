@@ -116,6 +116,13 @@ class TestAssignments:
         assert [history.answer(token).assignment for token in tokens] == [b"", b"", b""]
         assert history.group().state is State.STABLE
 
+    def test_what_the_last_leader_gave_does_not_count(self, history: History) -> None:
+        leader, follower = history.stable(2)
+        leader.join()
+        follower.join()
+        assert leader.answer(leader.sync()).assignment == b""
+        assert follower.answer(follower.sync()).assignment == b""
+
     def test_strangers_are_ignored(self, history: History, clients: list[Client]) -> None:
         leader = clients[0]
         token = leader.sync({history.client(member_id="stranger"): b"x", leader: b"a"})
