@@ -105,6 +105,7 @@ class Runtime:
         token = next(self._tokens)
         caller = Caller(token, context.api_version, context.client_id, context.client_host)
         decision = self._coordinator.handle(caller, request, now_ms)
+        self._wake_at_next_deadline()
         lead = self._leads.get(self._coordinator.shard_for(request.group_id))
         replies = decision.replies
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
@@ -114,7 +115,6 @@ class Runtime:
         self._waiting[token] = _Waiting(deferred, request, caller)
         assert lead is not None
         self._carry_out(lead, decision, now_ms)
-        self._wake_at_next_deadline()
         return deferred
 
     def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:

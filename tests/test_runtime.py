@@ -382,6 +382,16 @@ class TestTime:
         (call,) = server.clock.getDelayedCalls()
         assert call.getTime() <= server.clock.seconds() + 9
 
+    def test_a_deadline_that_comes_with_an_answer_at_once_moves_it_too(self, server: Server) -> None:
+        server.commit()
+        server.journal.release()
+        assert not server.clock.getDelayedCalls()
+        answer = server.join()
+        assert isinstance(answer, JoinGroupResponse)
+        assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        (call,) = server.clock.getDelayedCalls()
+        assert call.getTime() == START_S + SESSION_MS / 1000
+
     def test_heartbeats_schedule_nothing(self, server: Server) -> None:
         server.stable()
         (call,) = server.clock.getDelayedCalls()
