@@ -16,7 +16,7 @@ from typing import Any
 from kafka.errors import KafkaError
 
 from integration.awaiting import wait_until
-from integration.clients import Admin, new_producer
+from integration.clients import Admin, new_producer, until_served
 
 ROOT = Path(__file__).resolve().parent.parent
 FEED_INTERVAL_S = 0.005
@@ -177,6 +177,7 @@ class OffsetWatch:
         self.offsets: dict[int, int] = {}
         self.faults: list[str] = []
         self.looks = 0
+        self._last_error: BaseException | None = None
         self._bootstrap, self._group_id, self._topic, self._members = bootstrap, group_id, topic, members
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -188,7 +189,8 @@ class OffsetWatch:
             try:
                 admin = admin or Admin(self._bootstrap)
                 self._look(admin)
-            except (KafkaError, OSError, AssertionError):  # the server is down or just coming back
+            except (KafkaError, OSError, AssertionError) as error:  # the server is down or just coming back
+                self._last_error = error
                 if admin is not None:
                     _close_quietly(admin)
                 admin = None
@@ -217,7 +219,11 @@ class OffsetWatch:
     def wait_look(self, timeout_s: float = 20) -> None:
         """Until the server was asked once more from now on."""
         looks = self.looks
-        wait_until(lambda: self.looks > looks + 1, timeout_s, "an answer to OffsetFetch")
+        wait_until(
+            lambda: self.looks > looks + 1,
+            timeout_s,
+            lambda: f"two answers to OffsetFetch, have {self.looks - looks}; last error {self._last_error!r}",
+        )
 
     def stop(self) -> None:
         self._stopping.set()
@@ -243,6 +249,11 @@ class Story:
         wait_until(lambda: len(self.admin.partitions(topic)) == partitions, 10, f"the leaders of {topic}")
         self.feed = Feed(bootstrap, topic, partitions)
         self.watch = OffsetWatch(bootstrap, self.group_id, topic, self.members)
+
+    def reconnect(self) -> None:
+        """After the server was killed: see `Admin`."""
+        _close_quietly(self.admin)
+        self.admin = until_served(lambda: Admin(self.bootstrap))
 
     def join(self, name: str) -> Member:
         options = {
@@ -273,7 +284,7 @@ class Story:
         return sorted(owned) == sorted(self.partitions) and max(sizes) - min(sizes) <= 1
 
     def _described_as(self, members: tuple[Member, ...]) -> bool:
-        group = self.admin.describe_group(self.group_id)
+        group = until_served(lambda: self.admin.describe_group(self.group_id))
         if group.state != "Stable":
             return False
         described = {m.client_id: {p for _, p in m.assignment} for m in group.members}

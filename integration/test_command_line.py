@@ -153,6 +153,10 @@ def assert_there(server: Server, topic: str, count: int) -> None:
     assert [struct.unpack(">i", r.value[:4])[0] for r in records[:count]] == list(range(count))
 
 
+def complaints(server: Server) -> list[str]:
+    return [line for line in server.log if "no space left" in line.lower()]
+
+
 needs_mount = pytest.mark.skipif(
     (os.geteuid() != 0 or not shutil.which("mount")) and os.environ.get("CI") != "true",
     reason="only root can mount a small tmpfs",
@@ -166,8 +170,8 @@ def test_a_disk_that_gets_full(new_server: Callable[..., Server], topic: str, tm
         server = new_server(data_dir=tmp_path / "disk" / "data").start()
         count = fill(server, topic)
         assert count > 20
-        complaints = [line for line in server.log if "no space left" in line.lower()]
-        assert len(complaints) == 1
+        wait_until(lambda: complaints(server), 5, "a line about the disk")
+        assert len(complaints(server)) == 1
         assert not [line for line in server.log if "Traceback" in line]
         assert_there(server, topic, count)
         server.kill()

@@ -18,6 +18,7 @@ from integration.clients import (
     new_consumer,
     new_producer,
     read_all,
+    until_served,
 )
 from integration.server import Server
 from integration.story import Feed
@@ -31,6 +32,15 @@ def create(server: Server, topic: str, partitions: int) -> None:
     admin.create_topic(topic, partitions)
     wait_until(lambda: len(admin.partitions(topic)) == partitions, 10, "the topic's leaders")
     admin.close()
+
+
+def committed(server: Server, group_id: str) -> dict[tuple[str, int], int]:
+    """The group's offsets, as soon as the server that was just started tells them."""
+    admin = Admin(server.bootstrap)
+    try:
+        return until_served(lambda: admin.group_offsets(group_id))
+    finally:
+        admin.close()
 
 
 @pytest.mark.parametrize("idempotent", [False, True] if HAS_IDEMPOTENCE else [False])
@@ -71,9 +81,9 @@ def test_committed_offsets_outlive_kills(own_server: Server, topic: str) -> None
             commit(consumer, {partition: round_number * 100 + int(group[-1])})
         own_server.kill()
         own_server.restart()
-        admin = Admin(own_server.bootstrap)
         for group in groups:
-            assert admin.group_offsets(group) == {(topic, 0): round_number * 100 + int(group[-1])}
+            assert committed(own_server, group) == {(topic, 0): round_number * 100 + int(group[-1])}
+        admin = Admin(own_server.bootstrap)
         assert set(groups) <= set(admin.list_groups())
         admin.close()
     for consumer in consumers.values():
@@ -102,9 +112,7 @@ def test_a_kill_under_concurrent_commits(own_server: Server, topic: str) -> None
         own_server.kill()
         before = acknowledged[-1]
         own_server.restart()
-        admin = Admin(own_server.bootstrap)
-        assert admin.group_offsets(group_id)[topic, 0] >= before
-        admin.close()
+        assert committed(own_server, group_id)[topic, 0] >= before
     stopping.set()
     committer.join(20)
     assert not committer.is_alive()
@@ -125,9 +133,9 @@ def test_a_member_keeps_its_generation(own_server: Server, topic: str) -> None:
         own_server.restart()
         commit(consumer, {TopicPartition(topic, 0): number})
     admin = Admin(own_server.bootstrap)
-    assert admin.describe_group(topic) == before
-    assert admin.group_offsets(topic)[topic, 0] == 2
+    assert until_served(lambda: admin.describe_group(topic)) == before
     admin.close()
+    assert committed(own_server, topic)[topic, 0] == 2
     assert generation_id(consumer) == generation
     consumer.close()
 

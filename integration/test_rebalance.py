@@ -48,6 +48,7 @@ def test_the_group_outlives_the_server(
             own_server.restart()
             story.feed.wait_more(20)
             story.watch.wait_look()
+        story.reconnect()
         story.wait_shared(*members)
         assert story.generations() == generations
         after = story.admin.describe_group(story.group_id)
