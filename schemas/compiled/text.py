@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -37,7 +38,7 @@ def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-class Text:
+class Text(ABC):
     """The text of a function while it is being written."""
 
     def __init__(self, cls: Any, version: int, header: str, env: dict[str, Any]) -> None:
@@ -78,9 +79,9 @@ class Text:
         plain = value is None or value == () or type(value) in (bool, int, str, bytes)
         return repr(value) if plain else self.constant("default_", value)
 
+    @abstractmethod
     def explain(self, *arguments: Any) -> Exception:
         """What the function raises where it fails."""
-        raise NotImplementedError
 
     def finish(self, function: str) -> Any:
         """The function that the text defines."""
