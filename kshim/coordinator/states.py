@@ -23,13 +23,28 @@ class State(StrEnum):
     DEAD = "Dead"
 
 
-TRANSITIONS: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.PREPARING_REBALANCE, State.DEAD}),
-    State.PREPARING_REBALANCE: frozenset({State.EMPTY, State.COMPLETING_REBALANCE, State.DEAD}),
-    State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE, State.STABLE, State.DEAD}),
-    State.STABLE: frozenset({State.PREPARING_REBALANCE, State.DEAD}),
-    State.DEAD: frozenset({State.DEAD}),
+TRANSITIONS: dict[State, dict[State, str]] = {
+    State.EMPTY: {
+        State.PREPARING_REBALANCE: "the first member joins; the initial rebalance delay begins (KIP-134)",
+        State.DEAD: "the group's shard is given up",
+    },
+    State.PREPARING_REBALANCE: {
+        State.EMPTY: "the join phase ends and nobody has joined",
+        State.COMPLETING_REBALANCE: "everybody has joined, or the largest rebalance timeout is up (KIP-62)",
+        State.DEAD: "the group's shard is given up",
+    },
+    State.COMPLETING_REBALANCE: {
+        State.PREPARING_REBALANCE: "a member comes, goes, changes its subscription, or never sends SyncGroup",
+        State.STABLE: "the leader sends SyncGroup with everybody's assignment",
+        State.DEAD: "the group's shard is given up",
+    },
+    State.STABLE: {
+        State.PREPARING_REBALANCE: "a member comes, goes or changes its subscription; the leader joins again",
+        State.DEAD: "the group's shard is given up",
+    },
+    State.DEAD: {State.DEAD: "the group's shard is given up once more"},
 }
+"""From a state to those that may follow it, and what makes them follow."""
 
 CAN_REBALANCE = frozenset(
     state for state, following in TRANSITIONS.items() if State.PREPARING_REBALANCE in following

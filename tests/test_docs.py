@@ -1,0 +1,10 @@
+"""The pages that are drawn from the code are what the code says."""
+
+from __future__ import annotations
+
+from docs.draw_coordinator import PAGE, drawn
+
+
+def test_the_coordinator_s_page_is_current() -> None:
+    page = PAGE.read_text()
+    assert page == drawn(page), "run `python docs/draw_coordinator.py`"
