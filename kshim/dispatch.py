@@ -32,6 +32,7 @@ from kshim.api.list_groups import list_groups
 from kshim.api.list_offsets import list_offsets
 from kshim.api.metadata import metadata
 from kshim.api.offset_commit import offset_commit
+from kshim.api.offset_delete import offset_delete
 from kshim.api.offset_fetch import offset_fetch
 from kshim.api.produce import produce
 from kshim.api.sync_group import sync_group
@@ -101,6 +102,7 @@ API = _served(
         ApiKey.DESCRIBE_CONFIGS: describe_configs,
         ApiKey.CREATE_PARTITIONS: create_partitions,
         ApiKey.DELETE_GROUPS: delete_groups,
+        ApiKey.OFFSET_DELETE: offset_delete,
         ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     }
 )

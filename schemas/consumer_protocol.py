@@ -44,6 +44,16 @@ def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
     return found
 
 
+def decode_topics(data: bytes) -> tuple[str, ...]:
+    """The topics of a consumer's metadata. Raises MalformedMessage.
+
+    Read as v0, with which all versions begin: what comes behind it may be anything, as for Apache Kafka.
+    """
+    found, _ = compiled.decoder(ConsumerProtocolSubscription, 0)(data, 2)
+    topics: tuple[str, ...] = found.topics
+    return topics
+
+
 def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = LATEST) -> bytes:
     """The bytes for a consumer's metadata in JoinGroup."""
     return _encode(subscription, version)

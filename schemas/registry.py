@@ -31,6 +31,7 @@ from schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from schemas.message import MalformedMessage, definition
 from schemas.metadata import MetadataRequest, MetadataResponse
 from schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from schemas.produce import ProduceRequest, ProduceResponse
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -56,6 +57,7 @@ MESSAGES: Final[dict[ApiKey, tuple[Any, Any]]] = {
     ApiKey.DESCRIBE_CONFIGS: (DescribeConfigsRequest, DescribeConfigsResponse),
     ApiKey.CREATE_PARTITIONS: (CreatePartitionsRequest, CreatePartitionsResponse),
     ApiKey.DELETE_GROUPS: (DeleteGroupsRequest, DeleteGroupsResponse),
+    ApiKey.OFFSET_DELETE: (OffsetDeleteRequest, OffsetDeleteResponse),
     ApiKey.DESCRIBE_CLUSTER: (DescribeClusterRequest, DescribeClusterResponse),
 }
 

@@ -46,6 +46,7 @@ KAFKA_4_2 = {
     "DescribeConfigs": (1, 4),
     "CreatePartitions": (0, 3),
     "DeleteGroups": (0, 2),
+    "OffsetDelete": (0, 0),
     "DescribeCluster": (0, 2),
 }
 

@@ -9,14 +9,20 @@ consistent, each O(1) in the number of members unless it says otherwise.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kshim.coordinator.member import Member, Parked
 from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.states import TRANSITIONS, State
+from schemas.consumer_protocol import decode_topics
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import GroupMetadataValue
 from schemas.join_group import JoinGroupRequestProtocol
+from schemas.message import MalformedMessage
+
+CONSUMER = "consumer"
+"""The protocol type whose metadata the coordinator can read."""
 
 
 @dataclass(slots=True)
@@ -170,6 +176,26 @@ class ClassicGroup:
         most = max(votes.values())
         leader = self.members[self.leader or next(iter(self.members))]
         return next(protocol.name for protocol in leader.protocols if votes[protocol.name] == most)
+
+    def subscribed_topics(self) -> Collection[str] | None:
+        """What the members of the last generation consume. O(members), and reads what they sent.
+
+        None when it cannot be known, which counts as every topic: no generation has formed yet, or a member's
+        subscription cannot be read. Groups of another protocol type subscribe to nothing.
+        """
+        if not self.members or self.protocol_type != CONSUMER:
+            return ()
+        if not self.generation:
+            return None
+        of_generation = [member for member in self.members.values() if not member.is_new]
+        try:
+            return {
+                topic
+                for member in of_generation
+                for topic in decode_topics(member.metadata(self.protocol_name))
+            }
+        except MalformedMessage:
+            return None
 
     def _withdraw(self, member: Member) -> None:
         for name in member.protocol_names():

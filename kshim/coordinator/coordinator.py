@@ -21,9 +21,12 @@ from schemas.heartbeat import HeartbeatRequest
 from schemas.join_group import JoinGroupRequest
 from schemas.leave_group import LeaveGroupRequest
 from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.offset_delete import OffsetDeleteRequest
 from schemas.sync_group import SyncGroupRequest
 
-_NEEDS_GROUP_ID = frozenset({JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest})
+_NEEDS_GROUP_ID = frozenset(
+    {JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest, OffsetDeleteRequest}
+)
 """Requests for which an empty group id is an error; offsets may be kept under it, as old consumers did."""
 
 

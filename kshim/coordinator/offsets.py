@@ -1,4 +1,5 @@
-"""Committed offsets: OffsetCommit (8) writes them, OffsetFetch (9) reads them, DeleteGroups (42) drops them.
+"""Committed offsets: OffsetCommit (8) writes them, OffsetFetch (9) reads them, OffsetDelete (47) and
+DeleteGroups (42) drop them.
 
 Whether the topics exist and the caller may see them is checked before a request comes here.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.classic_group import CONSUMER, ClassicGroup
 from kshim.coordinator.decision import Caller
 from kshim.coordinator.draft import Draft
 from kshim.coordinator.states import ANSWERS, State
@@ -21,6 +22,13 @@ from schemas.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
+)
+from schemas.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
 )
 from schemas.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -162,6 +170,43 @@ def _fetched(
 def _is_of_another_topic(value: OffsetCommitValue, topic: OffsetFetchRequestTopics) -> bool:
     """Whether both ids are known and differ: the topic was made again under its name."""
     return bool(value.topic_id.int and topic.topic_id.int) and value.topic_id != topic.topic_id
+
+
+def validate_delete(group: ClassicGroup | None) -> ErrorCode:
+    """Whether single offsets of `group` may be deleted: what members of another type use is not known."""
+    if group is None or group.state is State.DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.members and group.protocol_type != CONSUMER:
+        return ErrorCode.NON_EMPTY_GROUP
+    return ErrorCode.NONE
+
+
+def delete(
+    draft: Draft, group: ClassicGroup, committed: Committed, caller: Caller, request: OffsetDeleteRequest
+) -> None:
+    """Write a tombstone for every offset named that there is, but of topics that the group subscribes to."""
+    subscribed = group.subscribed_topics()
+    topics = []
+    for topic in request.topics:
+        error = ErrorCode.NONE
+        if subscribed is None or topic.name in subscribed:
+            error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        else:
+            _delete_partitions(draft, group.group_id, committed, topic)
+        partitions = tuple(
+            OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=error)
+            for partition in topic.partitions
+        )
+        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+    draft.reply(caller.token, OffsetDeleteResponse(topics=tuple(topics)))
+
+
+def _delete_partitions(
+    draft: Draft, group_id: str, committed: Committed, topic: OffsetDeleteRequestTopic
+) -> None:
+    for index in dict.fromkeys(partition.partition_index for partition in topic.partitions):
+        if (topic.name, index) in committed:
+            draft.write(OffsetCommitKey(group=group_id, topic=topic.name, partition=index), None)
 
 
 def delete_group(draft: Draft, group: ClassicGroup, committed: Committed) -> None:

@@ -23,6 +23,7 @@ from schemas.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -46,6 +47,7 @@ GroupRequest = (
     | LeaveGroupRequest
     | OffsetCommitRequest
     | OffsetFetchRequestGroup
+    | OffsetDeleteRequest
     | DescribeGroup
     | DeleteGroup
 )
@@ -97,6 +99,10 @@ def _offset_fetch(
     return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
 
 
+def _offset_delete(request: OffsetDeleteRequest, caller: Caller, error: ErrorCode) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(error_code=error)
+
+
 def _describe_group(request: DescribeGroup, caller: Caller, error: ErrorCode) -> DescribedGroup:
     return DescribedGroup(group_id=request.group_id, error_code=error)
 
@@ -112,6 +118,7 @@ _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     LeaveGroupRequest: _leave_group,
     OffsetCommitRequest: _offset_commit,
     OffsetFetchRequestGroup: _offset_fetch,
+    OffsetDeleteRequest: _offset_delete,
     DescribeGroup: _describe_group,
     DeleteGroup: _delete_group,
 }

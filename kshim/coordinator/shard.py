@@ -32,6 +32,7 @@ from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.leave_group import LeaveGroupRequest
 from schemas.list_groups import ListedGroup, ListGroupsRequest
 from schemas.offset_commit import OffsetCommitRequest
+from schemas.offset_delete import OffsetDeleteRequest
 from schemas.offset_fetch import OffsetFetchRequestGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -148,6 +149,16 @@ class Shard:
         """Answered whether or not the group exists."""
         return _reply(caller, offsets.fetch(self._committed(request.group_id), request))
 
+    def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
+        """Offsets that nobody consumes from are deleted; the group stays, if without any."""
+        group = self.groups.get(request.group_id)
+        error = offsets.validate_delete(group)
+        if group is None or error is not ErrorCode.NONE:
+            return _reply(caller, _refuse(request, caller, error))
+        draft = Draft(self._surroundings, now_ms)
+        offsets.delete(draft, group, self._committed(request.group_id), caller, request)
+        return draft.decision()
+
     def describe_group(self, caller: Caller, request: DescribeGroup, now_ms: int) -> Decision:
         """See `describe`."""
         group = self.groups.get(request.group_id)
@@ -207,6 +218,7 @@ OPERATIONS: dict[type, Operation] = {
     LeaveGroupRequest: Shard.leave_group,
     OffsetCommitRequest: Shard.offset_commit,
     OffsetFetchRequestGroup: Shard.offset_fetch,
+    OffsetDeleteRequest: Shard.offset_delete,
     DescribeGroup: Shard.describe_group,
     DeleteGroup: Shard.delete_group,
 }

@@ -54,16 +54,16 @@ class Groups:
         (answer,) = seen
         return answer
 
-    def member(self, group_id: str = "group") -> str:
+    def member(self, group_id: str = "group", protocol_type: str = "consumer") -> str:
         """The id of the one member of a stable group, generation 1."""
-        answer = self.ask(join(group_id))
-        answer = self.ask(join(group_id, member_id=answer.member_id))
+        answer = self.ask(join(group_id, protocol_type=protocol_type))
+        answer = self.ask(join(group_id, protocol_type=protocol_type, member_id=answer.member_id))
         assert answer.generation_id == 1
         request = SyncGroupRequest(
             group_id=group_id,
             generation_id=1,
             member_id=answer.member_id,
-            protocol_type="consumer",
+            protocol_type=protocol_type,
             protocol_name="range",
         )
         assert self.ask(request).error_code == 0

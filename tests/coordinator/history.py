@@ -31,6 +31,7 @@ from schemas.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from schemas.offset_delete import OffsetDeleteRequest
 from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from schemas.registry import VERSIONS
 from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
@@ -49,6 +50,7 @@ LATEST = {
     LeaveGroupRequest: VERSIONS[ApiKey.LEAVE_GROUP][-1],
     OffsetCommitRequest: VERSIONS[ApiKey.OFFSET_COMMIT][-1],
     OffsetFetchRequestGroup: VERSIONS[ApiKey.OFFSET_FETCH][-1],
+    OffsetDeleteRequest: VERSIONS[ApiKey.OFFSET_DELETE][-1],
     DescribeGroup: VERSIONS[ApiKey.DESCRIBE_GROUPS][-1],
     DeleteGroup: VERSIONS[ApiKey.DELETE_GROUPS][-1],
 }

@@ -24,6 +24,7 @@ from schemas.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 from tests.coordinator.history import LATEST, History, protocols
@@ -79,6 +80,7 @@ REQUESTS: list[Any] = [
         ),
     ),
     OffsetFetchRequestGroup(group_id="group", topics=None),
+    OffsetDeleteRequest(group_id="group"),
     DescribeGroup("group"),
     DeleteGroup("group"),
 ]
@@ -100,6 +102,7 @@ def refusals(error: ErrorCode) -> list[Any]:
             )
         ),
         OffsetFetchResponseGroup(group_id="group", error_code=error),
+        OffsetDeleteResponse(error_code=error),
         DescribedGroup(group_id="group", error_code=error),
         DeletableGroupResult(group_id="group", error_code=error),
     ]

@@ -16,6 +16,11 @@ from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
 from kshim.coordinator.states import State
 from schemas.error_code import ErrorCode
 from schemas.leave_group import LeaveGroupRequest, MemberIdentity
+from schemas.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from tests.coordinator.history import Client, History, protocols
 
 GROUPS = ("one", "two", "")
@@ -125,6 +130,10 @@ class Crowd:
         group_id = self.chance.choice(GROUPS)
         self.history.ask(DescribeGroup(group_id))
         self.history.ask(DeleteGroup(group_id))
+        topic = OffsetDeleteRequestTopic(
+            name="topic", partitions=(OffsetDeleteRequestPartition(partition_index=0),)
+        )
+        self.history.ask(OffsetDeleteRequest(group_id=self.chance.choice(GROUPS), topics=(topic,)))
         self.history.list_groups()
         self.history.delete_topics(self.chance.choice(("topic", "other")))
 

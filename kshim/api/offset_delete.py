@@ -1,0 +1,71 @@
+"""OffsetDelete (47): what was committed for partitions that exist is deleted by the coordinator.
+
+It is asked in any case, because an error of the group comes before those of topics and partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import then
+from kshim.context import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+def offset_delete(
+    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
+    """Each partition is answered for itself: those refused here first, then the coordinator's."""
+    known: list[OffsetDeleteRequestTopic] = []
+    refused: list[OffsetDeleteResponseTopic] = []
+    for named in request.topics:
+        topic = broker.cluster.topics.get(named.name)
+        existing = tuple(p for p in named.partitions if topic and topic.partition(p.partition_index))
+        missing = [p for p in named.partitions if p not in existing]
+        if topic is None or missing:
+            refused.append(_refused(named.name, missing))
+        if existing:
+            known.append(replace(named, partitions=existing))
+
+    def respond(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
+        if response.error_code or not refused:
+            return response
+        return OffsetDeleteResponse(topics=_merged((*refused, *response.topics)))
+
+    answer: OffsetDeleteResponse | Deferred[OffsetDeleteResponse]
+    answer = broker.groups.submit(context, replace(request, topics=tuple(known)))
+    return then(answer, respond)
+
+
+def _refused(name: str, partitions: Iterable[OffsetDeleteRequestPartition]) -> OffsetDeleteResponseTopic:
+    return OffsetDeleteResponseTopic(
+        name=name,
+        partitions=tuple(
+            OffsetDeleteResponsePartition(
+                partition_index=partition.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            for partition in partitions
+        ),
+    )
+
+
+def _merged(topics: Iterable[OffsetDeleteResponseTopic]) -> tuple[OffsetDeleteResponseTopic, ...]:
+    """One entry for each topic, with the partitions of all its entries."""
+    merged: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    for topic in topics:
+        merged.setdefault(topic.name, []).extend(topic.partitions)
+    return tuple(
+        OffsetDeleteResponseTopic(name=name, partitions=tuple(partitions))
+        for name, partitions in merged.items()
+    )
