@@ -9,6 +9,7 @@ from kafka.errors import (
     InvalidReplicationFactorError,
     InvalidTopicError,
     KafkaError,
+    PolicyViolationError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
@@ -73,6 +74,8 @@ def test_bad_topic_settings(admin: Admin, topic: str) -> None:
         admin.create_topic(topic, 0)
     with pytest.raises(InvalidReplicationFactorError):
         admin.create_topic(topic, 1, replication_factor=9)
+    with pytest.raises(PolicyViolationError):
+        admin.create_topic(topic, 2**31 - 1)  # never memory for a number that somebody sent
     with pytest.raises(KafkaError):
         admin.create_topic(topic, 1, {"no.such.setting": "1"})
     assert topic not in admin.list_topics()
