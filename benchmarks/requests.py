@@ -9,18 +9,14 @@ eight connections with sixteen requests each under way; "1 x 1" is one at a time
 from __future__ import annotations
 
 import selectors
-import socket
-import struct
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+from benchmarks.raw import Connection, framed
 from schemas.api_key import ApiKey
-from schemas.error_code import ErrorCode
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.header import RequestHeader
 from schemas.heartbeat import HeartbeatRequest
 from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from schemas.metadata import MetadataRequest, MetadataRequestTopic
@@ -29,33 +25,21 @@ from schemas.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.registry import decode_response, encode_request
 from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-NOT_READY = {
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-}
 TOPIC = "benchmark"
 SECONDS = 3.0
 
 
-class Member:
+class Member(Connection):
     """The only member of a group of its own, on a connection of its own."""
 
     def __init__(self, bootstrap: str) -> None:
-        host, _, port = bootstrap.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().__init__(bootstrap)
         self.group_id = f"benchmark-{uuid4()}"
-        self.ask(
-            ApiKey.METADATA,
-            4,
-            MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),), allow_auto_topic_creation=True),
-        )
-        # A broker that has just started makes its group topic at the first question, and may not lead it yet.
-        self.ask(ApiKey.FIND_COORDINATOR, 1, FindCoordinatorRequest(key=self.group_id))
+        topics = (MetadataRequestTopic(name=TOPIC),)
+        self.ask(ApiKey.METADATA, 4, MetadataRequest(topics=topics, allow_auto_topic_creation=True))
+        self.find_coordinator(self.group_id)
         joined: JoinGroupResponse = self.ask(
             ApiKey.JOIN_GROUP,
             2,
@@ -80,40 +64,10 @@ class Member:
             ),
         )
 
-    def ask(self, api_key: ApiKey, version: int, request: Any) -> Any:
-        """One request and its response; asked again while the coordinator is not ready, for ten seconds."""
-        deadline = time.monotonic() + 10
-        while True:
-            self.socket.sendall(framed(api_key, version, request))
-            _, response = decode_response(api_key, version, self._frame())
-            error = getattr(response, "error_code", ErrorCode.NONE)
-            if error == ErrorCode.NONE:
-                return response
-            if error not in NOT_READY or time.monotonic() > deadline:
-                raise RuntimeError(f"the broker answered {response}")
-            time.sleep(0.05)
-
     def size_of_answer(self, frame: bytes) -> int:
         """How many bytes come back for `frame`."""
         self.socket.sendall(frame)
-        return len(self._frame()) + 4
-
-    def _frame(self) -> bytes:
-        size: int = struct.unpack(">i", self._exactly(4))[0]
-        return self._exactly(size)
-
-    def _exactly(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            data += self.socket.recv(size - len(data))
-        return data
-
-
-def framed(api_key: ApiKey, version: int, request: Any) -> bytes:
-    """A request as it goes over the wire."""
-    header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="benchmark")
-    data = encode_request(header, request)
-    return struct.pack(">i", len(data)) + data
+        return len(self.frame()) + 4
 
 
 def heartbeat(member: Member) -> bytes:
