@@ -1,0 +1,252 @@
+"""What must be true, whatever goes wrong: of each decision, of each record, of each answer, after each step.
+
+Answers are held against what is durable at the moment they leave the broker, so that nobody is ever told of
+something that a crash could take back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.decision import Decision
+from kshim.coordinator.states import State
+from schemas.error_code import ErrorCode
+from schemas.group_metadata_log import (
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_key,
+    decode_value,
+)
+from schemas.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from tests.coordinator import invariants
+from tests.simulation.journal import Entry
+from tests.simulation.node import Node
+
+EMPTY, PREPARING, COMPLETING, STABLE = (
+    State.EMPTY,
+    State.PREPARING_REBALANCE,
+    State.COMPLETING_REBALANCE,
+    State.STABLE,
+)
+MONOTONE_TOPIC = "topic"
+"""Only group members commit for it, and each of them only moves on."""
+
+ONE_DECISION: dict[tuple[State, State], frozenset[int]] = {
+    (EMPTY, EMPTY): frozenset({0}),
+    (EMPTY, PREPARING): frozenset({0}),
+    (PREPARING, PREPARING): frozenset({0}),
+    (PREPARING, COMPLETING): frozenset({1}),
+    (PREPARING, EMPTY): frozenset({1}),
+    (COMPLETING, COMPLETING): frozenset({0, 1}),
+    (COMPLETING, STABLE): frozenset({0}),
+    (COMPLETING, PREPARING): frozenset({0}),
+    (COMPLETING, EMPTY): frozenset({1}),
+    (STABLE, STABLE): frozenset({0}),
+    (STABLE, PREPARING): frozenset({0}),
+    (STABLE, COMPLETING): frozenset({1}),
+    (STABLE, EMPTY): frozenset({1}),
+}
+"""From which state to which one decision may take a group, and by how much its generation then grows: by one
+whenever a join phase ends, be it that it began in the same moment."""
+
+
+def identity(member_id: str) -> str:
+    """Who a member is, across the ids that a static member has had: its instance id begins with "static"."""
+    return member_id.rpartition("-")[0] if member_id.startswith("static") else member_id
+
+
+def owned(assignment: bytes) -> tuple[int, ...]:
+    """An assignment of these clients: one byte for each partition."""
+    return tuple(assignment)
+
+
+class Checks:
+    """Remembers of each group what the next decision, record and answer must agree with."""
+
+    def __init__(self) -> None:
+        self.rebalances = 0
+        self.terms: dict[int, int] = defaultdict(int)
+        """How often each shard has been loaded."""
+        self.groups: dict[str, GroupMetadataValue] = {}
+        self.offsets: dict[tuple[str, str, int], OffsetCommitValue] = {}
+        """What is durable: a plain reading of the journal, in which the last value of a key counts."""
+        self._shard_of: dict[str, int] = {}
+        self._stood: dict[tuple[Node, int], dict[str, tuple[State, int]]] = {}
+        self._leaders: dict[tuple[str, int, int, int], tuple[str, str | None, frozenset[str]]] = {}
+        self._deleted: dict[str, int] = defaultdict(int)
+        self._lives: dict[str, int] = defaultdict(int)
+        """How often each group was deleted, by a decision and for good: its generations then begin anew."""
+        self._owners: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)
+
+    # ---- each decision
+
+    def began_to_lead(self, node: Node, shard: int) -> None:
+        """A load has ended; what the shard read is what is durable."""
+        self.terms[shard] += 1
+        self._stood.pop((node, shard), None)
+        self.shard_knows_what_is_durable(node, shard)
+
+    def decided(self, node: Node, shard: int, decision: Decision) -> None:
+        self.rebalances += len(decision.rebalances)
+        for token, response in decision.replies:
+            assert token not in node.answers, f"{node.requests[token]} is answered twice"
+            node.answers[token] = response
+            if type(response) is JoinGroupResponse and response.error_code == ErrorCode.NONE:
+                self._joined(node, shard, node.requests[token], response)
+        self._moved(node, shard)
+
+    def _moved(self, node: Node, shard: int) -> None:
+        stood = self._stood.get((node, shard), {})
+        holder = node.coordinator._shards.get(shard)
+        groups = {} if holder is None else holder.groups
+        stands = self._stood[node, shard] = {
+            group_id: (group.state, group.generation) for group_id, group in groups.items()
+        }
+        for group_id in stood.keys() - stands.keys():
+            self._deleted[group_id] += 1
+        for group_id, (state, generation) in stands.items():
+            before, generation_before = stood.get(group_id, (state, generation))
+            grew = ONE_DECISION.get((before, state), frozenset())
+            assert generation - generation_before in grew, (
+                f"{group_id}: {before} {generation_before} -> {state} {generation}"
+            )
+
+    def _joined(self, node: Node, shard: int, request: JoinGroupRequest, answer: JoinGroupResponse) -> None:
+        """All are told of the same leader and protocol of a generation, and the leader of all members."""
+        group = node.coordinator._shards[shard].groups[request.group_id]
+        members = frozenset(map(identity, group.members))
+        told = (identity(answer.leader), answer.protocol_name, members)
+        group_id, generation_id = request.group_id, answer.generation_id
+        generation = (group_id, self._deleted[group_id], self.terms[shard], generation_id)
+        known = self._leaders.setdefault(generation, told)
+        assert told == known, f"{group_id}: generation {generation_id} is {known} and {told}"
+        assert answer.protocol_name in {protocol.name for protocol in request.protocols}
+        listed = [identity(member.member_id) for member in answer.members]
+        assert len(listed) == len(set(listed)), f"{request.group_id}: a member is listed twice: {listed}"
+        assert not listed or (members == set(listed) and answer.leader == answer.member_id)
+
+    # ---- each durable record
+
+    def journaled(self, shard: int, entry: Entry) -> None:
+        key = decode_key(entry[0])
+        value: Any = decode_value(key, entry[1])
+        self._shard_of[key.group] = shard
+        if isinstance(key, OffsetCommitKey):
+            self._committed((key.group, key.topic, key.partition), value)
+        elif value is None:
+            self.groups.pop(key.group, None)
+            self._lives[key.group] += 1
+        else:
+            self._generation_is_durable(key.group, self.groups.get(key.group), value)
+            self.groups[key.group] = value
+
+    def _committed(self, key: tuple[str, str, int], value: OffsetCommitValue | None) -> None:
+        if value is None:
+            self.offsets.pop(key, None)
+            return
+        before = self.offsets.get(key)
+        assert before is None or key[1] != MONOTONE_TOPIC or before.offset <= value.offset, (
+            f"{key}: {value.offset} is committed after {before.offset if before else ''}"
+        )
+        self.offsets[key] = value
+
+    def _generation_is_durable(
+        self, group_id: str, before: GroupMetadataValue | None, now: GroupMetadataValue
+    ) -> None:
+        """Generations only grow, and one has one leader and one assignment."""
+        everybody = [partition for member in now.members for partition in owned(member.assignment)]
+        assert len(everybody) == len(set(everybody)), f"{group_id}: a partition is assigned twice: {now}"
+        if now.members:
+            assert now.leader in {member.member_id for member in now.members}
+        if before is None or before.generation < now.generation:
+            return
+        assert (now.generation, *_plan(now)) == (before.generation, *_plan(before)), (
+            f"{group_id}: {before} is followed by {now}"
+        )
+
+    # ---- each answer, as it leaves the broker
+
+    def answered(self, request: Any, answer: Any) -> None:
+        check = _ANSWERED.get(type(request))
+        if check is not None:
+            check(self, request, answer)
+
+    def _synced(self, request: SyncGroupRequest, answer: SyncGroupResponse) -> None:
+        if answer.error_code != ErrorCode.NONE:
+            return
+        stored = self.groups[request.group_id]
+        assert stored.generation == request.generation_id, f"synced in another generation than {stored}"
+        given = {member.member_id: member.assignment for member in stored.members}
+        assert given[request.member_id] == answer.assignment, f"told of {answer.assignment!r}, not durable"
+        owners = self._owners[request.group_id, self._lives[request.group_id], stored.generation]
+        for partition in owned(answer.assignment):
+            who = identity(request.member_id)
+            owner = owners.setdefault(partition, who)
+            assert owner == who, f"{request.group_id}: partition {partition} is owned by {owner} and {who}"
+
+    def _commit_is_kept(self, request: OffsetCommitRequest, answer: OffsetCommitResponse) -> None:
+        for topic, answered in zip(request.topics, answer.topics, strict=True):
+            for partition, result in zip(topic.partitions, answered.partitions, strict=True):
+                key = (request.group_id, topic.name, partition.partition_index)
+                if result.error_code == ErrorCode.NONE:
+                    assert key in self.offsets, f"{key} is acknowledged and not durable"
+                    assert self.offsets[key].offset == partition.committed_offset
+
+    def _fetched(self, request: OffsetFetchRequestGroup, answer: OffsetFetchResponseGroup) -> None:
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                value = self.offsets.get((request.group_id, topic.name, partition.partition_index))
+                durable = -1 if value is None else value.offset
+                assert partition.committed_offset == durable, (
+                    f"{request.group_id}: fetched {partition.committed_offset} where {durable} is durable"
+                )
+
+    # ---- after each step
+
+    def stepped(self, node: Node) -> None:
+        node.is_touched = False
+        invariants.check(node)  # type: ignore[arg-type]
+        for shard in node.coordinator._shards.values():
+            for group in shard.groups.values():
+                self._a_restart_would_restore(group, shard.hard_state.groups.get(group.group_id))
+
+    def _a_restart_would_restore(self, group: ClassicGroup, stored: GroupMetadataValue | None) -> None:
+        """What a stable or empty group lives by is what its last record says."""
+        if group.state is STABLE:
+            assert stored is not None, f"{group.group_id} is stable without a record"
+            live = {m.member_id: (m.group_instance_id, m.assignment) for m in group.members.values()}
+            kept = {m.member_id: (m.group_instance_id, m.assignment) for m in stored.members}
+            assert (group.generation, group.leader, live) == (stored.generation, stored.leader, kept)
+        elif group.state is EMPTY and stored is not None:
+            assert (group.generation, ()) == (stored.generation, stored.members)
+
+    def shard_knows_what_is_durable(self, node: Node, shard: int) -> None:
+        """With nothing under way, what the shard holds is what the journal says."""
+        hard_state = node.coordinator._shards[shard].hard_state
+        of_shard = self._shard_of
+        assert hard_state.groups == {
+            group: value for group, value in self.groups.items() if of_shard[group] == shard
+        }
+        assert {
+            (group, topic, partition): value
+            for group, offsets in hard_state.offsets.items()
+            for (topic, partition), value in offsets.items()
+        } == {key: value for key, value in self.offsets.items() if of_shard[key[0]] == shard}
+
+
+def _plan(stored: GroupMetadataValue) -> tuple[str, dict[str, bytes]]:
+    plan = {identity(member.member_id): member.assignment for member in stored.members}
+    return identity(stored.leader or ""), plan
+
+
+_ANSWERED: dict[type, Any] = {
+    SyncGroupRequest: Checks._synced,
+    OffsetCommitRequest: Checks._commit_is_kept,
+    OffsetFetchRequestGroup: Checks._fetched,
+}

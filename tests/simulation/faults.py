@@ -1,0 +1,222 @@
+"""What goes wrong, and what else comes in between: one table, from which chance picks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
+from schemas.leave_group import LeaveGroupRequest, MemberIdentity
+from schemas.list_groups import ListGroupsRequest
+from schemas.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from schemas.offset_fetch import OffsetFetchRequestGroup
+from tests.simulation.checks import MONOTONE_TOPIC
+from tests.simulation.client import Client, Phase
+from tests.simulation.world import GROUPS, SHARDS, World
+
+MOST_CLIENTS = 6
+ADMIN = "admin"
+
+
+def happens(world: World) -> None:
+    """One of these, by chance."""
+    fault: Callable[[World], None]
+    (fault,) = world.chance.choices(_FAULTS, cum_weights=_WEIGHTS)
+    fault(world)
+
+
+# ---- consumers
+
+
+def _client_crashes(world: World) -> None:
+    """A consumer dies; it may come back, and may then remember who it was."""
+    client = _any_client(world)
+    if client is None:
+        return
+    world.end(client)
+    if world.chance.random() < 0.7:
+        again = world.newcomer(client.profile, world.chance.choice((0, 200, 5_000, 15_000)))
+        again.subscription = client.subscription
+        _remember(world, again, client)
+
+
+def _remember(world: World, again: Client, client: Client) -> None:
+    known = world.chance.choice(("nothing", "nothing", "its id", "everything"))
+    if known != "nothing":
+        again.member_id = client.member_id
+    if known == "everything":
+        again.generation_id, again.protocol_name = client.generation_id, client.protocol_name
+        again.position = dict(client.position)
+        again.connection = world.connect(again)
+        resumed = Phase.RUN if client.position else Phase.SYNC
+        again.phase = resumed if again.connection else Phase.FIND
+
+
+def _client_stalls(world: World) -> None:
+    client = _any_client(world)
+    if client is not None:
+        stall_ms = world.chance.choice((500, 3_000, 12_000, 40_000))
+        world.note(client.name, f"stalls for {stall_ms} ms")
+        client.stalled_until_ms = world.clock.now_ms + stall_ms
+
+
+def _connection_breaks(world: World) -> None:
+    client = _any_client(world)
+    if client is not None and client.connection is not None:
+        world.note(client.name, "is disconnected")
+        world.disconnect(client)
+
+
+def _client_leaves(world: World) -> None:
+    client = _any_client(world)
+    if client is not None and client.member_id and client.connection is not None:
+        world.submit(client.connection.node, client.name, client.leave_request(), 5)
+        world.end(client)
+
+
+def _client_changes_its_mind(world: World) -> None:
+    """It subscribes to something else, and joins again."""
+    client = _any_client(world)
+    if client is not None and client.phase is Phase.RUN:
+        client.subscription = b"%d" % world.chance.randint(0, 3)
+        client.go(Phase.JOIN)
+
+
+def _client_arrives(world: World) -> None:
+    if len(world.live()) < MOST_CLIENTS:
+        world.newcomer()
+
+
+def _old_request_arrives(world: World) -> None:
+    """The same request once more, early or late; a commit only if it was the last thing that was sent."""
+    if not world.old:
+        return
+    recent = world.chance.random() < 0.5
+    client, request, version = world.old[-1] if recent else world.chance.choice(world.old)
+    leader = world.leaders[world.shard_for(request.group_id)]
+    if leader is not None and type(request) is not OffsetCommitRequest:
+        world.note(client.name, f"again, to {leader.name}", request)
+        world.submit(leader, client.name, request, version)
+
+
+def _stranger_commits(world: World) -> None:
+    """A commit that must be refused: it would move every offset back."""
+    client = _any_client(world)
+    if client is None:
+        return
+    member_id, generation_id = world.chance.choice(
+        (
+            ("stranger", max(client.generation_id, 1)),
+            (client.member_id or "stranger", 0),
+            (client.member_id or "stranger", client.generation_id + 1_000),
+        )
+    )
+    request = replace(
+        client.commit_request(),
+        member_id=member_id,
+        generation_id_or_member_epoch=generation_id,
+        topics=_commit_of(MONOTONE_TOPIC, 0),
+    )
+    _administer(world, request, 9)
+
+
+# ---- brokers and the journal
+
+
+def _journal_is_slow(world: World) -> None:
+    world.journal.slowest_ms = world.chance.choice((0, 5, 200, 3_000))
+
+
+def _journal_fails(world: World) -> None:
+    world.note("journal", "will fail")
+    world.journal.failing = world.chance.randint(1, 2)
+
+
+def _journal_is_unreadable(world: World) -> None:
+    world.journal.unreadable = 1
+
+
+def _shard_moves(world: World) -> None:
+    world.move(world.chance.randrange(SHARDS))
+
+
+def _broker_crashes(world: World) -> None:
+    world.crash(world.chance.choice(world.nodes))
+
+
+# ---- administrators
+
+
+def _someone_looks(world: World) -> None:
+    group_id = world.chance.choice(GROUPS)
+    _administer(world, DescribeGroup(group_id), 6)
+    _administer(world, OffsetFetchRequestGroup(group_id=group_id, topics=None), 9)
+    for node in world.nodes:
+        node.coordinator.list_groups(ListGroupsRequest())
+
+
+def _group_is_deleted(world: World) -> None:
+    _administer(world, DeleteGroup(world.chance.choice(GROUPS)), 2)
+
+
+def _topic_is_deleted(world: World) -> None:
+    world.note(ADMIN, "deletes the topic")
+    for node in world.nodes:
+        node.delete_topics(MONOTONE_TOPIC)
+
+
+def _static_member_is_removed(world: World) -> None:
+    identities = tuple(MemberIdentity(group_instance_id=name) for name in ("static0", "static1"))
+    _administer(world, LeaveGroupRequest(group_id=world.chance.choice(GROUPS), members=identities), 5)
+
+
+def _offset_is_reset(world: World) -> None:
+    """A commit without a generation, which only an empty group takes."""
+    topics = _commit_of("another", world.chance.randint(0, 9))
+    _administer(world, OffsetCommitRequest(group_id=world.chance.choice(GROUPS), topics=topics), 9)
+
+
+def _administer(world: World, request: Any, version: int) -> None:
+    leader = world.leaders[world.shard_for(request.group_id)]
+    if leader is not None:
+        world.note(ADMIN, f"asks {leader.name}", request)
+        world.submit(leader, ADMIN, request, version)
+
+
+def _any_client(world: World) -> Client | None:
+    live = world.live()
+    return world.chance.choice(live) if live else None
+
+
+def _commit_of(topic: str, offset: int) -> tuple[OffsetCommitRequestTopic, ...]:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    return (OffsetCommitRequestTopic(name=topic, partitions=(partition,)),)
+
+
+_TABLE = (
+    (_client_crashes, 5),
+    (_client_stalls, 4),
+    (_connection_breaks, 4),
+    (_client_leaves, 2),
+    (_client_changes_its_mind, 2),
+    (_client_arrives, 6),
+    (_old_request_arrives, 6),
+    (_stranger_commits, 2),
+    (_journal_is_slow, 3),
+    (_journal_fails, 2),
+    (_journal_is_unreadable, 0.5),
+    (_shard_moves, 2),
+    (_broker_crashes, 1),
+    (_someone_looks, 1),
+    (_group_is_deleted, 1),
+    (_topic_is_deleted, 0.5),
+    (_static_member_is_removed, 1),
+    (_offset_is_reset, 1),
+)
+_FAULTS = [fault for fault, _ in _TABLE]
+_WEIGHTS = [sum(weight for _, weight in _TABLE[: n + 1]) for n in range(len(_TABLE))]

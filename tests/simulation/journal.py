@@ -1,0 +1,113 @@
+"""A journal that all brokers share: slow at times, and at times it loses what it was given.
+
+It keeps to its contract: records of a shard become durable in their order, and what fails was not kept, nor
+was anything behind it. A new leader of a shard shuts the old one out: of what was still being written then, a
+first part is durable and the rest is lost, and nobody is told.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from twisted.internet.defer import Deferred, fail, succeed
+
+from kshim.storage.interfaces import StorageError
+from tests.simulation.clock import SimulatedClock
+
+Entry = tuple[bytes, bytes | None]
+
+
+@dataclass(eq=False)
+class Write:
+    """One append under way."""
+
+    entries: Sequence[Entry]
+    due_ms: int
+    fails: bool
+    settled: Deferred[None] = field(default_factory=Deferred)
+
+
+class SimulatedJournal:
+    """What is durable, and what is on the way there. `watch` is told of all that becomes durable."""
+
+    def __init__(self, clock: SimulatedClock, chance: Random, watch: Callable[[int, Entry], None]) -> None:
+        self.slowest_ms = 0
+        self.failing = 0
+        """How many of the next appends will fail."""
+        self.unreadable = 0
+        """How many of the next loads will fail."""
+        self.failed = 0
+        self.fired: list[Deferred[None]] = []
+        self._clock = clock
+        self._chance = chance
+        self._watch = watch
+        self._durable: dict[int, list[Entry]] = defaultdict(list)
+        self._writes: dict[int, deque[Write]] = defaultdict(deque)
+
+    def append(self, shard: int, records: Sequence[Entry], now_ms: int) -> Deferred[None]:
+        writes = self._writes[shard]
+        fails = self.failing > 0
+        self.failing -= fails
+        if not writes and not self.slowest_ms:
+            return self._at_once(shard, records, fails)
+        due_ms = now_ms + self._chance.randint(0, self.slowest_ms)
+        if writes:
+            due_ms = max(due_ms, writes[-1].due_ms)
+        write = Write(records, due_ms, fails)
+        writes.append(write)
+        self._clock.after(due_ms - now_ms, self._settle, shard, write)
+        return write.settled
+
+    def load(self, shard: int) -> Iterator[Entry]:
+        if self.unreadable:
+            self.unreadable -= 1
+            raise StorageError("not readable")
+        return iter(tuple(self._durable[shard]))
+
+    def is_settled(self, shard: int) -> bool:
+        return not self._writes[shard]
+
+    def shut_out(self, shard: int) -> None:
+        """Decide what becomes of the appends of a leader that is no more."""
+        writes = self._writes[shard]
+        for _ in range(self._chance.randint(0, len(writes))):
+            write = writes.popleft()
+            if write.fails:
+                break
+            self._keep(shard, write.entries)
+        writes.clear()
+
+    def _at_once(self, shard: int, entries: Sequence[Entry], fails: bool) -> Deferred[None]:
+        if fails:
+            self.failed += 1
+            return self._fire(fail(StorageError("the disk is full")))
+        self._keep(shard, entries)
+        return self._fire(succeed(None))
+
+    def _settle(self, shard: int, write: Write) -> None:
+        writes = self._writes[shard]
+        if write not in writes:
+            return
+        assert writes[0] is write
+        if not write.fails:
+            writes.popleft()
+            self._keep(shard, write.entries)
+            self._fire(write.settled).callback(None)
+            return
+        lost = list(writes)
+        writes.clear()
+        self.failed += len(lost)
+        for each in lost:
+            self._fire(each.settled).errback(StorageError("the disk is full"))
+
+    def _keep(self, shard: int, entries: Sequence[Entry]) -> None:
+        self._durable[shard] += entries
+        for entry in entries:
+            self._watch(shard, entry)
+
+    def _fire(self, settled: Deferred[None]) -> Deferred[None]:
+        self.fired.append(settled)
+        return settled

@@ -1,0 +1,131 @@
+"""One broker: a real `Runtime` over a real `Coordinator`, each of whose decisions is shown to the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
+
+from kshim.addresses import Endpoint
+from kshim.context import RequestContext
+from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.coordinator import Coordinator
+from kshim.coordinator.decision import Caller, Decision
+from kshim.coordinator.timers import TimerKey
+from kshim.runtime import Runtime
+from tests.simulation.clock import SimulatedClock
+from tests.simulation.journal import SimulatedJournal
+
+ADVERTISED = Endpoint("simulation", 9092)
+
+
+class Watcher(Protocol):
+    def decided(self, node: Node, shard: int, decision: Decision) -> None: ...
+    def began_to_lead(self, node: Node, shard: int) -> None: ...
+
+
+class WatchedCoordinator(Coordinator):
+    """A coordinator that shows what it decides before that is carried out."""
+
+    node: Node
+
+    def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
+        node = self.node
+        node.requests[caller.token] = request
+        decision = super().handle(caller, request, now_ms)
+        return node.shown(self.shard_for(request.group_id), decision)
+
+    def finish_load(self, shard: int, now_ms: int) -> Decision:
+        self.node.watcher.began_to_lead(self.node, shard)
+        return self.node.shown(shard, super().finish_load(shard, now_ms))
+
+    def unload(self, shard: int, now_ms: int) -> Decision:
+        return self.node.shown(shard, super().unload(shard, now_ms))
+
+    def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
+        return self.node.shown(shard, super().delete_offsets(shard, topics, now_ms))
+
+    def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
+        for shard, decision in super().advance(now_ms):
+            yield shard, self.node.shown(shard, decision)
+
+
+class Node:
+    """A broker from its start to its crash. It answers the questions of `tests.coordinator.invariants`."""
+
+    def __init__(
+        self,
+        name: str,
+        coordinator: WatchedCoordinator,
+        journal: SimulatedJournal,
+        clock: SimulatedClock,
+        watcher: Watcher,
+    ) -> None:
+        self.name = name
+        self.is_alive = True
+        self.is_touched = False
+        self.coordinator = coordinator
+        self.watcher = watcher
+        self.requests: dict[int, Any] = {}
+        self.answers: dict[int, Any] = {}
+        coordinator.node = self
+        self._clock = clock
+        self._journal = journal
+        self._runtime = Runtime(coordinator, journal, clock)
+
+    # ---- what a cluster does with it
+
+    def submit(self, client_id: str, version: int, request: Any) -> Any:
+        self.is_touched = True
+        return self._runtime.submit(RequestContext(version, client_id, "/127.0.0.1", ADVERTISED), request)
+
+    def begin_to_lead(self, shard: int) -> None:
+        """From now on requests are told that the shard is loading."""
+        self.coordinator.begin_load(shard)
+
+    def lead(self, shard: int) -> None:
+        """Raises StorageError."""
+        self.is_touched = True
+        self._journal.shut_out(shard)
+        self._runtime._load(shard)
+        self._runtime._wake_at_next_deadline()
+
+    def resign(self, shard: int) -> None:
+        self.is_touched = True
+        self._runtime._give_up(shard, self._clock.now_ms)
+
+    def delete_topics(self, *topics: str) -> None:
+        self.is_touched = True
+        self._runtime.topics_deleted(topics)
+
+    def crash(self, led: Collection[int]) -> None:
+        """It is gone, and with it what it led."""
+        self.is_alive = False
+        for shard in led:
+            self._journal.shut_out(shard)
+        if self._runtime._call is not None:
+            self._runtime._call.cancel()
+
+    def leads(self, shard: int) -> bool:
+        return self.is_alive and shard in self._runtime._leads
+
+    @property
+    def unanswered(self) -> list[Any]:
+        """The requests that wait for an answer."""
+        return [waiting.request for waiting in self._runtime._waiting.values()]
+
+    # ---- what the checks ask
+
+    def shown(self, shard: int, decision: Decision) -> Decision:
+        self.is_touched = True
+        self.watcher.decided(self, shard, decision)
+        return decision
+
+    def groups(self) -> dict[str, ClassicGroup]:
+        return {
+            group_id: group
+            for shard in self.coordinator._shards.values()
+            for group_id, group in shard.groups.items()
+        }
+
+    def deadline_ms(self, timer: TimerKey) -> int | None:
+        return self.coordinator._timers.deadline_ms(timer)
