@@ -151,6 +151,16 @@ class Config:
     offset_metadata_max_bytes: int = _int(
         4096, "Longest metadata string that may come with a committed offset, in bytes.", low=0
     )
+    offsets_retention_minutes: int = _int(
+        10080,
+        "How long committed offsets are kept, counted from when the last member left the group, for topics "
+        "that nobody in a group subscribes to from the commit. 10080 is a week.",
+    )
+    offsets_retention_check_interval_ms: int = _int(
+        600000,
+        "How often to look for committed offsets that have expired, and for groups without any.",
+        high=LONG_MAX,
+    )
     offsets_topic_num_partitions: int = _int(
         50, "Partitions of __consumer_offsets; fixed when the data directory is first used."
     )

@@ -54,8 +54,8 @@ metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
 metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording.level
 metrics.sample.window.ms min.insync.replicas num.io.threads num.network.threads
 num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
-offsets.commit.timeout.ms offsets.load.buffer.size offsets.retention.check.interval.ms
-offsets.retention.minutes offsets.topic.compression.codec offsets.topic.replication.factor
+offsets.commit.timeout.ms offsets.load.buffer.size
+offsets.topic.compression.codec offsets.topic.replication.factor
 offsets.topic.segment.bytes principal.builder.class producer.id.expiration.ms
 producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num
 quota.window.size.seconds remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms

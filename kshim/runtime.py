@@ -31,6 +31,9 @@ from schemas.group_metadata_log import UnknownKey, decode_key, decode_value, enc
 from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.message import MalformedMessage
 
+LONGEST_TURN_MS = 10
+"""For how long to do what has come due before requests get their turn; the rest follows after them."""
+
 logger = logging.getLogger("kshim.coordinator")
 
 
@@ -42,6 +45,8 @@ def new_coordinator(config: Config, partitions: int) -> Coordinator:
         group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
         group_max_size=config.group_max_size,
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        offsets_retention_minutes=config.offsets_retention_minutes,
+        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
     )
     return Coordinator(settings, new_member_id, partitions)
 
@@ -211,6 +216,8 @@ class Runtime:
         now_ms = self._now_ms()
         for shard, decision in self._coordinator.advance(now_ms):
             self._carry_out(self._leads[shard], decision, now_ms)
+            if self._now_ms() - now_ms >= LONGEST_TURN_MS:
+                break
         self._wake_at_next_deadline()
 
 

@@ -14,7 +14,7 @@ from kshim.config import Config
 from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
 from kshim.coordinator.settings import Settings
-from kshim.runtime import Runtime, new_coordinator, new_member_id
+from kshim.runtime import LONGEST_TURN_MS, Runtime, new_coordinator, new_member_id
 from kshim.storage.interfaces import StorageError
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import GroupMetadataKey, encode_key
@@ -35,6 +35,8 @@ from tests.coordinator.history import protocols
 Entries = Sequence[tuple[bytes, bytes | None]]
 SESSION_MS = 10_000
 START_S = 1_700_000_000
+EXPIRY_S = Settings().offsets_retention_check_interval_ms / 1000
+RETENTION_S = Settings().offsets_retention_minutes * 60
 
 
 class HeldJournal:
@@ -86,6 +88,12 @@ class Server:
         self.runtime = Runtime(coordinator, self.journal, self.clock)
         self.runtime.start()
         return self.runtime
+
+    def next_call_s(self) -> float:
+        """When the one call that is scheduled comes."""
+        (call,) = self.clock.getDelayedCalls()
+        seconds: float = call.getTime()
+        return seconds
 
     def submit(self, request: Any, version: int = 9) -> Any:
         return self.runtime.submit(context(version), request)
@@ -324,12 +332,11 @@ class TestFailedAppend:
         identity = MemberIdentity(member_id="test-1")
         leaving = server.submit(LeaveGroupRequest(group_id="a", members=(identity,)), 5)
         server.clock.pump([SESSION_MS / 1000, 60])
-        assert server.clock.getDelayedCalls() == []
+        assert server.next_call_s() == START_S + EXPIRY_S
         server.journal.fail()
         assert result(leaving).error_code == ErrorCode.NOT_COORDINATOR
         assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.NONE)
-        (call,) = server.clock.getDelayedCalls()
-        assert call.getTime() <= server.clock.seconds() + SESSION_MS / 1000
+        assert server.next_call_s() <= server.clock.seconds() + SESSION_MS / 1000
 
     def test_a_shard_that_cannot_be_loaded_again_is_led_no_longer(
         self, server: Server, caplog: pytest.LogCaptureFixture
@@ -369,28 +376,25 @@ class TestLoading:
 
 class TestTime:
     def test_one_call_is_scheduled_for_the_next_deadline(self, server: Server) -> None:
-        assert server.clock.getDelayedCalls() == []
+        assert server.next_call_s() == START_S + EXPIRY_S
         server.stable()
-        (call,) = server.clock.getDelayedCalls()
-        assert call.getTime() == pytest.approx(server.clock.seconds() + SESSION_MS / 1000)
+        assert server.next_call_s() == pytest.approx(server.clock.seconds() + SESSION_MS / 1000)
 
     def test_an_earlier_deadline_moves_it(self, server: Server) -> None:
         server.stable()
         server.clock.advance(1)
         joining = server.join(version=3)
         assert result(joining) is PENDING
-        (call,) = server.clock.getDelayedCalls()
-        assert call.getTime() <= server.clock.seconds() + 9
+        assert server.next_call_s() <= server.clock.seconds() + 9
 
     def test_a_deadline_that_comes_with_an_answer_at_once_moves_it_too(self, server: Server) -> None:
         server.commit()
         server.journal.release()
-        assert not server.clock.getDelayedCalls()
+        assert server.next_call_s() == START_S + EXPIRY_S
         answer = server.join()
         assert isinstance(answer, JoinGroupResponse)
         assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
-        (call,) = server.clock.getDelayedCalls()
-        assert call.getTime() == START_S + SESSION_MS / 1000
+        assert server.next_call_s() == START_S + SESSION_MS / 1000
 
     def test_heartbeats_schedule_nothing(self, server: Server) -> None:
         server.stable()
@@ -412,6 +416,36 @@ class TestTime:
         assert result(answer) is PENDING, "that the group became empty is not durable yet"
         server.journal.release()
         assert error(answer) == ErrorCode.UNKNOWN_MEMBER_ID
+
+    def test_what_has_expired_is_gone_from_the_journal_too(self, server: Server) -> None:
+        server.journal.holds = False
+        result(server.commit("a"))
+        server.clock.advance(RETENTION_S)
+        assert result(server.fetch("a")).topics[0].partitions[0].committed_offset == -1
+        server.start()
+        assert server.runtime.list_groups(ListGroupsRequest()).groups == ()
+
+    def test_much_that_is_due_makes_way_for_requests(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What has expired in one shard takes long; the other's turn comes after the requests that wait."""
+        append = server.journal.append
+        seen: list[int] = []
+
+        def request() -> None:
+            seen.append(len(server.runtime.list_groups(ListGroupsRequest()).groups))
+
+        def slowly(*arguments: Any) -> Any:
+            server.clock.rightNow += 2 * LONGEST_TURN_MS / 1000
+            server.clock.callLater(0, request)
+            return append(*arguments)
+
+        server.journal.holds = False
+        for group_id in ("a", "b"):
+            result(server.commit(group_id))
+        monkeypatch.setattr(server.journal, "append", slowly)
+        server.clock.advance(RETENTION_S)
+        assert seen == [1, 0]
 
     def test_a_completed_rebalance_is_told_in_the_log(
         self, server: Server, caplog: pytest.LogCaptureFixture
@@ -463,8 +497,15 @@ def test_member_ids_are_kafka_s() -> None:
 
 
 def test_the_limits_are_those_of_the_configuration() -> None:
-    config = Config(group_min_session_timeout_ms=7_000, group_max_size=3, offset_metadata_max_bytes=10)
+    config = Config(
+        group_min_session_timeout_ms=7_000,
+        group_max_size=3,
+        offset_metadata_max_bytes=10,
+        offsets_retention_minutes=5,
+        offsets_retention_check_interval_ms=6,
+    )
     settings = new_coordinator(config, 50).settings
+    assert (settings.offsets_retention_minutes, settings.offsets_retention_check_interval_ms) == (5, 6)
     assert (settings.group_min_session_timeout_ms, settings.group_max_size) == (7_000, 3)
     assert settings.offset_metadata_max_bytes == 10
     assert settings.group_initial_rebalance_delay_ms == config.group_initial_rebalance_delay_ms

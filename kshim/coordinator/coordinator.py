@@ -15,7 +15,7 @@ from kshim.coordinator.draft import Surroundings
 from kshim.coordinator.refusals import GroupRequest, refuse
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.shard import OPERATIONS, Shard
-from kshim.coordinator.timers import Timers
+from kshim.coordinator.timers import ShardTimer, Timers
 from schemas.error_code import ErrorCode
 from schemas.heartbeat import HeartbeatRequest
 from schemas.join_group import JoinGroupRequest
@@ -63,7 +63,7 @@ class Coordinator:
 
     def begin_load(self, shard: int) -> None:
         """Take over `shard`, empty and loading: requests for it are told so."""
-        self._shards[shard] = Shard(self._surroundings)
+        self._shards[shard] = Shard(shard, self._surroundings)
 
     def replay(self, shard: int, records: Iterable[Record]) -> None:
         """Apply records of `shard` in the order of its log, while loading and after each decision alike."""
@@ -123,9 +123,12 @@ class Coordinator:
         return self._timers.next_deadline_ms()
 
     def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
-        """Do all that is due: each timer's shard and decision, to be carried out before the next is taken."""
+        """Do all that is due: each timer's shard and decision, to be carried out before the next is taken.
+
+        What its reader does not take stays due, and is what comes first the next time.
+        """
         for key in self._timers.due(now_ms):
-            number = self.shard_for(key.group_id)
+            number = key.shard if isinstance(key, ShardTimer) else self.shard_for(key.group_id)
             shard = self._shards.get(number)
             if shard is not None:
                 yield number, shard.on_timer(key, now_ms)

@@ -13,6 +13,7 @@ from kshim.coordinator import describe, offsets, rebalance
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import NOTHING, Caller, Decision, Record, Reply
 from kshim.coordinator.draft import Draft, Surroundings
+from kshim.coordinator.expiry import expire
 from kshim.coordinator.hard_state import HardState
 from kshim.coordinator.heartbeat import heartbeat
 from kshim.coordinator.join_group import join_group, refuse
@@ -22,7 +23,7 @@ from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
 from kshim.coordinator.refusals import refuse as _refuse
 from kshim.coordinator.states import ANSWERS, State
 from kshim.coordinator.sync_group import sync_group
-from kshim.coordinator.timers import TimerKey, TimerKind
+from kshim.coordinator.timers import AnyTimer, ShardTimer, TimerKind
 from schemas.api_key import ApiKey
 from schemas.delete_groups import DeletableGroupResult
 from schemas.error_code import ErrorCode
@@ -36,6 +37,9 @@ from schemas.offset_delete import OffsetDeleteRequest
 from schemas.offset_fetch import OffsetFetchRequestGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
+MOST_OFFSETS = 1_000
+"""How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work."""
+
 _NO_OFFSETS: Mapping[Any, Any] = {}
 _HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode}
 """The answers to heartbeats, made once: the most frequent request needs no new message."""
@@ -44,10 +48,13 @@ _HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode
 class Shard:
     """The groups of one partition. Requests go to `OPERATIONS`."""
 
-    __slots__ = ("_surroundings", "groups", "hard_state", "is_loading")
+    __slots__ = ("_surroundings", "_timer", "_unchecked", "groups", "hard_state", "is_loading")
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, number: int, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
+        self._timer = ShardTimer(number)
+        self._unchecked: Iterator[str] | None = None
+        """While a run for what has expired is under way: the ids of groups that it has not come to."""
         self.hard_state = HardState()
         self.groups: dict[str, ClassicGroup] = {}
         self.is_loading = True
@@ -62,6 +69,7 @@ class Shard:
         """Bring the groups to life: a whole session for each member, a rebalance where one is too large."""
         draft = Draft(self._surroundings, now_ms)
         self.is_loading = False
+        self._schedule_expiry(draft)
         for group_id in self.hard_state.group_ids():
             stored = self.hard_state.groups.get(group_id)
             group = ClassicGroup.from_metadata(group_id, stored) if stored else ClassicGroup(group_id, now_ms)
@@ -75,6 +83,7 @@ class Shard:
     def unload(self, now_ms: int) -> Decision:
         """Let go of the groups: what they have parked is answered NOT_COORDINATOR, and their timers end."""
         draft = Draft(self._surroundings, now_ms)
+        draft.timers.cancel(self._timer)
         for group in self.groups.values():
             draft.cancel_all(group)
             for member in group.members.values():
@@ -191,8 +200,10 @@ class Shard:
 
     # ---- time
 
-    def on_timer(self, key: TimerKey, now_ms: int) -> Decision:
+    def on_timer(self, key: AnyTimer, now_ms: int) -> Decision:
         """Do what is due for one timer."""
+        if isinstance(key, ShardTimer):
+            return self.expire(now_ms)
         group = self.groups.get(key.group_id)
         if group is None:
             return NOTHING
@@ -204,6 +215,32 @@ class Shard:
         else:
             rebalance.on_sync_deadline(draft, group)
         return draft.decision()
+
+    def expire(self, now_ms: int) -> Decision:
+        """One step of a run over all groups, see `expiry`; the next step is due at once.
+
+        A step ends with the group that exceeds MOST_OFFSETS. The next run is due an interval after the last.
+        """
+        draft = Draft(self._surroundings, now_ms)
+        if self._unchecked is None:
+            self._unchecked = iter(tuple(self.groups))
+        checked = 0
+        for group_id in self._unchecked:
+            group, committed = self.groups.get(group_id), self._committed(group_id)
+            if group is not None and expire(draft, group, committed):
+                del self.groups[group_id]
+                draft.cancel_all(group)
+            checked += 1 + len(committed)
+            if checked > MOST_OFFSETS:
+                draft.timers.arm(self._timer, now_ms)
+                return draft.decision()
+        self._unchecked = None
+        self._schedule_expiry(draft)
+        return draft.decision()
+
+    def _schedule_expiry(self, draft: Draft) -> None:
+        interval_ms = draft.settings.offsets_retention_check_interval_ms
+        draft.timers.arm(self._timer, draft.now_ms + interval_ms)
 
     def _committed(self, group_id: str) -> offsets.Committed:
         return self.hard_state.offsets.get(group_id, _NO_OFFSETS)

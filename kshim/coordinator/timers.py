@@ -32,29 +32,38 @@ class TimerKey(NamedTuple):
     member_id: str = ""
 
 
+class ShardTimer(NamedTuple):
+    """Names the timer of a whole shard: it is time to look for what has expired."""
+
+    shard: int
+
+
+AnyTimer = TimerKey | ShardTimer
+
+
 class Timers:
     """All deadlines of a coordinator, in ms of the time that its callers pass in."""
 
     __slots__ = ("_deadlines_ms", "_heap", "_order", "_queued_ms")
 
     def __init__(self) -> None:
-        self._deadlines_ms: dict[TimerKey, int] = {}
-        self._queued_ms: dict[TimerKey, int] = {}
-        self._heap: list[tuple[int, int, TimerKey]] = []
+        self._deadlines_ms: dict[AnyTimer, int] = {}
+        self._queued_ms: dict[AnyTimer, int] = {}
+        self._heap: list[tuple[int, int, AnyTimer]] = []
         self._order = count()
 
-    def arm(self, key: TimerKey, deadline_ms: int) -> None:
+    def arm(self, key: AnyTimer, deadline_ms: int) -> None:
         """Let `key` come due at `deadline_ms`, instead of any deadline it had."""
         self._deadlines_ms[key] = deadline_ms
         queued_ms = self._queued_ms.get(key)
         if queued_ms is None or deadline_ms < queued_ms:
             self._push(key, deadline_ms)
 
-    def cancel(self, key: TimerKey) -> None:
+    def cancel(self, key: AnyTimer) -> None:
         """Forget `key`; nothing happens when it is not armed."""
         self._deadlines_ms.pop(key, None)
 
-    def deadline_ms(self, key: TimerKey) -> int | None:
+    def deadline_ms(self, key: AnyTimer) -> int | None:
         """When `key` is due; None when it is not armed."""
         return self._deadlines_ms.get(key)
 
@@ -62,7 +71,7 @@ class Timers:
         """The time at which to call `due`. It may be early (a timer moved since), never late."""
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now_ms: int) -> Iterator[TimerKey]:
+    def due(self, now_ms: int) -> Iterator[AnyTimer]:
         """The keys whose deadline is not after `now_ms`, earliest first; each is disarmed as it comes out.
 
         A timer armed or cancelled while the iterator is being read is seen as it then stands.
@@ -81,7 +90,7 @@ class Timers:
             del self._deadlines_ms[key]
             yield key
 
-    def _push(self, key: TimerKey, deadline_ms: int) -> None:
+    def _push(self, key: AnyTimer, deadline_ms: int) -> None:
         if len(self._heap) > 2 * len(self._deadlines_ms) + 64:
             self._forget_cancelled()
         self._queued_ms[key] = deadline_ms

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.member import Member
 from kshim.coordinator.states import State
-from kshim.coordinator.timers import TimerKey, TimerKind
+from kshim.coordinator.timers import ShardTimer, TimerKey, TimerKind
 
 if TYPE_CHECKING:
     from tests.coordinator.history import History
@@ -99,9 +99,15 @@ def parked_requests_are_held_once(history: History) -> None:
 
 
 def every_timer_has_its_use(history: History) -> None:
-    """No timer outlives what it was armed for."""
-    groups = history.groups()
-    for timer in history.coordinator._timers._deadlines_ms:
+    """No timer outlives what it was armed for, and every shard will look for what has expired."""
+    groups, shards = history.groups(), history.coordinator._shards
+    timers = history.coordinator._timers._deadlines_ms
+    assert {timer.shard for timer in timers if isinstance(timer, ShardTimer)} == {
+        number for number, shard in shards.items() if not shard.is_loading
+    }
+    for timer in timers:
+        if isinstance(timer, ShardTimer):
+            continue
         assert timer.group_id in groups
         group = groups[timer.group_id]
         assert (

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
 from kshim.coordinator.states import State
+from kshim.coordinator.timers import ShardTimer
 from schemas.error_code import ErrorCode
 from schemas.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.offset_delete import (
@@ -32,6 +33,8 @@ PROTOCOLS = (
     protocols("sticky"),
 )
 LONGEST_WAIT_MS = 400_000
+RETENTIONS = ((1, 5_000), (10_080, 600_000))
+"""How long offsets are kept, in minutes, and how often is looked, in ms."""
 
 
 class Crowd:
@@ -39,7 +42,10 @@ class Crowd:
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
+        self.retention_minutes, self.check_interval_ms = self.chance.choice(RETENTIONS)
         self.history = History(
+            offsets_retention_minutes=self.retention_minutes,
+            offsets_retention_check_interval_ms=self.check_interval_ms,
             group_max_size=self.chance.choice((2, 3, 1_000)),
             group_initial_rebalance_delay_ms=self.chance.choice((0, 3_000)),
         )
@@ -161,9 +167,13 @@ def test_any_history(seed: int, steps: int) -> None:
     for group in history.groups().values():
         assert group.state is State.EMPTY
         assert group.pending_join == set()
-    assert history.coordinator.next_deadline_ms() is None
-    assert [offsets for _, offsets in hard_state(history)] == [offsets for _, offsets in before]
+    assert {type(timer) for timer in history.coordinator._timers._deadlines_ms} == {ShardTimer}
+    if crowd.retention_minutes * 60_000 > LONGEST_WAIT_MS:
+        assert [offsets for _, offsets in hard_state(history)] == [offsets for _, offsets in before]
     crowd.restart()
+    history.sleep(crowd.retention_minutes * 60_000 + crowd.check_interval_ms)
+    assert history.groups() == {}, "nothing is kept for ever"
+    assert hard_state(history) == [({}, {})] * history.partitions
 
 
 def test_a_seed_is_a_whole_history() -> None:
