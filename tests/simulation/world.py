@@ -69,6 +69,8 @@ class World:
         self._settings = Settings(
             group_initial_rebalance_delay_ms=chance.choice((0, 500, 3_000)),
             group_max_size=chance.choice((3, 1_000, 1_000, 1_000)),
+            offsets_retention_minutes=chance.choice((1, 10_080, 10_080)),
+            offsets_retention_check_interval_ms=7_000,
         )
         self._broken: list[Failure] = []
         self.nodes = [self._new_node(f"broker{n}") for n in range(NODES)]
