@@ -136,8 +136,8 @@ class Runtime:
     # ---- decisions
 
     def _carry_out(self, lead: _Lead, decision: Decision, now_ms: int) -> None:
-        for rebalance in decision.rebalances:
-            logger.info("%s", rebalance)
+        for report in (*decision.rebalances, *decision.expired):
+            logger.info("%s", report)
         if decision.records:
             self._coordinator.replay(lead.shard, decision.records)
             lead.unsettled.append(list(decision.replies))

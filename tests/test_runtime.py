@@ -417,10 +417,16 @@ class TestTime:
         server.journal.release()
         assert error(answer) == ErrorCode.UNKNOWN_MEMBER_ID
 
-    def test_what_has_expired_is_gone_from_the_journal_too(self, server: Server) -> None:
+    def test_what_has_expired_is_gone_from_the_journal_too_and_told(
+        self, server: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
         server.journal.holds = False
         result(server.commit("a"))
-        server.clock.advance(RETENTION_S)
+        with caplog.at_level(logging.INFO, "kshim.coordinator"):
+            server.clock.advance(RETENTION_S)
+        assert [record.getMessage() for record in caplog.records] == [
+            "group a: 1 offset(s) expired; deleted, for it has no members and no offsets"
+        ]
         assert result(server.fetch("a")).topics[0].partitions[0].committed_offset == -1
         server.start()
         assert server.runtime.list_groups(ListGroupsRequest()).groups == ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.rebalance_report import RebalanceReport
 from schemas.group_metadata_log import (
     GroupMetadataKey,
@@ -48,6 +49,8 @@ class Decision(NamedTuple):
     replies: tuple[Reply, ...] = ()
     rebalances: tuple[RebalanceReport, ...] = ()
     """Rebalances that this call completed: why each happened and how long it took."""
+    expired: tuple[ExpiryReport, ...] = ()
+    """Groups from which this call took what has expired."""
 
 
 NOTHING = Decision()

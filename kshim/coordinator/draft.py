@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Decision, Record, Reply
+from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.member import Member
 from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.settings import Settings
@@ -35,7 +36,16 @@ class Surroundings(NamedTuple):
 class Draft:
     """Collects the records and replies of one call."""
 
-    __slots__ = ("_rebalances", "_records", "_replies", "new_member_id", "now_ms", "settings", "timers")
+    __slots__ = (
+        "_expired",
+        "_rebalances",
+        "_records",
+        "_replies",
+        "new_member_id",
+        "now_ms",
+        "settings",
+        "timers",
+    )
 
     def __init__(self, surroundings: Surroundings, now_ms: int) -> None:
         self.settings, self.timers, self.new_member_id = surroundings
@@ -43,6 +53,7 @@ class Draft:
         self._records: list[Record] = []
         self._replies: list[Reply] = []
         self._rebalances: list[RebalanceReport] = []
+        self._expired: list[ExpiryReport] = []
 
     def reply(self, token: int, response: Any) -> None:
         """Answer the request of `token`."""
@@ -62,9 +73,15 @@ class Draft:
         """Tell of a rebalance that is complete."""
         self._rebalances.append(rebalance)
 
+    def report_expiry(self, expiry: ExpiryReport) -> None:
+        """Tell of what has expired."""
+        self._expired.append(expiry)
+
     def decision(self) -> Decision:
         """All that was collected."""
-        return Decision(tuple(self._records), tuple(self._replies), tuple(self._rebalances))
+        return Decision(
+            tuple(self._records), tuple(self._replies), tuple(self._rebalances), tuple(self._expired)
+        )
 
     # ---- timers, by what they are for
 

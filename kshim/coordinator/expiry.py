@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kshim.coordinator.classic_group import CONSUMER, ClassicGroup
 from kshim.coordinator.draft import Draft
+from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.offsets import NO_TIMESTAMP, Committed
 from kshim.coordinator.states import State
 from schemas.group_metadata_log import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue
@@ -22,10 +23,12 @@ def expire(draft: Draft, group: ClassicGroup, committed: Committed) -> bool:
     expired = _expired(draft, group, committed)
     for topic, index in expired:
         draft.write(OffsetCommitKey(group=group.group_id, topic=topic, partition=index), None)
-    if group.state is not State.EMPTY or len(expired) < len(committed):
-        return False
-    draft.write(GroupMetadataKey(group=group.group_id), None)
-    return True
+    is_deleted = group.state is State.EMPTY and len(expired) == len(committed)
+    if is_deleted:
+        draft.write(GroupMetadataKey(group=group.group_id), None)
+    if expired or is_deleted:
+        draft.report_expiry(ExpiryReport(group.group_id, len(expired), is_deleted))
+    return is_deleted
 
 
 def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tuple[str, int]]:

@@ -14,6 +14,7 @@ from typing import Any
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.decision import Caller, Decision, Record
+from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.hard_state import HardState
 from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
@@ -71,6 +72,7 @@ class History:
         self.journal: list[tuple[int, Record]] = []
         self.answers: dict[int, Any] = {}
         self.rebalances: list[RebalanceReport] = []
+        self.expired: list[ExpiryReport] = []
         self._sent = 0
         self._ids = 0
         self._clients: dict[int, Client] = {}
@@ -217,6 +219,7 @@ class History:
             self.journal.append((shard, stored))
             self.coordinator.replay(shard, [stored])
         self.rebalances += decision.rebalances
+        self.expired += decision.expired
         self._deliver(decision)
         invariants.check(self)
 

@@ -213,6 +213,9 @@ class TestEmptyGroups:
         history.sleep(1)
         assert tombstones(history, records) == [(GroupMetadataKey(group="group"), None)]
         assert history.groups() == {}
+        assert [str(report) for report in history.expired] == [
+            "group group: deleted, for it has no members and no offsets"
+        ]
         assert history.ask(DeleteGroup("group")).error_code == ErrorCode.GROUP_ID_NOT_FOUND
         history.restart()
         assert history.groups() == {}
@@ -262,6 +265,7 @@ class TestGroupsWithMembers:
         self.beat(history, 2 * CHECK_MS, client)
         assert left(history) == []
         assert history.group().state is State.STABLE
+        assert [str(report) for report in history.expired] == ["group group: 1 offset(s) expired"]
 
     def test_none_where_subscriptions_cannot_be_read(self, history: History) -> None:
         """[149]"""

@@ -1,0 +1,18 @@
+"""What an expiry run took from a group: for people who wonder where their offsets are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ExpiryReport(NamedTuple):
+    """One group from which something expired: how many offsets, and whether the group went as well."""
+
+    group_id: str
+    offsets: int
+    is_deleted: bool
+
+    def __str__(self) -> str:
+        expired = [f"{self.offsets} offset(s) expired"] if self.offsets else []
+        deleted = ["deleted, for it has no members and no offsets"] if self.is_deleted else []
+        return f"group {self.group_id}: {'; '.join(expired + deleted)}"
