@@ -38,7 +38,9 @@ from schemas.offset_fetch import OffsetFetchRequestGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
 MOST_OFFSETS = 1_000
-"""How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work."""
+"""How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work, if
+all have expired. A group is not divided: 100,000 offsets of one are looked at in 10 ms and deleted in 400.
+"""
 
 _NO_OFFSETS: Mapping[Any, Any] = {}
 _HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode}
