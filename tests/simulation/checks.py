@@ -7,7 +7,7 @@ something that a crash could take back.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Decision
@@ -20,6 +20,7 @@ from schemas.group_metadata_log import (
     decode_key,
     decode_value,
 )
+from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
@@ -34,6 +35,8 @@ EMPTY, PREPARING, COMPLETING, STABLE = (
     State.COMPLETING_REBALANCE,
     State.STABLE,
 )
+FOREIGN = 99
+"""A partition that no leader assigns, but others try to."""
 MONOTONE_TOPIC = "topic"
 """Only group members commit for it, and each of them only moves on."""
 
@@ -66,6 +69,15 @@ def owned(assignment: bytes) -> tuple[int, ...]:
     return tuple(assignment)
 
 
+class Stands(NamedTuple):
+    """How a group stands between two decisions."""
+
+    state: State
+    generation: int
+    is_delayed: bool
+    """Whether it is held open for the initial rebalance delay."""
+
+
 class Checks:
     """Remembers of each group what the next decision, record and answer must agree with."""
 
@@ -77,7 +89,7 @@ class Checks:
         self.offsets: dict[tuple[str, str, int], OffsetCommitValue] = {}
         """What is durable: a plain reading of the journal, in which the last value of a key counts."""
         self._shard_of: dict[str, int] = {}
-        self._stood: dict[tuple[Node, int], dict[str, tuple[State, int]]] = {}
+        self._stood: dict[tuple[Node, int], dict[str, Stands]] = {}
         self._leaders: dict[tuple[str, int, int, int], tuple[str, str | None, frozenset[str]]] = {}
         self._deleted: dict[str, int] = defaultdict(int)
         self._lives: dict[str, int] = defaultdict(int)
@@ -92,33 +104,45 @@ class Checks:
         self._stood.pop((node, shard), None)
         self.shard_knows_what_is_durable(node, shard)
 
-    def decided(self, node: Node, shard: int, decision: Decision) -> None:
-        self.rebalances += len(decision.rebalances)
+    def decided(self, node: Node, shard: int, decision: Decision, *, is_due: bool) -> None:
+        for rebalance in decision.rebalances:
+            self.rebalances += 1
+            evicted = [member_id for member_id in rebalance.evicted if identity(member_id) != member_id]
+            assert not evicted, f"static members stay until their session ends: {evicted}"
+        holder = node.coordinator._shards.get(shard)
+        is_serving = holder is not None and not holder.is_loading
         for token, response in decision.replies:
             assert token not in node.answers, f"{node.requests[token]} is answered twice"
             node.answers[token] = response
-            if type(response) is JoinGroupResponse and response.error_code == ErrorCode.NONE:
-                self._joined(node, shard, node.requests[token], response)
-        self._moved(node, shard)
+            check = _DECIDED.get(type(response))
+            if check is not None and is_serving:
+                check(self, node, shard, node.requests[token], response, is_due)
+        self._moved(node, shard, decision, is_due)
 
-    def _moved(self, node: Node, shard: int) -> None:
+    def _moved(self, node: Node, shard: int, decision: Decision, is_due: bool) -> None:
         stood = self._stood.get((node, shard), {})
         holder = node.coordinator._shards.get(shard)
         groups = {} if holder is None else holder.groups
         stands = self._stood[node, shard] = {
-            group_id: (group.state, group.generation) for group_id, group in groups.items()
+            group_id: Stands(group.state, group.generation, group.initial_delay is not None)
+            for group_id, group in groups.items()
         }
         for group_id in stood.keys() - stands.keys():
             self._deleted[group_id] += 1
-        for group_id, (state, generation) in stands.items():
-            before, generation_before = stood.get(group_id, (state, generation))
-            grew = ONE_DECISION.get((before, state), frozenset())
-            assert generation - generation_before in grew, (
-                f"{group_id}: {before} {generation_before} -> {state} {generation}"
-            )
+        for group_id, now in stands.items():
+            before = stood.get(group_id, now)
+            grew = ONE_DECISION.get((before.state, now.state), frozenset())
+            assert now.generation - before.generation in grew, f"{group_id}: {before} -> {now}"
+            assert now.is_delayed or is_due or not before.is_delayed, f"{group_id}: the delay is cut short"
+            if now.state is COMPLETING and now.generation > before.generation:
+                _begins(groups[group_id], decision, node.coordinator.settings.group_max_size)
 
-    def _joined(self, node: Node, shard: int, request: JoinGroupRequest, answer: JoinGroupResponse) -> None:
+    def _joined(
+        self, node: Node, shard: int, request: JoinGroupRequest, answer: JoinGroupResponse, is_due: bool
+    ) -> None:
         """All are told of the same leader and protocol of a generation, and the leader of all members."""
+        if answer.error_code != ErrorCode.NONE:
+            return
         group = node.coordinator._shards[shard].groups[request.group_id]
         members = frozenset(map(identity, group.members))
         told = (identity(answer.leader), answer.protocol_name, members)
@@ -130,6 +154,33 @@ class Checks:
         listed = [identity(member.member_id) for member in answer.members]
         assert len(listed) == len(set(listed)), f"{request.group_id}: a member is listed twice: {listed}"
         assert not listed or (members == set(listed) and answer.leader == answer.member_id)
+        assert group.members[answer.member_id].protocols == request.protocols, "another subscription counts"
+        assert group.state is not STABLE or request.member_id != group.leader, "a leader joins to rebalance"
+
+    def _decided_to_sync(
+        self, node: Node, shard: int, request: SyncGroupRequest, answer: SyncGroupResponse, is_due: bool
+    ) -> None:
+        expired = is_due and answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert not expired, f"{request.member_id} expired while its SyncGroup was parked"
+
+    def _heard(
+        self, node: Node, shard: int, request: HeartbeatRequest, answer: HeartbeatResponse, is_due: bool
+    ) -> None:
+        if answer.error_code == ErrorCode.NONE:
+            group = node.coordinator._shards[shard].groups[request.group_id]
+            assert (group.state in (COMPLETING, STABLE), group.generation) == (True, request.generation_id)
+
+    def _decided_to_commit(
+        self, node: Node, shard: int, request: OffsetCommitRequest, answer: OffsetCommitResponse, is_due: bool
+    ) -> None:
+        """Members commit in their generation, and not while it is not known who owns what."""
+        if answer.topics[0].partitions[0].error_code == ErrorCode.NONE:
+            group = node.coordinator._shards[shard].groups[request.group_id]
+            generation = request.generation_id_or_member_epoch
+            if generation < 0:
+                assert group.state is EMPTY
+            else:
+                assert (group.state in (PREPARING, STABLE), group.generation) == (True, generation)
 
     # ---- each durable record
 
@@ -161,6 +212,7 @@ class Checks:
     ) -> None:
         """Generations only grow, and one has one leader and one assignment."""
         everybody = [partition for member in now.members for partition in owned(member.assignment)]
+        assert FOREIGN not in everybody, f"{group_id}: assigned by another than the leader: {now}"
         assert len(everybody) == len(set(everybody)), f"{group_id}: a partition is assigned twice: {now}"
         if now.members:
             assert now.leader in {member.member_id for member in now.members}
@@ -211,9 +263,12 @@ class Checks:
 
     def stepped(self, node: Node) -> None:
         node.is_touched = False
+        assert node.wakes_in_time or not node.is_alive, f"{node.name} sleeps on"
         invariants.check(node)  # type: ignore[arg-type]
         for shard in node.coordinator._shards.values():
             for group in shard.groups.values():
+                nobody_is_missing = group.initial_delay is None and group.has_all_members_joined
+                assert group.state is not PREPARING or not nobody_is_missing, "everybody waits for nobody"
                 self._a_restart_would_restore(group, shard.hard_state.groups.get(group.group_id))
 
     def _a_restart_would_restore(self, group: ClassicGroup, stored: GroupMetadataValue | None) -> None:
@@ -240,11 +295,30 @@ class Checks:
         } == {key: value for key, value in self.offsets.items() if of_shard[key[0]] == shard}
 
 
+def _begins(group: ClassicGroup, decision: Decision, most: int) -> None:
+    """A generation begins with those that are told of it; of the absent only static members are in it."""
+    told = {
+        response.member_id
+        for _, response in decision.replies
+        if type(response) is JoinGroupResponse and response.error_code == ErrorCode.NONE
+    }
+    assert len(told) <= most, f"{group.group_id} is larger than group.max.size"
+    assert group.leader in told, f"{group.group_id}: {group.leader} leads without knowing"
+    for member in group.members.values():
+        assert member.is_static or member.member_id in told, f"{member.member_id} has not joined"
+
+
 def _plan(stored: GroupMetadataValue) -> tuple[str, dict[str, bytes]]:
     plan = {identity(member.member_id): member.assignment for member in stored.members}
     return identity(stored.leader or ""), plan
 
 
+_DECIDED: dict[type, Any] = {
+    JoinGroupResponse: Checks._joined,
+    SyncGroupResponse: Checks._decided_to_sync,
+    HeartbeatResponse: Checks._heard,
+    OffsetCommitResponse: Checks._decided_to_commit,
+}
 _ANSWERED: dict[type, Any] = {
     SyncGroupRequest: Checks._synced,
     OffsetCommitRequest: Checks._commit_is_kept,

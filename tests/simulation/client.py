@@ -306,13 +306,17 @@ class Client:
 def assign(
     protocol_name: str, members: tuple[JoinGroupResponseMember, ...]
 ) -> tuple[SyncGroupRequestAssignment, ...]:
-    """Each partition to one member; "range" in blocks, any other in turn. Strangers get nothing of it."""
+    """Each partition to one member: "range" in blocks, "roundrobin" in turn, "sticky" to two members alone.
+
+    Who gets nothing is not named; a stranger is, who gets nothing either.
+    """
     ids = sorted(member.member_id for member in members)
     count = len(ids)
-    plan: dict[str, list[int]] = {member_id: [] for member_id in ids}
+    plan: dict[str, list[int]] = {"stranger": []}
+    takers = min(count, 2) if protocol_name == "sticky" else count
     for partition in range(PARTITIONS):
-        turn = partition * count // PARTITIONS if protocol_name == "range" else partition % count
-        plan[ids[turn]].append(partition)
+        turn = partition * count // PARTITIONS if protocol_name == "range" else partition % takers
+        plan.setdefault(ids[turn], []).append(partition)
     return tuple(
         SyncGroupRequestAssignment(member_id=member_id, assignment=bytes(partitions))
         for member_id, partitions in plan.items()

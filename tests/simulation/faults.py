@@ -15,7 +15,8 @@ from schemas.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from schemas.offset_fetch import OffsetFetchRequestGroup
-from tests.simulation.checks import MONOTONE_TOPIC
+from schemas.sync_group import SyncGroupRequestAssignment
+from tests.simulation.checks import FOREIGN, MONOTONE_TOPIC
 from tests.simulation.client import Client, Phase
 from tests.simulation.world import GROUPS, SHARDS, World
 
@@ -125,6 +126,18 @@ def _stranger_commits(world: World) -> None:
     _administer(world, request, 9)
 
 
+def _follower_assigns(world: World) -> None:
+    """What it says is not for it to say."""
+    client = _any_client(world)
+    leader = world.leaders[world.shard_for(client.profile.group_id)] if client else None
+    if client is None or leader is None:
+        return
+    group = leader.groups().get(client.profile.group_id)
+    if group is not None and group.leader not in (None, client.member_id):
+        entry = SyncGroupRequestAssignment(member_id=client.member_id, assignment=bytes((FOREIGN,)))
+        _administer(world, replace(client.sync_request(), assignments=(entry,)), 5)
+
+
 # ---- brokers and the journal
 
 
@@ -207,6 +220,7 @@ _TABLE = (
     (_client_arrives, 6),
     (_old_request_arrives, 6),
     (_stranger_commits, 2),
+    (_follower_assigns, 3),
     (_journal_is_slow, 3),
     (_journal_fails, 2),
     (_journal_is_unreadable, 0.5),

@@ -19,7 +19,7 @@ ADVERTISED = Endpoint("simulation", 9092)
 
 
 class Watcher(Protocol):
-    def decided(self, node: Node, shard: int, decision: Decision) -> None: ...
+    def decided(self, node: Node, shard: int, decision: Decision, *, is_due: bool) -> None: ...
     def began_to_lead(self, node: Node, shard: int) -> None: ...
 
 
@@ -46,7 +46,7 @@ class WatchedCoordinator(Coordinator):
 
     def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
         for shard, decision in super().advance(now_ms):
-            yield shard, self.node.shown(shard, decision)
+            yield shard, self.node.shown(shard, decision, is_due=True)
 
 
 class Node:
@@ -115,10 +115,18 @@ class Node:
 
     # ---- what the checks ask
 
-    def shown(self, shard: int, decision: Decision) -> Decision:
+    def shown(self, shard: int, decision: Decision, *, is_due: bool = False) -> Decision:
+        """The decision, which the checks have seen; `is_due`: time alone brought it about."""
         self.is_touched = True
-        self.watcher.decided(self, shard, decision)
+        self.watcher.decided(self, shard, decision, is_due=is_due)
         return decision
+
+    @property
+    def wakes_in_time(self) -> bool:
+        """Whether a call is scheduled for the next deadline or earlier."""
+        deadline_ms = self.coordinator.next_deadline_ms()
+        runtime = self._runtime
+        return deadline_ms is None or (runtime._call is not None and runtime._call_at_ms <= deadline_ms)
 
     def groups(self) -> dict[str, ClassicGroup]:
         return {

@@ -92,12 +92,11 @@ class World:
 
     def look(self) -> None:
         """See that what just happened left everything as it must be. Raises AssertionError and all else."""
+        for settled in self.journal.fired:
+            settled.addErrback(self._broken.append)
+        self.journal.fired.clear()
         for failure in self._broken:
             failure.raiseException()
-        for settled in self.journal.fired:
-            if isinstance(settled.result, Failure):
-                settled.result.raiseException()
-        self.journal.fired.clear()
         for node in self.nodes:
             if node.is_touched:
                 self.checks.stepped(node)
