@@ -22,6 +22,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.embedded.log import MAX_OFFSET
+from kshim.storage.interfaces import Compaction
 from kshim.storage.journal import LogJournal
 from schemas.record_batch import Record, encode, validate
 
@@ -49,8 +51,11 @@ class Reactor:
         for deferred in deferreds:
             deferred.addCallback(fired)
         while left:
-            function, args = self._calls.get()
-            function(*args)
+            self.turn()
+
+    def turn(self) -> None:
+        function, args = self._calls.get()
+        function(*args)
 
 
 def seconds(function: Callable[[], object], times: int) -> float:
@@ -61,6 +66,10 @@ def seconds(function: Callable[[], object], times: int) -> float:
         function()
         taken.append(perf_counter() - start)
     return median(taken)
+
+
+def seconds_at(taken: list[float], percent: int) -> float:
+    return sorted(taken)[len(taken) * percent // 100]
 
 
 def compare(name: str, unit: str, ours: Callable[[], float], plain: Callable[[], float]) -> None:
@@ -81,6 +90,7 @@ def main(root: str | None) -> None:
         measure_appends(store, reactor, descriptor)
         measure_reads(store, descriptor)
         measure_journal(store, reactor)
+        measure_compaction(store, reactor)
         print(f"{'validate a batch of 16 KiB':42} {seconds(lambda: validate(BATCH), 10_000) * 1e6:10.2f} µs")
         reactor.wait(store.close())
         os.close(descriptor)
@@ -148,6 +158,27 @@ def measure_journal(store: EmbeddedStore, reactor: Reactor) -> None:
     start = perf_counter()
     loaded = sum(1 for _ in journal.load(0))
     print(f"{'journal, load':42} {loaded / (perf_counter() - start):10.0f} records/s")
+
+
+def measure_compaction(store: EmbeddedStore, reactor: Reactor) -> None:
+    """The same commits to few keys, into a shard that is compacted and into one that is not."""
+    journal = LogJournal(store.log, [5, 6])
+    store.log.compact(6, Compaction())
+    commits = [[(b"key of a commit %d" % (number % 100), bytes(40))] for number in range(200_000)]
+    for shard, name in ((0, "kept whole"), (1, "compacted")):
+        waits = []
+        for begin in range(0, len(commits), 100):
+            start = perf_counter()
+            reactor.wait(*(journal.append(shard, records, 1) for records in commits[begin : begin + 100]))
+            waits.append(perf_counter() - start)
+        while store.log._partitions[5 + shard].compact_at == MAX_OFFSET and shard:
+            reactor.turn()
+        start = perf_counter()
+        loaded = sum(1 for _ in journal.load(shard))
+        load_ms = (perf_counter() - start) * 1e3
+        print(f"{f'journal, 200,000 commits, {name}':42} {loaded:10} records loaded in {load_ms:.1f} ms")
+        print(f"{'    100 of its appends, p50':42} {seconds_at(waits, 50) * 1e3:10.2f} ms")
+        print(f"{'    p99':42} {seconds_at(waits, 99) * 1e3:10.2f} ms")
 
 
 if __name__ == "__main__":

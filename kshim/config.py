@@ -61,6 +61,12 @@ def _integer(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def _ratio(text: str) -> float:
+    if not re.fullmatch(r"[0-9]*\.?[0-9]+", text) or float(text) > 1:
+        raise ValueError("expected a number from 0 to 1")
+    return float(text)
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in choices:
@@ -131,6 +137,12 @@ class Config:
         "delete",
         _one_of("delete", "compact", "compact,delete", "delete,compact"),
         "Cleanup policy of topics that set none. With compact every record must have a key.",
+    )
+    log_cleaner_delete_retention_ms: int = _int(
+        86400000, "How long a compacted topic keeps a tombstone.", low=0, high=LONG_MAX
+    )
+    log_cleaner_min_cleanable_ratio: float = _property(
+        0.5, _ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
     )
     fetch_max_bytes: int = _int(57671680, "Most bytes of records in one Fetch response.", low=1024)
     group_min_session_timeout_ms: int = _int(

@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 from schemas.error_code import ErrorCode
 
-__all__ = ["CorruptRecordBatch", "Record", "decode_records", "encode_record", "invalid_record"]
+__all__ = [
+    "CorruptRecordBatch",
+    "Record",
+    "decode_records",
+    "encode_record",
+    "invalid_record",
+    "move_timestamp",
+    "split_records",
+]
 
 
 class CorruptRecordBatch(Exception):
@@ -119,6 +127,25 @@ def decode_records(
         raise invalid_record("a record runs past the end of its batch") from None
     if position != len(body):
         raise invalid_record(f"{len(body) - position} bytes are left behind the last record")
+
+
+def split_records(body: bytes, count: int) -> Iterator[bytes]:
+    """The bytes of each record, for a body that `decode_records` has found right."""
+    start = 0
+    for _ in range(count):
+        length, position = _read_varint(body, start)
+        yield body[start : position + length]
+        start = position + length
+
+
+def move_timestamp(record: bytes, shift_ms: int) -> bytes:
+    """The bytes of a record with `shift_ms` added to its timestamp delta."""
+    _, position = _read_varint(record, 0)
+    delta_ms, rest = _read_varint(record, position + 1)
+    if not -(2**63) <= delta_ms + shift_ms < 2**63:
+        raise invalid_record(f"a timestamp delta of {delta_ms} ms")
+    moved = record[position : position + 1] + _varint(delta_ms + shift_ms) + record[rest:]
+    return _varint(len(moved)) + moved
 
 
 def _read_headers(body: bytes, position: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:

@@ -7,13 +7,21 @@ https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and K
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
 from schemas.compression import MAX_DECOMPRESSED_BYTES, BadCompression, Compression, compress, decompress
 from schemas.error_code import ErrorCode
-from schemas.record import CorruptRecordBatch, Record, decode_records, encode_record, invalid_record
+from schemas.record import (
+    CorruptRecordBatch,
+    Record,
+    decode_records,
+    encode_record,
+    invalid_record,
+    move_timestamp,
+    split_records,
+)
 
 __all__ = [
     "HEADER_BYTES",
@@ -32,6 +40,7 @@ __all__ = [
     "patch",
     "patch_in_place",
     "records",
+    "retain",
     "set_max_timestamp",
     "validate",
 ]
@@ -48,7 +57,8 @@ NO_TIMESTAMP = -1
 MAX_INT = 2**31 - 1
 
 COMPRESSION_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
-KNOWN_BITS = 0x7F  # with the delete horizon's (KIP-534)
+DELETE_HORIZON_BIT = 0x40
+KNOWN_BITS = 0x7F
 
 CONTROL_KEY = struct.Struct(">hh")  # version, type
 END_TRANSACTION_MARKER = struct.Struct(">hi")  # version, coordinator epoch
@@ -128,6 +138,11 @@ class RecordBatchHeader(NamedTuple):
     @property
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on the batch's tombstones may go (KIP-534). It takes the place of the base timestamp."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
 def crc32c(data: View) -> int:
@@ -314,12 +329,18 @@ def encode(
         encode_record(body, record, record.timestamp_ms - base_timestamp, last_delta)
     attributes = compression | TRANSACTIONAL_BIT * is_transactional | CONTROL_BIT * is_control
     payload = body if compression is Compression.NONE else compress(compression, body)
-    fields = (
-        *(attributes, last_delta if last_offset_delta is None else last_offset_delta),
-        *(base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count),
+    last_delta = last_delta if last_offset_delta is None else last_offset_delta
+    header = RecordBatchHeader(
+        *(base_offset, 0, leader_epoch, 2, 0, attributes, last_delta, base_timestamp, max_timestamp),
+        *(producer_id, producer_epoch, base_sequence, count),
     )
+    return _assemble(header, payload)
+
+
+def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
+    """A batch of that header, but for its length and CRC, which are made right."""
     batch = bytearray(HEADER_BYTES + len(payload))
-    HEADER.pack_into(batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, 2, 0, *fields)
+    HEADER.pack_into(batch, 0, *header._replace(batch_length=len(batch) - LOG_OVERHEAD))
     batch[HEADER_BYTES:] = payload
     struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
     return bytes(batch)
@@ -357,6 +378,16 @@ def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator
     Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
     """
     header = decode_header(batch)
+    return _records(header, _body(header, batch, max_bytes))
+
+
+def _records(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:
+    append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_BIT else None
+    return decode_records(body, header.records_count, header.base_offset, header.base_timestamp, append_time)
+
+
+def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
+    """What follows the header of a batch, decompressed."""
     if header.magic != 2 or not HEADER_BYTES <= header.size <= len(batch):
         raise _corrupt(f"magic {header.magic} and length {header.batch_length} in {len(batch)} bytes")
     if header.records_count < 0:
@@ -364,8 +395,49 @@ def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator
     view = memoryview(batch)[HEADER_BYTES : header.size]
     try:
         uncompressed = header.attributes & COMPRESSION_MASK == Compression.NONE
-        body = bytes(view) if uncompressed else decompress(header.compression, view, max_bytes)
+        return bytes(view) if uncompressed else decompress(header.compression, view, max_bytes)
     except BadCompression as error:
         raise _corrupt(str(error)) from None
-    append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_BIT else None
-    return decode_records(body, header.records_count, header.base_offset, header.base_timestamp, append_time)
+
+
+# -------------------------------------------------------------------------------------------------- filtering
+
+
+def retain(batch: View, is_retained: Callable[[Record], bool], delete_horizon_ms: int) -> View:
+    """One whole batch with only those of its records for which `is_retained` is true.
+
+    Offsets, producer and sequence numbers stay, so what becomes of them all may be a header without records.
+    The first time that tombstones remain the batch is given `delete_horizon_ms` (KIP-534). Where nothing
+    changes, `batch` itself is returned. Raises CorruptRecordBatch where it cannot be decoded.
+    """
+    header = decode_header(batch)
+    body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+    # All are decoded before the first is split off, so that no length is followed before it was checked.
+    found = list(_records(header, body))
+    kept = [pair for pair in zip(found, split_records(body, len(found)), strict=True) if is_retained(pair[0])]
+    gets_horizon = header.delete_horizon_ms is None and any(record.value is None for record, _ in kept)
+    if len(kept) == len(found) and not gets_horizon:
+        return batch
+    base_timestamp, attributes = header.base_timestamp, header.attributes
+    raw: Iterable[bytes] = (data for _, data in kept)
+    if gets_horizon:
+        attributes, base_timestamp = attributes | DELETE_HORIZON_BIT, delete_horizon_ms
+        raw = (move_timestamp(data, header.base_timestamp - delete_horizon_ms) for _, data in kept)
+    max_timestamp = header.max_timestamp
+    if kept and not attributes & LOG_APPEND_TIME_BIT:
+        max_timestamp = max(record.timestamp_ms for record, _ in kept)
+    payload = b"".join(raw)
+    if kept:
+        payload = compress(header.compression, payload)
+    else:
+        attributes &= ~(COMPRESSION_MASK | DELETE_HORIZON_BIT)
+        base_timestamp = NO_TIMESTAMP
+    return _assemble(
+        header._replace(
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            records_count=len(kept),
+        ),
+        payload,
+    )

@@ -99,6 +99,10 @@ def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
             {"num_partitions": "2147483648"},
             "num.partitions=2147483648: expected an integer of at least 1, at most 21",
         ),
+        (
+            {"log_cleaner_min_cleanable_ratio": "1.5"},
+            "log.cleaner.min.cleanable.ratio=1.5: expected a number",
+        ),
         ({"auto_create_topics_enable": "yes"}, "auto.create.topics.enable=yes: expected true or false"),
         (
             {"log_message_timestamp_type": "x"},

@@ -89,7 +89,7 @@ class Cluster:
         return self._by_id.get(topic_id)
 
     def log_config(self, topic: Topic) -> LogConfig:
-        """What of the configs of `topic`, and of the broker's, matters to each Produce."""
+        """What of the configs of `topic`, and of the broker's, matters to its log."""
         known = self._log_configs.get(topic.topic_id)
         if known is None:
             known = self._log_configs[topic.topic_id] = log_config(topic.configs, self._config)
@@ -291,6 +291,10 @@ class Cluster:
 
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = self._by_id[topic.topic_id] = topic
+        compaction = self.log_config(topic).compaction
+        if compaction is not None:
+            for partition in topic.partitions:
+                self._log.compact(partition.partition_no, compaction)
 
 
 def _topic_key(name: str) -> bytes:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from kshim.storage.interfaces import Compaction
+
 if TYPE_CHECKING:
     from kshim.config import Config
 
@@ -159,6 +161,7 @@ _ROWS = (
         0,
         "How long a compacted topic keeps a tombstone.",
         "log.cleaner.delete.retention.ms",
+        effect=True,
     ),
     _long(
         "file.delete.delay.ms",
@@ -241,6 +244,7 @@ _ROWS = (
         _between(0, 1),
         "Share of the log that may be uncompacted.",
         "log.cleaner.min.cleanable.ratio",
+        effect=True,
     ),
     _long(
         "min.compaction.lag.ms",
@@ -338,13 +342,17 @@ def _contradiction(values: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What of a topic's configs matters to each Produce."""
+    """What of a topic's configs matters to its log. compaction: None if it is not compacted."""
 
     max_message_bytes: int
     log_append_time: bool
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
-    compacted: bool
+    compaction: Compaction | None
+
+    @property
+    def compacted(self) -> bool:
+        return self.compaction is not None
 
 
 def log_config(configs: Mapping[str, str], config: Config) -> LogConfig:
@@ -354,7 +362,16 @@ def log_config(configs: Mapping[str, str], config: Config) -> LogConfig:
         log_append_time=effective("message.timestamp.type", configs, config) == "LogAppendTime",
         timestamp_before_max_ms=effective("message.timestamp.before.max.ms", configs, config),
         timestamp_after_max_ms=effective("message.timestamp.after.max.ms", configs, config),
-        compacted="compact" in effective("cleanup.policy", configs, config),
+        compaction=_compaction(configs, config),
+    )
+
+
+def _compaction(configs: Mapping[str, str], config: Config) -> Compaction | None:
+    if "compact" not in effective("cleanup.policy", configs, config):
+        return None
+    return Compaction(
+        delete_retention_ms=effective("delete.retention.ms", configs, config),
+        min_cleanable_dirty_ratio=effective("min.cleanable.dirty.ratio", configs, config),
     )
 
 

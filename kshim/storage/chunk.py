@@ -1,4 +1,4 @@
-"""What a partition's log is made of: chunks, each of one or more whole record batches at consecutive offsets.
+"""What a partition's log is made of: chunks, each of one or more whole record batches by offset.
 
 A store keeps chunks in an ordered map by their last offset, so that the first chunk at or behind an offset
 is the one that holds it. Each says the largest timestamp of the partition so far, which never falls from one
@@ -25,7 +25,10 @@ from schemas.record_batch import (
 
 
 class Chunk(NamedTuple):
-    """`max_timestamp_so_far` is that of the partition up to and with this chunk, -1 if there is none."""
+    """`max_timestamp_so_far` is that of the partition up to and with this chunk, -1 if there is none.
+
+    Or more, where compaction has removed the record that had it and has not come to this chunk yet.
+    """
 
     last_offset: int
     max_timestamp_so_far: int
@@ -122,9 +125,14 @@ def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Time
 def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
     """The first record between `start` and `end` that has the largest timestamp."""
     last = seek(end - 1) if start < end else None
-    if last is None or last.max_timestamp_so_far == NO_TIMESTAMP:
+    if last is None:
         return None
-    return offset_for_time(seek, start, end, last.max_timestamp_so_far)
+    found = offset_for_time(seek, start, end, last.max_timestamp_so_far)
+    if found is None:  # compaction has removed the record that had it
+        left = (decode_header(batch) for batch in _batches_since(seek, start, end, NO_TIMESTAMP))
+        largest = max((header.max_timestamp for header in left if header.records_count), default=None)
+        found = None if largest is None else offset_for_time(seek, start, end, largest)
+    return found
 
 
 def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Iterator[memoryview]:

@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 
 __all__ = [
     "Appended",
+    "Compaction",
     "DataDirLocked",
     "Journal",
     "Log",
@@ -61,6 +62,13 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
+class Compaction(NamedTuple):
+    """How a partition is compacted, by the topic configs of these names."""
+
+    delete_retention_ms: int = 24 * 60 * 60 * 1000
+    min_cleanable_dirty_ratio: float = 0.5
+
+
 class Log(Protocol):
     """Record batches of all partitions, in the order in which they were appended."""
 
@@ -104,6 +112,14 @@ class Log(Protocol):
         """Call `callback()` each time the high watermark has moved, and when the partition is deleted.
 
         Until the function returned is called.
+        """
+        ...
+
+    def compact(self, partition_no: int, compaction: Compaction) -> None:
+        """From now on and until the store is closed, let a partition lose records that a later one replaces.
+
+        Of each key the last record stays, or for some time a tombstone; no record gets another offset, and
+        reads go on with the next one that is there. A store that ends with the process need not do it.
         """
         ...
 

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.storage import chunk
 from kshim.storage.chunk import Chunk
-from kshim.storage.interfaces import Appended, Offsets, StorageError, TimestampOffset
+from kshim.storage.interfaces import Appended, Compaction, Offsets, StorageError, TimestampOffset
 from kshim.storage.watchers import Watchers
 from schemas.record_batch import NO_TIMESTAMP
 
@@ -97,6 +97,9 @@ class MemoryLog:
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)
+
+    def compact(self, partition_no: int, compaction: Compaction) -> None:
+        """Nothing: it would take the reactor's own time, for a log that is never loaded again."""
 
     def delete(self, partition_no: int) -> None:
         self._deleted.add(partition_no)

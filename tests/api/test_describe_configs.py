@@ -45,6 +45,8 @@ def test_a_topics_own_values_and_those_that_have_an_effect(broker: Broker) -> No
     assert values(answer) == {
         "cleanup.policy": ("compact", OF_TOPIC),
         "segment.ms": ("1000", OF_TOPIC),
+        "delete.retention.ms": ("86400000", DEFAULT),
+        "min.cleanable.dirty.ratio": ("0.5", DEFAULT),
         "max.message.bytes": ("1048588", DEFAULT),
         "message.timestamp.after.max.ms": ("3600000", DEFAULT),
         "message.timestamp.before.max.ms": ("9223372036854775807", DEFAULT),

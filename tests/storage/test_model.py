@@ -135,7 +135,7 @@ class Run:
                 since = (TimestampOffset(row[0], at, 0) for at, row in enumerate(stored) if row[0] >= time)
                 assert log.offset_for_time(partition_no, time) == next(since, None), time
             largest = max((row[0] for row in stored), default=-1)
-            wanted = None if largest == -1 else log.offset_for_time(partition_no, largest)
+            wanted = log.offset_for_time(partition_no, largest)
             assert log.max_timestamp(partition_no) == wanted
         for read in wanted_reads:
             self.check_read(*read)

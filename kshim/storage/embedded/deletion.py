@@ -54,6 +54,7 @@ class Deletion:
         self._erased = not cursor.key().startswith(name)
         if self._erased:
             transaction.delete(name, db=self._environment.deleted)
+            transaction.delete(name, db=self._environment.compacted)
             return
         for _ in range(STEP_CHUNKS):
             if not cursor.key().startswith(name):

@@ -22,7 +22,7 @@ __all__ = ["Environment", "Read", "WriteTransaction"]
 
 FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
-"""How far beyond the limit deletions may go: freeing pages takes some first."""
+"""How far beyond the limit deletions and compaction may go: freeing pages takes some first."""
 NO_ROOM_BYTES = 1024**2
 FORMAT = b"1"
 
@@ -62,6 +62,7 @@ class Environment:
             self.log = self._env.open_db(b"log", transaction)
             self.meta = self._env.open_db(b"meta", transaction)
             self.deleted = self._env.open_db(b"deleted", transaction)
+            self.compacted = self._env.open_db(b"compacted", transaction)
 
     def _check_format(self, transaction: WriteTransaction) -> None:
         is_new = transaction.stat(self._env.open_db(None, transaction))["entries"] == 0

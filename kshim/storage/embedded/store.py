@@ -6,6 +6,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorFromThreads
 
+from kshim.storage.embedded.compaction import Compactor
 from kshim.storage.embedded.data_dir import DataDirLock
 from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
@@ -51,7 +52,7 @@ class EmbeddedStore:
         deletion = Deletion(self._environment)
         self.log = EmbeddedLog(self._environment, writer, deletion.pending)
         self.metadata = EmbeddedMetadata(self._environment, writer)
-        writer.start(self.log, deletion)
+        writer.start(self.log, deletion, Compactor(self._environment))
 
     def close(self) -> Deferred[None]:
         if self._writer is None:

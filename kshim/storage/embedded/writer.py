@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
 
+from kshim.storage.embedded.compaction import Compactor, Pass
 from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.writes import Write, apply
@@ -36,6 +37,9 @@ class Ledger(Protocol):
     def failed(self) -> None:
         """Nothing that is queued will become durable: go back to what is."""
 
+    def compacted(self, ended: Pass) -> None:
+        """A pass has come to its end."""
+
 
 class Writer:
     """Runs from start() to close(). Everything but `_run` and what it calls belongs to the reactor thread."""
@@ -43,14 +47,16 @@ class Writer:
     def __init__(self, reactor: IReactorFromThreads, environment: Environment) -> None:
         self._reactor = reactor
         self._environment = environment
-        self._queue: SimpleQueue[tuple[int, Write] | int | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[int, Write] | int | Pass | None] = SimpleQueue()
         self._generation = 0
         self._failing = False
         self._closed: Deferred[None] | None = None
 
-    def start(self, ledger: Ledger, deletion: Deletion) -> None:
+    def start(self, ledger: Ledger, deletion: Deletion, compactor: Compactor) -> None:
         self._ledger = ledger
-        self._thread = threading.Thread(target=self._run, args=(deletion,), name="kshim-storage", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(deletion, compactor), name="kshim-storage", daemon=True
+        )
         self._thread.start()
 
     def submit(self, write: Write) -> None:
@@ -63,6 +69,10 @@ class Writer:
     def delete(self, partition_no: int) -> None:
         """Free a partition's space, behind what is queued and in steps between what is queued later."""
         self._queue.put(partition_no)
+
+    def compact(self, wanted: Pass) -> None:
+        """Make a pass over a partition, in steps between what is queued."""
+        self._queue.put(wanted)
 
     def close(self) -> Deferred[None]:
         """Fires when all that was queued is settled and the thread has ended."""
@@ -97,11 +107,11 @@ class Writer:
 
     # -------------------------------------------------------------------------------- on the writer thread
 
-    def _run(self, deletion: Deletion) -> None:
+    def _run(self, deletion: Deletion, compactor: Compactor) -> None:
         failed_generation, error = -1, StorageError()
         is_open = True
         while is_open:
-            queued, is_open = self._take(deletion)
+            queued, is_open = self._take(deletion, compactor)
             refused = [write for generation, write in queued if generation <= failed_generation]
             if refused:
                 self._reactor.callFromThread(self._on_failed, refused, failed_generation, error)
@@ -115,19 +125,27 @@ class Writer:
                 deletion.retry()
             if deletion.due:
                 deletion.step()
+            if compactor.wait_s() == 0 and (ended := compactor.step()) is not None:
+                self._reactor.callFromThread(self._ledger.compacted, ended)
         self._reactor.callFromThread(self._on_end)
 
-    def _take(self, deletion: Deletion) -> tuple[list[tuple[int, Write]], bool]:
-        """All that is queued, up to TRANSACTION_BYTES, and whether more can come. Waits for the first."""
+    def _take(self, deletion: Deletion, compactor: Compactor) -> tuple[list[tuple[int, Write]], bool]:
+        """All that is queued, up to TRANSACTION_BYTES, and whether more can come.
+
+        Waits for the first, or until there is something else to do.
+        """
         taken: list[tuple[int, Write]] = []
         size = 0
         try:
             while size < TRANSACTION_BYTES:
-                item = self._queue.get(block=not (taken or deletion.due))
+                item = self._queue.get(timeout=0 if taken or deletion.due else compactor.wait_s())
                 if item is None:
                     return taken, False
                 if isinstance(item, int):
                     deletion.add(item)
+                    compactor.forget(item)
+                elif isinstance(item, Pass):
+                    compactor.add(item)
                 else:
                     taken.append(item)
                     size += item[1].size

@@ -3,6 +3,7 @@
 log       (partition_no u32, last_offset u64) -> max timestamp so far i64, record batches
 meta      key -> value
 deleted   partition_no u32 -> nothing: being deleted
+compacted partition_no u32 -> the offset up to which it is compacted u64, how many records were left there u64
 kshim     "format" -> the version of all this
 """
 

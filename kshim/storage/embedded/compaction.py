@@ -1,0 +1,208 @@
+"""Compacting partitions, in bounded steps of the writer thread between the writes that are queued.
+
+A step reads some chunks; what is left of them is gathered, and takes their place in one transaction when it
+is a chunk again. So every transaction leaves a log that is right, and a pass that was cut short is made anew:
+only its end is written down. After a step comes a pause of twice its time, for others to use the processor.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from twisted.logger import Logger
+
+from kshim.storage import compaction
+from kshim.storage.chunk import Chunk
+from kshim.storage.compaction import Latest
+from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.writes import CHUNK_BYTES, CHUNK_KEY, PARTITION_KEY, SO_FAR
+from kshim.storage.interfaces import Compaction
+from schemas.record_batch import NO_TIMESTAMP, batches, decode_header
+
+STEP_BYTES = 16 * 1024
+"""What a step reads; one chunk, if that is larger."""
+STEP_CHUNKS = 256
+"""How many chunks one transaction may replace."""
+PAUSES = 2
+"""How long the pause after a step is, in times of the step."""
+
+PROGRESS = Struct(">QQ")
+
+logger = Logger()
+
+
+class Progress(NamedTuple):
+    """How far a partition is compacted, and how many records were left there."""
+
+    end: int = 0
+    records: int = 0
+
+
+def load_progress(environment: Environment, partition_no: int) -> Progress:
+    with environment.read(environment.compacted) as transaction:
+        found = transaction.get(PARTITION_KEY.pack(partition_no))
+        return Progress() if found is None else Progress(*PROGRESS.unpack(found))
+
+
+class Pass(NamedTuple):
+    """A partition to be compacted. high_watermark: as the reactor knew it; its newest chunk is left alone."""
+
+    partition_no: int
+    high_watermark: int
+    compaction: Compaction
+    now_ms: int
+
+
+class Compactor:
+    """The passes that are to be made, one after the other. Used by the writer thread alone."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._passes: deque[Pass] = deque()
+        self._steps: Iterator[None] | None = None
+        self._rested_at = 0.0
+
+    def add(self, wanted: Pass) -> None:
+        self._passes.append(wanted)
+
+    def forget(self, partition_no: int) -> None:
+        """It is being deleted."""
+        if self._passes and self._passes[0].partition_no == partition_no:
+            self._steps = None
+        self._passes = deque(known for known in self._passes if known.partition_no != partition_no)
+
+    def wait_s(self) -> float | None:
+        """How long until a step is due: 0 for now, None for never."""
+        return max(0.0, self._rested_at - time.monotonic()) if self._passes else None
+
+    def step(self) -> Pass | None:
+        """Do a little. Returns the pass that has come to its end with this, be it by a failure."""
+        started_at = time.monotonic()
+        if self._steps is None:
+            self._steps = _Compacting(self._environment, self._passes[0]).steps()
+        try:
+            next(self._steps)
+            ended = None
+        except StopIteration:
+            ended = self._passes.popleft()
+        except Exception as error:  # the partition stays as it is, and the writer must go on
+            ended = self._passes.popleft()
+            logger.error("partition {no} is not compacted: {error}", no=ended.partition_no, error=error)
+        if ended is not None:
+            self._steps = None
+        now = time.monotonic()
+        self._rested_at = now + PAUSES * (now - started_at)
+        return ended
+
+
+class _Compacting:
+    """One pass under way: what was read and not yet replaced, and what was made of it."""
+
+    def __init__(self, environment: Environment, wanted: Pass) -> None:
+        self._environment = environment
+        self._partition_no = wanted.partition_no
+        self._end = wanted.high_watermark
+        self._compaction = wanted.compaction
+        self._now_ms = wanted.now_ms
+        self._max_timestamp = NO_TIMESTAMP
+        self._records = 0
+        self._begin_chunk()
+
+    def steps(self) -> Iterator[None]:
+        """Does a part of the work each time before it yields."""
+        start = load_progress(self._environment, self._partition_no).end
+        latest = Latest(start)
+        for chunks in self._read():
+            for batch in (batch for chunk in chunks for batch in batches(chunk.batches)):
+                if not latest.is_full:
+                    latest.note(batch)
+            yield
+            if latest.is_full:
+                break
+        if latest.end == start:
+            return
+        for chunks in self._read():
+            if chunks[0].first_offset >= latest.end:
+                break
+            for chunk in chunks:
+                self._take(chunk, latest)
+            yield
+        self._replace(Progress(latest.end, self._records))
+
+    def _read(self) -> Iterator[list[Chunk]]:
+        """Copies of all chunks but the newest, as many at a time as a step may look at."""
+        offset = 0
+        while found := self._next_chunks(offset):
+            yield found
+            offset = found[-1].last_offset + 1
+
+    def _next_chunks(self, offset: int) -> list[Chunk]:
+        found: list[Chunk] = []
+        size = 0
+        with self._environment.read(self._environment.log) as transaction:
+            cursor = transaction.cursor()
+            cursor.set_range(CHUNK_KEY.pack(self._partition_no, offset))
+            for key, value in cursor.iternext():
+                partition_no, last_offset = CHUNK_KEY.unpack(key)
+                size += len(value)
+                is_newest = partition_no != self._partition_no or last_offset >= self._end - 1
+                if is_newest or (found and size > STEP_BYTES):
+                    break
+                found.append(Chunk(last_offset, SO_FAR.unpack_from(value)[0], bytes(value[SO_FAR.size :])))
+        return found
+
+    def _take(self, chunk: Chunk, latest: Latest) -> None:
+        """Add what is left of a chunk to the one that is being made, or begin another."""
+        left: list[bytes] = []
+        is_same = True
+        max_timestamp = self._max_timestamp
+        for batch in batches(chunk.batches):
+            remains = compaction.compact(batch, latest, self._compaction, self._now_ms)
+            is_same = is_same and remains is batch
+            if remains is None:
+                continue
+            left.append(bytes(remains))  # and not a view, which would keep the whole chunk in memory
+            header = decode_header(remains)
+            if header.records_count:
+                max_timestamp = max(max_timestamp, header.max_timestamp)
+            if header.base_offset < latest.end:
+                self._records += header.records_count
+        size = sum(map(len, left))
+        if len(self._replaced) == STEP_CHUNKS or (self._left and self._size + size > CHUNK_BYTES):
+            self._replace()
+        self._max_timestamp = max_timestamp
+        self._is_same = not self._replaced and is_same and chunk.max_timestamp_so_far == max_timestamp
+        self._replaced.append(chunk.last_offset)
+        self._left += left
+        self._size += size
+
+    def _begin_chunk(self) -> None:
+        self._replaced: list[int] = []
+        self._left: list[bytes] = []
+        self._size = 0
+        self._is_same = True
+
+    def _replace(self, progress: Progress | None = None) -> None:
+        """Put the chunk that was made in the place of those it was made of; at the end note the progress."""
+
+        def change(transaction: WriteTransaction) -> None:
+            if not self._is_same:
+                self._put(transaction)
+            if progress is not None:
+                name = PARTITION_KEY.pack(self._partition_no)
+                transaction.put(name, PROGRESS.pack(*progress), db=self._environment.compacted)
+
+        if progress is not None or not self._is_same:
+            self._environment.write(change, beyond_bytes=DELETION_BYTES)
+        self._begin_chunk()
+
+    def _put(self, transaction: WriteTransaction) -> None:
+        database = self._environment.log
+        for last_offset in self._replaced:
+            transaction.delete(CHUNK_KEY.pack(self._partition_no, last_offset), db=database)
+        if self._left:
+            key = CHUNK_KEY.pack(self._partition_no, decode_header(self._left[-1]).last_offset)
+            value = b"".join((SO_FAR.pack(self._max_timestamp), *self._left))
+            transaction.put(key, value, db=database)

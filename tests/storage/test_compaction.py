@@ -1,0 +1,698 @@
+"""Compaction: of each key the last record stays, where it was; whatever happens meanwhile."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from threading import Event
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kshim.storage import compaction as rules
+from kshim.storage.compaction import PRODUCER_BATCHES
+from kshim.storage.embedded import EmbeddedStore, compaction, log, writes
+from kshim.storage.embedded.compaction import Compactor, _Compacting
+from kshim.storage.embedded.environment import Environment
+from kshim.storage.embedded.log import MAX_OFFSET
+from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR
+from kshim.storage.interfaces import Compaction, Offsets, StorageError, TimestampOffset
+from kshim.storage.journal import LogJournal
+from schemas.record_batch import (
+    Compression,
+    ControlType,
+    Record,
+    RecordBatchHeader,
+    batches,
+    crc32c,
+    decode_header,
+    encode,
+    end_transaction_marker,
+    records,
+)
+from tests.storage.reactor import PATIENCE_S, Reactor
+
+OpenStore = Callable[..., EmbeddedStore]
+DAY_MS = 24 * 60 * 60 * 1000
+DEFAULTS = Compaction()
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few records are worth a pass, and nobody waits for the next step."""
+    monkeypatch.setattr(log, "MIN_DIRTY_RECORDS", 10)
+    monkeypatch.setattr(compaction, "PAUSES", 0)
+
+
+def await_passes(store: EmbeddedStore, reactor: Reactor) -> None:
+    """Until no pass is under way."""
+    of_log = store.log
+    while any(
+        partition.compact_at == MAX_OFFSET
+        for number, partition in of_log._partitions.items()
+        if number in of_log._compactions and number not in of_log._deleted
+    ):
+        reactor.turn()
+
+
+def stored_batches(store: EmbeddedStore, partition_no: int = 1, max_bytes: int = 10**6) -> list[memoryview]:
+    """All batches, as a consumer that begins at 0 comes to them; each is whole and its CRC right."""
+    found: list[memoryview] = []
+    offset = 0
+    while data := store.log.read(partition_no, offset, max_bytes):
+        for batch in batches(data):
+            header = decode_header(batch)
+            assert crc32c(batch[21:]) == header.crc
+            assert header.next_offset > offset
+            offset = header.next_offset
+            found.append(batch)
+    assert offset == store.log.offsets(partition_no).high_watermark
+    return found
+
+
+def stored(store: EmbeddedStore, partition_no: int = 1) -> list[Record]:
+    return [record for batch in stored_batches(store, partition_no) for record in records(batch)]
+
+
+def last_values(found: list[Record]) -> dict[bytes | None, bytes]:
+    values: dict[bytes | None, bytes] = {}
+    for record in found:
+        if record.value is None:
+            values.pop(record.key, None)
+        else:
+            values[record.key] = record.value
+    return values
+
+
+def one(key: bytes, value: bytes | None, timestamp_ms: int = 0, **more: Any) -> bytes:
+    return encode([Record(0, timestamp_ms, key, value)], **more)
+
+
+def fill(store: EmbeddedStore, reactor: Reactor, count: int = 30, now_ms: int = 0) -> None:
+    """Records nobody looks at, enough for another pass."""
+    for number in range(count):
+        reactor.result(store.log.append(1, one(b"filler", b"%d" % number), now_ms=now_ms))
+    await_passes(store, reactor)
+
+
+def largest_timestamps(store: EmbeddedStore) -> list[tuple[int, int]]:
+    """Of each chunk the last offset, and the largest timestamp so far."""
+    environment = store._environment
+    with environment.read(environment.log) as transaction:
+        return [(CHUNK_KEY.unpack(k)[1], SO_FAR.unpack_from(v)[0]) for k, v in transaction.cursor()]
+
+
+class TestPass:
+    def test_the_last_record_of_each_key_stays_where_it_was(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        for number in range(100):
+            reactor.result(store.log.append(1, one(b"%d" % (number % 4), b"%d" % number, number), now_ms=0))
+        await_passes(store, reactor)
+        found = stored(store)
+        assert len(found) < 20
+        assert [(r.offset, r.timestamp_ms, r.value) for r in found] == [
+            (r.offset, r.offset, b"%d" % r.offset) for r in found
+        ]
+        assert last_values(found) == {b"%d" % (n % 4): b"%d" % n for n in range(96, 100)}
+        assert store.log.offsets(1) == Offsets(0, 100, 100)
+
+    def test_other_partitions_keep_everything(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        for number in range(50):
+            reactor.wait(*(store.log.append(no, one(b"k", b"%d" % number), now_ms=0) for no in (0, 1, 2)))
+        await_passes(store, reactor)
+        assert [len(stored(store, no)) for no in (0, 2)] == [50, 50]
+        assert len(stored(store)) < 20
+
+    def test_a_batch_keeps_its_bounds_codec_and_headers(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        headers = (("h", b"1"), ("n", None))
+        some = [Record(n, 50 - n, b"%d" % n, b"old" if n != 2 else b"only", headers) for n in range(4)]
+        reactor.result(store.log.append(1, encode(some, compression=Compression.ZSTD), now_ms=0))
+        for key in (b"0", b"1", b"3"):
+            reactor.result(store.log.append(1, one(key, b"new"), now_ms=0))
+        fill(store, reactor)
+        batch = stored_batches(store)[0]
+        header = decode_header(batch)
+        assert (header.base_offset, header.last_offset_delta, header.records_count) == (0, 3, 1)
+        assert (header.compression, header.max_timestamp) == (Compression.ZSTD, 48)
+        assert list(records(batch)) == [Record(2, 48, b"2", b"only", headers)]
+
+    def test_a_tombstone_stays_for_a_day_after_the_first_pass(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        reactor.result(store.log.append(1, one(b"a", b"1", 5), now_ms=0))
+        reactor.result(store.log.append(1, one(b"a", None, 7), now_ms=0))
+        fill(store, reactor, now_ms=1000)
+        first = stored_batches(store)[0]
+        assert decode_header(first).delete_horizon_ms == 1000 + DAY_MS
+        assert list(records(first)) == [Record(1, 7, b"a", None)]
+        fill(store, reactor, now_ms=999 + DAY_MS)
+        assert stored(store)[0] == Record(1, 7, b"a", None)
+        fill(store, reactor, now_ms=1000 + DAY_MS)
+        assert {record.key for record in stored(store)} == {b"filler"}
+
+    def test_delete_retention_ms_is_the_topics(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, Compaction(delete_retention_ms=0))
+        reactor.result(store.log.append(1, one(b"a", None), now_ms=0))
+        fill(store, reactor)
+        fill(store, reactor)
+        assert {record.key for record in stored(store)} == {b"filler"}
+
+    def test_nothing_happens_before_enough_is_dirty(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, Compaction(min_cleanable_dirty_ratio=0.8))
+        for number in range(31):  # the first pass leaves these, all but the newest
+            reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
+        await_passes(store, reactor)
+        end = store.log._partitions[1].progress.end
+        dirty_ratios = []
+        for _ in range(150):
+            assert store.log._partitions[1].progress.end == end
+            reactor.result(store.log.append(1, one(b"0", b""), now_ms=0))
+            high_watermark = store.log.offsets(1).high_watermark
+            dirty_ratios.append((high_watermark - end) / high_watermark)
+            if store.log._partitions[1].compact_at == MAX_OFFSET:
+                break
+        assert 0.75 < dirty_ratios[-1] < 0.9
+        await_passes(store, reactor)
+        assert store.log._partitions[1].progress.end > end
+
+    def test_never_with_a_ratio_of_1(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, Compaction(min_cleanable_dirty_ratio=1.0))
+        reactor.wait(*(store.log.append(1, one(b"k", b""), now_ms=0) for _ in range(100)))
+        assert len(stored(store)) == 100
+
+    def test_more_keys_than_fit_take_several_rounds(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rules, "MAX_KEYS", 7)
+        store = open_embedded()
+        for number in range(200):
+            reactor.result(store.log.append(1, one(b"%d" % (number % 20), b"%d" % number), now_ms=0))
+        rounds = []
+        compacted = store.log.compacted
+        monkeypatch.setattr(store.log, "compacted", lambda ended: (rounds.append(ended), compacted(ended)))
+        store.log.compact(1, DEFAULTS)
+        reactor.result(store.log.append(1, one(b"0", b"200"), now_ms=0))
+        await_passes(store, reactor)
+        found = stored(store)
+        assert last_values(found) == {b"%d" % (n % 20): b"%d" % n for n in range(181, 201)}
+        assert len(rounds) > 5
+        assert len(found) < 100
+
+    def test_small_chunks_become_one(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        for number in range(300):
+            reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
+        await_passes(store, reactor)
+        with store._environment.read(store._environment.log) as transaction:
+            chunks = transaction.stat(store._environment.log)["entries"]
+        assert chunks <= 300 - store.log._partitions[1].progress.end + 2
+        assert len(stored(store)) == 300
+
+    def test_largest_timestamp_that_was_removed(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        reactor.result(store.log.append(1, one(b"a", b"1", 900), now_ms=0))
+        reactor.result(store.log.append(1, one(b"b", b"1", 500), now_ms=0))
+        reactor.result(store.log.append(1, one(b"a", b"2", 300), now_ms=0))
+        fill(store, reactor)
+        assert store.log.max_timestamp(1) == TimestampOffset(500, 1, 0)
+        assert store.log.offset_for_time(1, 501) is None
+        assert store.log.offset_for_time(1, 100) == TimestampOffset(500, 1, 0)
+
+    def test_largest_timestamps_so_far_are_made_right_in_chunks_that_stay(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(compaction, "CHUNK_BYTES", 500)
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        big = bytes(400)
+        for rows in (
+            [(900, b"filler", b""), (10, b"1", big)],
+            [(20, b"2", big)],
+            [(15, b"filler", b""), (30, b"3", big)],
+        ):
+            batch = encode(Record(n, *row) for n, row in enumerate(rows))
+            reactor.result(store.log.append(1, batch, now_ms=0))
+        fill(store, reactor)
+        assert largest_timestamps(store)[:3] == [(1, 10), (2, 20), (4, 30)]
+
+    def test_a_read_in_the_gap_between_two_chunks_goes_on(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(compaction, "CHUNK_BYTES", 500)
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        for key, size in ((b"a", 400), (b"filler", 1), (b"b", 400), (b"filler", 1)):
+            reactor.result(store.log.append(1, one(key, bytes(size)), now_ms=0))
+        fill(store, reactor)
+        assert [record.offset for record in stored(store)[:2]] == [0, 2]
+        for offset in (1, 2):
+            (batch,) = batches(store.log.read(1, offset, 1))
+            assert decode_header(batch).base_offset == 2
+        assert decode_header(store.log.read(1, 3, 1)).base_offset > 3
+
+    def test_what_is_not_understood_is_left_alone(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        broken = bytearray(one(b"filler", b"x"))
+        broken[61] = 0xFF
+        broken[17:21] = crc32c(memoryview(broken)[21:]).to_bytes(4)
+        transaction = {"producer_id": 7, "producer_epoch": 0}
+        wanted = [
+            bytes(broken),
+            one(b"filler", b"t", base_sequence=0, is_transactional=True, **transaction),
+            end_transaction_marker(ControlType.ABORT, **transaction, coordinator_epoch=0, now_ms=0),
+        ]
+        reactor.wait(*(store.log.append(1, batch, now_ms=0) for batch in wanted))
+        fill(store, reactor)
+        assert [bytes(batch[17:]) for batch in stored_batches(store)[:3]] == [batch[17:] for batch in wanted]
+
+    def test_records_without_a_key_go(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        reactor.result(store.log.append(1, encode([Record(0, 0, None, b"")]), now_ms=0))
+        fill(store, reactor)
+        assert {record.key for record in stored(store)} == {b"filler"}
+
+    def test_what_a_producer_may_send_again_is_known_by_its_header(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        for sequence in range(40):
+            batch = one(b"k", b"", producer_id=3, producer_epoch=0, base_sequence=sequence)
+            reactor.result(store.log.append(1, batch, now_ms=0))
+        fill(store, reactor)
+        found = [decode_header(batch) for batch in stored_batches(store)]
+        of_producer = [header for header in found if header.producer_id == 3]
+        assert [header.base_sequence for header in of_producer] == [35, 36, 37, 38, 39]
+        assert [header.records_count for header in of_producer] == [0, 0, 0, 0, 1]
+        assert [header.base_offset for header in of_producer] == [35, 36, 37, 38, 39]
+
+
+class TestSteps:
+    def test_are_bounded_and_appends_come_between_them(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(compaction, "STEP_BYTES", 1000)
+        monkeypatch.setattr(writes, "CHUNK_BYTES", 300)
+        monkeypatch.setattr(compaction, "CHUNK_BYTES", 300)
+        store = open_embedded()
+        for number in range(100):
+            reactor.result(store.log.append(1, one(b"%d" % (number % 60), bytes(100)), now_ms=0))
+        read: list[int] = []
+        happened: list[str] = []
+        arrived, released = Event(), Event()
+        next_chunks, step, write = _Compacting._next_chunks, Compactor.step, Environment.write
+
+        def noted_chunks(self: _Compacting, offset: int) -> Any:
+            found = next_chunks(self, offset)
+            read.append(sum(len(chunk.batches) for chunk in found))
+            return found
+
+        def noted_step(self: Compactor) -> Any:
+            happened.append("step")
+            arrived.set()
+            assert released.wait(PATIENCE_S)
+            return step(self)
+
+        def noted_write(self: Environment, change: Any, **options: Any) -> None:
+            happened.append("replace" if options else "append")
+            write(self, change, **options)
+
+        monkeypatch.setattr(_Compacting, "_next_chunks", noted_chunks)
+        monkeypatch.setattr(Compactor, "step", noted_step)
+        monkeypatch.setattr(Environment, "write", noted_write)
+        store.log.compact(1, DEFAULTS)
+        reactor.result(store.log.append(1, one(b"k", b""), now_ms=0))
+        assert arrived.wait(PATIENCE_S)
+        append = store.log.append(2, one(b"k", b""), now_ms=0)
+        released.set()
+        reactor.result(append)
+        await_passes(store, reactor)
+        assert happened[:4] == ["append", "step", "append", "step"]
+        assert sum(event == "step" for event in happened) > 20
+        assert max(read) <= 1000
+        assert max(len(steps.split()) for steps in " ".join(happened).split("step")) <= 5
+
+    def test_the_pause_after_a_step_grows_with_the_step(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        compactor = Compactor(open_embedded()._environment)
+        assert compactor.wait_s() is None
+        times = iter([100.0, 100.5, 100.75, 101.5])
+        monkeypatch.setattr(compaction, "PAUSES", 2)
+        monkeypatch.setattr(compaction.time, "monotonic", lambda: next(times))
+        for partition_no in (1, 2):
+            compactor.add(compaction.Pass(partition_no, 0, DEFAULTS, 0))
+        assert compactor.step() is not None
+        assert compactor.wait_s() == 0.75
+        assert compactor.wait_s() == 0
+
+    def test_a_partition_that_is_deleted_stays_deleted(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(compaction, "STEP_BYTES", 1)
+        arrived, released = Event(), Event()
+        take, forget = _Compacting._take, Compactor.forget
+        forgotten: list[tuple[int, float | None]] = []
+
+        def held(self: _Compacting, *args: Any) -> None:
+            take(self, *args)
+            arrived.set()
+            assert released.wait(PATIENCE_S)
+
+        def noted(self: Compactor, partition_no: int) -> None:
+            forget(self, partition_no)
+            forgotten.append((partition_no, self.wait_s()))
+
+        monkeypatch.setattr(_Compacting, "_take", held)
+        monkeypatch.setattr(Compactor, "forget", noted)
+        store = open_embedded()
+        store.log.compact(1, DEFAULTS)
+        for number in range(10):
+            reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
+        assert arrived.wait(PATIENCE_S)  # something was read, and will be written
+        store.log.delete(1)
+        store.log.compact(2, DEFAULTS)
+        appends = [store.log.append(2, one(b"k", b""), now_ms=0) for _ in range(10)]
+        released.set()
+        reactor.wait(*appends)
+        await_passes(store, reactor)
+        reactor.result(store.close())
+        assert forgotten == [(1, None)]
+        environment = open_embedded()._environment
+        with environment.read(environment.log) as transaction:
+            assert {bytes(key[:4]) for key in transaction.cursor().iternext(values=False)} == {b"\0\0\0\2"}
+
+    def test_a_failure_ends_the_pass_and_nothing_else(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        write = Environment.write
+
+        def failing(self: Environment, change: Any, **options: Any) -> None:
+            if options:
+                raise StorageError("EIO")
+            write(self, change)
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Environment, "write", failing)
+            store.log.compact(1, DEFAULTS)
+            for number in range(10):
+                reactor.result(store.log.append(1, one(b"k", b"%d" % number), now_ms=0))
+            await_passes(store, reactor)
+            assert len(stored(store)) == 10
+        fill(store, reactor)
+        assert [record.value for record in stored(store) if record.key == b"k"] == [b"9"]
+
+
+class TestJournal:
+    def test_loads_the_same_before_and_after(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        journal = LogJournal(store.log, [1])
+        model: dict[bytes, bytes] = {}
+        for number in range(400):
+            key, value = b"%d" % (number % 23), None if number % 7 == 0 else b"%d" % number
+            reactor.result(journal.append(0, [(key, value), (b"group", b"%d" % number)], number))
+            model[b"group"] = b"%d" % number
+            if value is None:
+                model.pop(key, None)
+            else:
+                model[key] = value
+        before = list(journal.load(0))
+        store.log.compact(1, DEFAULTS)
+        reactor.result(journal.append(0, [(b"group", b"last")], 400))
+        await_passes(store, reactor)
+        after = list(journal.load(0))
+        assert len(before) == 800
+        assert len(after) < 50
+        assert replayed(before) == model
+        assert replayed(after) == model | {b"group": b"last"}
+
+
+def replayed(entries: list[tuple[bytes, bytes | None]]) -> dict[bytes, bytes]:
+    values = dict(entries)
+    return {key: value for key, value in values.items() if value is not None}
+
+
+class TestKill:
+    @pytest.mark.parametrize("after", [1, 2, 3, 7])
+    def test_after_any_transaction_the_log_is_right(
+        self, tmp_path: Path, open_embedded: OpenStore, reactor: Reactor, after: int
+    ) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, tmp_path / "data", str(after)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        acknowledged = int(done.stdout.splitlines()[-1])
+        store = open_embedded()
+        end = store.log.offsets(1).high_watermark
+        assert end > acknowledged
+        self.check(store, end)
+        assert len(stored(store)) < end
+
+        store.log.compact(1, DEFAULTS)
+        for offset in range(end, end + 100):
+            reactor.result(store.log.append(1, one(*expected(offset)), now_ms=0))
+        await_passes(store, reactor)
+        self.check(store, end + 100)
+        assert len(stored(store)) < 200
+
+    def check(self, store: EmbeddedStore, end: int) -> None:
+        found = stored(store)
+        assert [(record.key, record.value) for record in found] == [expected(r.offset) for r in found]
+        assert last_values(found) == dict(expected(offset) for offset in range(max(0, end - 50), end))
+
+
+def expected(offset: int) -> tuple[bytes, bytes]:
+    return b"%d" % (offset % 50), b"%d " % offset + bytes(100)
+
+
+KILLED = """
+import os, signal, sys
+from kshim.storage.embedded import EmbeddedStore, compaction, log, writes
+from kshim.storage.embedded.environment import Environment
+from tests.storage.reactor import Reactor
+from tests.storage.test_compaction import DEFAULTS, expected, one
+
+log.MIN_DIRTY_RECORDS = 100
+compaction.PAUSES = 0
+compaction.CHUNK_BYTES = 1000
+compaction.STEP_CHUNKS = 20
+left = int(sys.argv[2])
+write = Environment.write
+
+def counted(self, change, **options):
+    global left
+    write(self, change, **options)
+    left -= bool(options)
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Environment.write = counted
+reactor = Reactor()
+store = EmbeddedStore(sys.argv[1], reactor, sync=False)
+store.open()
+store.log.compact(1, DEFAULTS)
+offset = 0
+while True:
+    reactor.result(store.log.append(1, one(*expected(offset)), now_ms=0))
+    print(offset, flush=True)
+    offset += 1
+"""
+
+
+# ------------------------------------------------------------------------------------------------------ model
+
+keys = st.sampled_from([b"a", b"b", b"c", b"d"])
+some_records = st.lists(
+    st.tuples(keys, st.none() | st.binary(max_size=3), st.integers(0, 50)), min_size=1, max_size=5
+)
+appends = st.tuples(
+    st.just("append"),
+    st.lists(
+        st.tuples(
+            some_records,
+            st.sampled_from([Compression.NONE, Compression.NONE, Compression.LZ4]),
+            st.sampled_from([-1, -1, 1, 2]),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+steps = st.lists(
+    st.one_of(
+        appends,
+        appends,
+        appends,
+        st.tuples(st.just("settle")),
+        st.tuples(st.just("reopen")),
+        st.tuples(st.just("sleep"), st.sampled_from([1, DAY_MS // 2, DAY_MS])),
+        st.tuples(st.just("fail")),
+    ),
+    max_size=40,
+)
+
+
+@dataclass
+class Run:
+    """One compacted partition and the list of all that was appended to it."""
+
+    data_dir: Path
+    reactor: Reactor = field(default_factory=Reactor)
+    appended: list[Record] = field(default_factory=list)
+    sent: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    unsettled: list[Any] = field(default_factory=list)
+    now_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        self.store = EmbeddedStore(self.data_dir, self.reactor, sync=False)
+        self.store.open()
+        self.store.log.compact(1, DEFAULTS)
+
+    def append(self, shapes: list[tuple[list[tuple[bytes, bytes | None, int]], Compression, int]]) -> None:
+        joined = b""
+        for rows, compression, producer_id in shapes:
+            base, sequence = len(self.appended), -1
+            if producer_id >= 0:
+                sent = self.sent.setdefault(producer_id, [])
+                sequence = len(sent)
+                sent.append((base, sequence))
+            some = [Record(n, ms, key, value) for n, (key, value, ms) in enumerate(rows)]
+            joined += encode(
+                some,
+                compression=compression,
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=sequence,
+            )
+            self.appended += [record._replace(offset=base + record.offset) for record in some]
+        self.unsettled.append(self.store.log.append(1, joined, now_ms=self.now_ms))
+
+    def settle(self) -> None:
+        unsettled, self.unsettled = self.unsettled, []
+        assert not [result for result in self.reactor.wait(*unsettled) if isinstance(result, Exception)]
+        await_passes(self.store, self.reactor)
+        self.check()
+
+    def reopen(self) -> None:
+        """In the middle of whatever is being done."""
+        self.reactor.result(self.store.close())
+        self.open()
+
+    def sleep(self, ms: int) -> None:
+        self.now_ms += ms
+
+    def fail(self) -> None:
+        self.settle()
+        with patch.object(Environment, "write", side_effect=StorageError("EIO")):
+            (result,) = self.reactor.wait(self.store.log.append(1, one(b"a", b"lost"), now_ms=0))
+        assert isinstance(result, StorageError)
+
+    def check(self) -> None:
+        store, found = self.store, stored(self.store)
+        end = len(self.appended)
+        assert store.log.offsets(1) == Offsets(0, end, end)
+        assert found == [self.appended[record.offset] for record in found]
+        assert all(before.offset < after.offset for before, after in pairwise(found))
+        assert last_values(found) == last_values(self.appended)
+        self.check_what_went(found)
+        self.check_reads(found)
+        self.check_largest_timestamps(found)
+        for time in range(-1, 52):
+            since = (TimestampOffset(r.timestamp_ms, r.offset, 0) for r in found if r.timestamp_ms >= time)
+            assert store.log.offset_for_time(1, time) == next(since, None)
+        largest = max((record.timestamp_ms for record in found), default=52)
+        assert store.log.max_timestamp(1) == store.log.offset_for_time(1, largest)
+
+    def check_what_went(self, found: list[Record]) -> None:
+        """Only what has a successor, and tombstones when a day is over; of what was compacted, all of it."""
+        left = {record.offset for record in found}
+        last = {record.key: record.offset for record in self.appended}
+        for record in self.appended:
+            if record.offset not in left and last[record.key] == record.offset:
+                assert record.value is None
+                assert self.now_ms >= DAY_MS
+        compacted_to = self.store.log._partitions[1].progress.end if self.appended else 0
+        clean = [record.key for record in found if record.offset < compacted_to]
+        assert len(clean) == len(set(clean))
+        headers = [decode_header(batch) for batch in stored_batches(self.store)]
+        for producer_id, sent in self.sent.items():
+            kept = [(h.base_offset, h.base_sequence) for h in headers if h.producer_id == producer_id]
+            assert kept[-PRODUCER_BATCHES:] == sent[-PRODUCER_BATCHES:]
+        assert all(self.is_needed(header) for header in headers if header.base_offset < compacted_to)
+
+    def is_needed(self, header: RecordBatchHeader) -> bool:
+        return bool(header.records_count) or header.producer_id >= 0
+
+    def check_largest_timestamps(self, found: list[Record]) -> None:
+        """Those of the chunks never fall, and are never less than what is there."""
+        rows = largest_timestamps(self.store)
+        assert [so_far for _, so_far in rows] == sorted(so_far for _, so_far in rows)
+        for last_offset, so_far in rows:
+            assert all(r.timestamp_ms <= so_far for r in found if r.offset <= last_offset)
+
+    def check_reads(self, found: list[Record]) -> None:
+        """A read from any offset brings the next record, and one at a time they come to the end."""
+        for offset in range(len(self.appended)):
+            position, read = offset, []
+            while not read and (data := self.store.log.read(1, position, 1)):
+                (batch,) = batches(data)
+                position = decode_header(batch).next_offset
+                read = [record for record in records(batch) if record.offset >= offset]
+            assert read[:1] == [record for record in found if record.offset >= offset][:1]
+
+
+@pytest.fixture(scope="module")
+def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("model")
+    return (root / str(number) for number in range(10**6))
+
+
+@settings(deadline=None, max_examples=60)
+@given(steps=steps)
+def test_model(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]]) -> None:
+    with (
+        patch.object(log, "MIN_DIRTY_RECORDS", 4),
+        patch.object(compaction, "PAUSES", 0),
+        patch.object(compaction, "STEP_BYTES", 200),
+        patch.object(compaction, "STEP_CHUNKS", 3),
+        patch.object(compaction, "CHUNK_BYTES", 400),
+        patch.object(writes, "CHUNK_BYTES", 300),
+        patch.object(rules, "MAX_KEYS", 3),
+    ):
+        run = Run(next(data_dirs))
+        try:
+            for name, *arguments in steps:
+                getattr(run, name)(*arguments)
+            run.settle()
+        finally:
+            run.reactor.result(run.store.close())
