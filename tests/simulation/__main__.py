@@ -11,7 +11,15 @@ from collections import Counter
 
 from tests.simulation.run import STEPS, Outcome, run
 
-COUNTED = ("steps", "requests", "rebalances", "crashes", "moves", "failed_appends")
+COUNTED = (
+    "steps",
+    "requests",
+    "rebalances",
+    "client_crashes",
+    "broker_crashes",
+    "shard_moves",
+    "failed_appends",
+)
 
 
 def main() -> int:

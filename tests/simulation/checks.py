@@ -155,7 +155,9 @@ class Checks:
         assert len(listed) == len(set(listed)), f"{request.group_id}: a member is listed twice: {listed}"
         assert not listed or (members == set(listed) and answer.leader == answer.member_id)
         assert group.members[answer.member_id].protocols == request.protocols, "another subscription counts"
-        assert group.state is not STABLE or request.member_id != group.leader, "a leader joins to rebalance"
+        if group.state is STABLE:
+            assert request.member_id != group.leader, "a leader joins to rebalance"
+            assert answer.skip_assignment or answer.leader != answer.member_id, "assigned already"
 
     def _decided_to_sync(
         self, node: Node, shard: int, request: SyncGroupRequest, answer: SyncGroupResponse, is_due: bool
@@ -166,9 +168,12 @@ class Checks:
     def _heard(
         self, node: Node, shard: int, request: HeartbeatRequest, answer: HeartbeatResponse, is_due: bool
     ) -> None:
+        """Who is told that all is well is a member of this generation, and has a whole session from now."""
         if answer.error_code == ErrorCode.NONE:
             group = node.coordinator._shards[shard].groups[request.group_id]
+            member = group.members[request.member_id]
             assert (group.state in (COMPLETING, STABLE), group.generation) == (True, request.generation_id)
+            assert node.deadline_ms(member.timer) == node.now_ms + member.session_timeout_ms
 
     def _decided_to_commit(
         self, node: Node, shard: int, request: OffsetCommitRequest, answer: OffsetCommitResponse, is_due: bool
@@ -191,11 +196,16 @@ class Checks:
         if isinstance(key, OffsetCommitKey):
             self._committed((key.group, key.topic, key.partition), value)
         elif value is None:
-            self.groups.pop(key.group, None)
-            self._lives[key.group] += 1
+            self._is_deleted(key.group, self.groups.pop(key.group, None))
         else:
             self._generation_is_durable(key.group, self.groups.get(key.group), value)
             self.groups[key.group] = value
+
+    def _is_deleted(self, group_id: str, before: GroupMetadataValue | None) -> None:
+        """Nobody was in it, and none of its offsets is left."""
+        self._lives[group_id] += 1
+        assert before is None or not before.members, f"{group_id} is deleted with its members"
+        assert group_id not in {key[0] for key in self.offsets}, f"{group_id} leaves offsets behind"
 
     def _committed(self, key: tuple[str, str, int], value: OffsetCommitValue | None) -> None:
         if value is None:

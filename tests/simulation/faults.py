@@ -39,6 +39,7 @@ def _client_crashes(world: World) -> None:
     client = _any_client(world)
     if client is None:
         return
+    world.client_crashes += 1
     world.end(client)
     if world.chance.random() < 0.7:
         again = world.newcomer(client.profile, world.chance.choice((0, 200, 5_000, 15_000)))
@@ -124,6 +125,33 @@ def _stranger_commits(world: World) -> None:
         topics=_commit_of(MONOTONE_TOPIC, 0),
     )
     _administer(world, request, 9)
+
+
+def _anyone_asks_anything(world: World) -> None:
+    """A request with whatever ids, generation and protocols there have ever been; it commits nothing."""
+    if not world.old:
+        return
+    choice = world.chance.choice
+    old = [choice(world.old)[0] for _ in range(4)]
+    profile = replace(
+        old[0].profile,
+        group_instance_id=choice((None, "", old[1].profile.group_instance_id)),
+        session_timeout_ms=choice((5_999, 6_000)),
+        assignors=choice((old[1].profile.assignors, ())),
+    )
+    anyone = Client(world, "anyone", profile, member_id=choice((old[2].member_id, "", "stranger")))
+    anyone.generation_id = choice((-1, 0, 1, old[3].generation_id, old[3].generation_id + 1))
+    request = choice(
+        (anyone.join_request, anyone.sync_request, anyone.heartbeat_request, anyone.leave_request)
+    )()
+    _administer(world, replace(request, group_id=choice((request.group_id, ""))), 5)
+
+
+def _member_commits_at_any_time(world: World) -> None:
+    """A commit with all that its sender knows of itself, whether it has synced or not."""
+    client = _any_client(world)
+    if client is not None and client.member_id and client.generation_id > 0:
+        _administer(world, replace(client.commit_request(), topics=_commit_of("another", 1)), 9)
 
 
 def _follower_assigns(world: World) -> None:
@@ -220,7 +248,9 @@ _TABLE = (
     (_client_arrives, 6),
     (_old_request_arrives, 6),
     (_stranger_commits, 2),
+    (_member_commits_at_any_time, 2),
     (_follower_assigns, 3),
+    (_anyone_asks_anything, 4),
     (_journal_is_slow, 3),
     (_journal_fails, 2),
     (_journal_is_unreadable, 0.5),

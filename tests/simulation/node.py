@@ -135,5 +135,9 @@ class Node:
             for group_id, group in shard.groups.items()
         }
 
+    @property
+    def now_ms(self) -> int:
+        return self._clock.now_ms
+
     def deadline_ms(self, timer: TimerKey) -> int | None:
         return self.coordinator._timers.deadline_ms(timer)

@@ -19,8 +19,9 @@ class Outcome:
     steps: int
     requests: int
     rebalances: int
-    crashes: int
-    moves: int
+    broker_crashes: int
+    client_crashes: int
+    shard_moves: int
     failed_appends: int
     error: Exception | None
     happened: tuple[str, ...]
@@ -47,8 +48,9 @@ def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
         steps=world.steps,
         requests=world.requests,
         rebalances=world.checks.rebalances,
-        crashes=world.crashes,
-        moves=world.moves,
+        broker_crashes=world.broker_crashes,
+        client_crashes=world.client_crashes,
+        shard_moves=world.moves,
         failed_appends=world.journal.failed,
         error=error,
         happened=tuple(lines(world.happened)) if tell or error else (),

@@ -60,7 +60,8 @@ class World:
         self.clients: list[Client] = []
         self.old: list[tuple[Client, Any, int]] = []
         """Requests that were sent: who, what, version."""
-        self.crashes = 0
+        self.broker_crashes = 0
+        self.client_crashes = 0
         self.moves = 0
         self.requests = 0
         self.steps = 0
@@ -255,7 +256,7 @@ class World:
 
     def crash(self, node: Node) -> None:
         """A broker dies with all it had in memory; one of its name starts at once, and leads nothing yet."""
-        self.crashes += 1
+        self.broker_crashes += 1
         self.note(node.name, "crashes")
         led = [shard for shard in range(SHARDS) if node.leads(shard)]
         node.crash(led)
