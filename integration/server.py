@@ -1,7 +1,7 @@
 """`kshim serve` as a separate process that a test may kill and start again.
 
 KSHIM_TEST_COMMAND replaces `python -m kshim`: any program that takes the same `serve` options and prints the
-same ready line can be put under these tests. `integration/apache_kafka.py` does so for Apache Kafka.
+same ready line can be put under these tests. `integration/apache_kafka` does so for Apache Kafka.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ class Server:
         options: Sequence[str] = (),
         *,
         preexec: Callable[[], None] | None = None,
+        command: Sequence[str] = COMMAND,
     ) -> None:
         self.data_dir = data_dir
         self.options = list(options)
+        self.command = list(command)
         self.preexec = preexec
         self.host = "127.0.0.1"
         self.port = 0
@@ -69,7 +71,7 @@ class Server:
         listen = f"{self.host}:{self.port}"
         printed = len(self.stdout)
         self._process = subprocess.Popen(
-            [*COMMAND, "serve", "--listen", listen, "--data-dir", str(self.data_dir), *self.options],
+            [*self.command, "serve", "--listen", listen, "--data-dir", str(self.data_dir), *self.options],
             cwd=self.data_dir.parent,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.spark.jars import JarsMissing, fetch_jars
+from integration.maven import JarsMissing
+from integration.spark.jars import fetch_jars
 
 # a short life needs no optimising compiler and no second thread for garbage
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -1,10 +1,6 @@
-"""Apache Kafka behind kshim's command line: are the tests asking only what Kafka answers?
+"""`serve` as kshim's command line has it: format the data directory at its first start, become the broker.
 
-    KAFKA_JARS='/path/to/jars/*' KSHIM_TEST_COMMAND='python integration/apache_kafka.py' pytest integration
-
-KAFKA_JARS is a Java class path with org.apache.kafka:kafka_2.13 and all that it needs. Takes the options of
-`serve` that the tests use, formats the data directory at its first start, and becomes the broker: a signal to
-this process is a signal to Kafka.
+A signal to this process is a signal to Kafka.
 """
 
 from __future__ import annotations
@@ -12,12 +8,16 @@ from __future__ import annotations
 import argparse
 import base64
 import os
+import random
 import socket
 import subprocess
 import sys
 import time
 import uuid
 from pathlib import Path
+
+from integration.apache_kafka.jars import fetch_class_path
+from integration.maven import JarsMissing
 
 SETTINGS = {
     "process.roles": "broker,controller",
@@ -34,23 +34,25 @@ SETTINGS = {
     "broker.session.timeout.ms": "1000",
     "broker.heartbeat.interval.ms": "200",
 }
+PORTS = range(20_000, 32_000)
+"""Below the ports that the system gives to clients, so that none of theirs is in the way later."""
 
 
-def free_port() -> int:
-    """Below the ports that the system gives to clients, so that none of theirs is in the way later."""
-    for port in range(20_000 + os.getpid() % 10_000, 32_000):
+def free_port(other_than: int = 0) -> int:
+    for port in random.sample(PORTS, 100):
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+            if port != other_than:
+                return port
     raise SystemExit("no free port")
 
 
 def write_properties(data_dir: Path, port: int, options: list[str]) -> Path:
     path = data_dir / "server.properties"
-    controller = free_port() if port != free_port() else port + 1
+    controller = free_port(other_than=port)
     settings = {
         **SETTINGS,
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
@@ -61,10 +63,6 @@ def write_properties(data_dir: Path, port: int, options: list[str]) -> Path:
     }
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     return path
-
-
-def java(*arguments: str) -> list[str]:
-    return ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", os.environ["KAFKA_JARS"], *arguments]
 
 
 def announce(port: int) -> None:
@@ -84,24 +82,28 @@ def announce(port: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(prog="integration.apache_kafka")
     parser.add_argument("command", choices=["serve"])
     parser.add_argument("--listen", default="127.0.0.1:0")
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
+    try:
+        class_path = fetch_class_path()
+    except JarsMissing as error:
+        raise SystemExit(f"Apache Kafka cannot run: {error}") from None
+    java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", class_path]
     port = int(options.listen.rpartition(":")[2]) or free_port()
     options.data_dir.mkdir(exist_ok=True)
     first = not (options.data_dir / "log").exists()
     properties = str(write_properties(options.data_dir, port, options.set))
     if first:
         cluster_id = base64.b64encode(uuid.uuid4().bytes, b"xy").decode().rstrip("=")
-        command = java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties)
+        command = [*java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties]
         subprocess.run(command, check=True, stdout=sys.stderr)
     announce(port)
     os.dup2(2, 1)
-    command = java("kafka.Kafka", properties)
-    os.execvp(command[0], command)
+    os.execvp(java[0], [*java, "kafka.Kafka", properties])
 
 
 if __name__ == "__main__":

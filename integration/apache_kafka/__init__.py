@@ -1,0 +1,18 @@
+"""Apache Kafka behind kshim's command line: what would Kafka answer?
+
+`Server(data_dir, command=apache_kafka.COMMAND)` is Apache Kafka where `Server(data_dir)` is kshim, and
+
+    KSHIM_TEST_COMMAND="env PYTHONPATH=$PWD python -m integration.apache_kafka" pytest integration
+
+puts Apache Kafka under the tests that were written for kshim: do they ask only what Kafka answers? The
+version is the one that `pom.xml` names; Java and Maven are needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+
+COMMAND = ["env", f"PYTHONPATH={_ROOT}", sys.executable, "-m", __name__]

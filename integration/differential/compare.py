@@ -1,0 +1,159 @@
+"""Where two servers differ in one history, once all is taken away that no two runs have in common.
+
+Member ids get the names of their owners (their form, client or instance id and a UUID, must be the same),
+topic ids the names of their topics, the server's own address is "this server", throttle_time_ms is 0. Arrays
+whose order means nothing are sorted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from integration.differential.history import GROUP, Answered, Ask, Pause, Step
+from integration.differential.player import UNKNOWN_TOPIC_ID, Asked, Transcript
+from schemas.error_code import ErrorCode
+from schemas.offset_fetch import OffsetFetchRequest
+
+UUID_AT_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
+SETS = {
+    ("JoinGroupResponse", "members"),
+    ("DescribeGroupsResponse", "groups"),
+    ("DescribedGroup", "members"),
+    ("ListGroupsResponse", "groups"),
+    ("DeleteGroupsResponse", "results"),
+}
+SETS_WHEN_ALL_ARE_ASKED_FOR = {
+    ("OffsetFetchResponse", "topics"),
+    ("OffsetFetchResponseTopic", "partitions"),
+    ("OffsetFetchResponseGroup", "topics"),
+    ("OffsetFetchResponseTopics", "partitions"),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One step that the servers answered differently. fields: the paths of what differs."""
+
+    number: int
+    step: Step
+    version: int
+    fields: tuple[str, ...]
+    apache_kafka: Any
+    kshim: Any
+
+    @property
+    def tolerated(self) -> str:
+        return "" if isinstance(self.step, Answered) else self.step.tolerated
+
+    def __str__(self) -> str:
+        lines = [
+            f"step {self.number}: {_told(self.step, self.version)}",
+            f"    Apache Kafka: {self.apache_kafka}",
+            f"    kshim:        {self.kshim}",
+            f"    differs in:   {', '.join(self.fields)}",
+        ]
+        return "\n".join(lines)
+
+
+def differences(steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcript) -> list[Difference]:
+    """All of them, tolerated or not."""
+    found = []
+    for number, step in enumerate(steps):
+        expected, got = _plain_step(apache_kafka, number), _plain_step(kshim, number)
+        if fields := tuple(_paths(expected, got)):
+            asked = apache_kafka.seen[number]
+            version = asked.version if isinstance(asked, Asked) else 0
+            found.append(Difference(number, step, version, fields, expected, got))
+    return found
+
+
+def transcript_text(steps: Sequence[Step], transcript: Transcript) -> str:
+    """The whole history as one server answered it."""
+    lines = []
+    for number, step in enumerate(steps):
+        seen = transcript.seen[number]
+        lines.append(f"{number}: {_told(step, seen.version if isinstance(seen, Asked) else 0)}")
+        lines.append(f"    {_plain_step(transcript, number)}")
+    return "\n".join(lines)
+
+
+def _told(step: Step, version: int) -> str:
+    if isinstance(step, Ask):
+        waits = "" if step.wait else ", not waited for"
+        return f"{step.connection} sends {step.api_key.name} v{version}{waits}: {step.request}"
+    return f"pause {step.ms} ms, then who waits?" if isinstance(step, Pause) else str(step)
+
+
+def _plain_step(transcript: Transcript, number: int) -> Any:
+    seen = transcript.seen[number]
+    if isinstance(seen, Asked):
+        if not seen.is_answered.is_set():
+            return "no answer"
+        all_asked = isinstance(seen.step.request, OffsetFetchRequest) and seen.step.request.topics is None
+        sets = SETS | SETS_WHEN_ALL_ARE_ASKED_FOR if all_asked else SETS
+        return _Plain(transcript, sets).plain(seen.answer)
+    return sorted(seen) if seen is not None else None
+
+
+class _Plain:
+    """Messages as dicts and lists, without what no two runs have in common."""
+
+    def __init__(self, transcript: Transcript, sets: set[tuple[str, str]]) -> None:
+        self.sets = sets
+        self.group = transcript.group
+        self.target = transcript.target
+        self.names = {
+            member_id: f"<{owner} {number}>"
+            for owner, ids in transcript.ids.items()
+            for number, member_id in enumerate(ids, 1)
+        }
+        self.topics = {id: name for name, id in transcript.target.topic_ids.items()}
+        self.topics |= {UNKNOWN_TOPIC_ID: "unknown", UUID(int=0): ""}
+
+    def plain(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [self.plain(item) for item in value if not self._is_of_another_history(item)]
+        if isinstance(value, UUID):
+            return self.topics.get(value, str(value))
+        if isinstance(value, str):
+            named = self.names.get(value)
+            if named is not None:
+                return UUID_AT_END.sub(named, value)
+            return value.replace(self.group, GROUP)
+        if not hasattr(value, "__dataclass_fields__"):
+            return value
+        return {
+            each.name: self._plain_field(type(value).__name__, each.name, getattr(value, each.name))
+            for each in dataclasses.fields(value)
+        }
+
+    def _plain_field(self, entity: str, name: str, value: Any) -> Any:
+        if name == "throttle_time_ms":
+            return 0
+        if name == "error_code":
+            return ErrorCode(value).name
+        if (name, value) in (("host", self.target.host), ("port", self.target.port)):
+            return "this server"
+        plain = self.plain(value)
+        return sorted(plain, key=repr) if (entity, name) in self.sets else plain
+
+    def _is_of_another_history(self, value: Any) -> bool:
+        """ListGroups shows everybody's groups."""
+        return type(value).__name__ == "ListedGroup" and not value.group_id.startswith(self.group)
+
+
+def _paths(expected: Any, got: Any, path: str = "") -> Iterator[str]:
+    """The places where two plain values differ."""
+    if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() == got.keys():
+        for key in expected:
+            yield from _paths(expected[key], got[key], f"{path}.{key}".lstrip("."))
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for index, (one, other) in enumerate(zip(expected, got, strict=True)):
+            yield from _paths(one, other, f"{path}[{index}]")
+    elif expected != got:
+        yield path or "the whole"

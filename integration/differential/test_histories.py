@@ -1,0 +1,36 @@
+"""Apache Kafka and kshim answer every history in the same way, but for the differences that are meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from integration.differential.histories import HISTORIES
+from integration.differential.history import Answered
+from integration.differential.run import Outcome, Run, runs
+
+DIFFERENCES = Path(__file__).parents[2] / "docs" / "differences.md"
+
+
+@pytest.mark.parametrize("run", runs(HISTORIES), ids=str)
+def test_both_answer_the_same(run: Run, outcomes: Mapping[Run, Outcome]) -> None:
+    outcome = outcomes[run]
+    assert not outcome.untolerated, "\n".join(
+        [*map(str, outcome.untolerated), "The history, as Apache Kafka answered it:", outcome.transcript]
+    )
+    assert not outcome.stale, "\n".join(outcome.stale)
+
+
+def test_every_tolerated_difference_stands_in_the_table() -> None:
+    listed = re.findall(r"^\| `(D-[a-z-]+)` \|", DIFFERENCES.read_text(), re.MULTILINE)
+    tolerated = {
+        step.tolerated
+        for run in runs(HISTORIES)
+        for step in run.history.at(run.era)
+        if not isinstance(step, Answered) and step.tolerated
+    }
+    assert len(listed) == len(set(listed))
+    assert tolerated == set(listed)
