@@ -29,6 +29,8 @@ SHARDS = 2
 NODES = 2
 LONGEST_MS = 600_000
 """What a group may take to settle once nothing goes wrong any more: twice what a first JoinGroup may wait."""
+STEADY_MS = 7_000
+"""For how long a settled group is watched: longer than the shortest session."""
 MOST_EVENTS = 20_000
 ASSIGNORS = (
     ("range",),
@@ -67,6 +69,7 @@ class World:
         self.steps = 0
         self.slowest_ms = chance.choice((1, 10, 100))
         self._ids = 0
+        self._calm_ms = 0
         self._settings = Settings(
             group_initial_rebalance_delay_ms=chance.choice((0, 500, 3_000)),
             group_max_size=chance.choice((3, 1_000, 1_000, 1_000)),
@@ -278,12 +281,17 @@ class World:
     # ---- in the end all is well
 
     def settles(self) -> None:
-        """With nothing going wrong any more, every group is stable with its live members, or empty."""
+        """With nothing going wrong any more, every group is stable with its live members, or empty.
+
+        It stays so; and when the members are gone, it is empty.
+        """
         self.note("all", "is calm")
+        self._calm_ms = self.clock.now_ms
         self.journal.slowest_ms = self.journal.failing = self.journal.unreadable = 0
         for group_id in GROUPS:
             self.newcomer(Profile(group_id, None, ("range", "sticky"), 6_000, 5_000, 9), 0)
         self._wait_until(self._is_settled, "some group does not settle")
+        self._stays_settled()
         for client in self.live():
             self.end(client)
         self._wait_until(self._is_empty, "some group does not become empty")
@@ -300,7 +308,24 @@ class World:
                 break
         assert done(), otherwise
 
+    def _stays_settled(self) -> None:
+        """Nothing that was under way when all became calm comes after this, and nothing new begins."""
+        until_ms = self.clock.now_ms + STEADY_MS
+        generations = self._generations()
+        while self.clock.now_ms < until_ms and self.step():
+            assert self._generations() == generations, "a group rebalances without a cause"
+
+    def _generations(self) -> dict[str, int]:
+        """The generation of each group that has members; others may expire."""
+        groups = [group for node in self.nodes for group in node.groups().values()]
+        return {group.group_id: group.generation for group in groups if group.members}
+
     def _is_settled(self) -> bool:
+        at_ms = self.clock.now_ms
+        if at_ms < self._calm_ms + STEADY_MS or any(
+            client.stalled_until_ms > at_ms for client in self.live()
+        ):
+            return False
         return all(map(self._group_is_settled, GROUPS)) and self._nobody_waits()
 
     def _group_is_settled(self, group_id: str) -> bool:
