@@ -17,7 +17,7 @@ that a version does not have are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas.api_key import ApiKey
@@ -127,7 +127,6 @@ class History:
     steps: Sequence[Step | Sequence[Step]]
     eras: Iterable[int] = ERAS
     pair: str = "plain"
-    clients: tuple[str, ...] = field(init=False, default=())
 
     def at(self, era: int) -> list[Step]:
         """The steps as they are at one era."""
