@@ -134,6 +134,9 @@ class Checks:
             grew = ONE_DECISION.get((before.state, now.state), frozenset())
             assert now.generation - before.generation in grew, f"{group_id}: {before} -> {now}"
             assert now.is_delayed or is_due or not before.is_delayed, f"{group_id}: the delay is cut short"
+            if before.state is COMPLETING and now.state is PREPARING:
+                assigned = [m.member_id for m in groups[group_id].members.values() if m.assignment]
+                assert not assigned, f"{group_id}: {assigned} own what was never given out"
             if now.state is COMPLETING and now.generation > before.generation:
                 _begins(groups[group_id], decision, node.coordinator.settings.group_max_size)
 
