@@ -29,7 +29,7 @@ def _read_string(frame: bytes, offset: int) -> tuple[str | None, int]:
     length = frame[offset]
     offset += 1
     if length > 127:
-        raise NotImplementedError("these samples have short strings")
+        raise ValueError("these samples have short strings")
     if not length:
         return None, offset
     end = offset + length - 1
