@@ -203,13 +203,14 @@ class Property:
     parse: Callable[[str], Any]
 
 
-def _text(value: Any) -> str:
+def property_text(value: Any) -> str:
+    """The value of a property as a server.properties file spells it."""
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 PROPERTIES: dict[str, Property] = {
     name: Property(
-        name, _text(f.default), f.metadata["kafka_default"], f.metadata["doc"], f.metadata["parse"]
+        name, property_text(f.default), f.metadata["kafka_default"], f.metadata["doc"], f.metadata["parse"]
     )
     for f in fields(Config)
     for name in [f.name.replace("_", ".")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from kshim.cluster.topic_configs import TOPIC_CONFIGS, ConfigType, TopicConfig, broker_default
-from kshim.config import PROPERTIES, Config
+from kshim.config import PROPERTIES, Config, property_text
 
 
 class ConfigSource(IntEnum):
@@ -59,7 +59,7 @@ def described_properties(config: Config) -> Iterator[DescribedConfig]:
     """Of the broker: the properties that have an effect; what is not its default was set by the user."""
     for prop in PROPERTIES.values():
         value = getattr(config, prop.name.replace(".", "_"))
-        text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        text = property_text(value)
         synonyms = [(prop.name, prop.default, ConfigSource.DEFAULT)]
         if text != prop.default:
             synonyms.insert(0, (prop.name, text, ConfigSource.STATIC_BROKER))
