@@ -158,7 +158,6 @@ class Counted(construct.Construct):  # type: ignore[misc]
 
     implicit: Any
     plain_length: Fixed
-    encode_null = -1
 
     def __init__(self, *, is_compact: bool = False, is_nullable: bool = False) -> None:
         super().__init__()

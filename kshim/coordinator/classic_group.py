@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from kshim.coordinator.member import Member, Parked
+from kshim.coordinator.member import Member
 from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.states import TRANSITIONS, State
 from schemas.consumer_protocol import decode_topics
@@ -142,14 +142,14 @@ class ClassicGroup:
 
     # ---- parked requests
 
-    def park_join(self, member: Member, parked: Parked) -> Parked | None:
+    def park_join(self, member: Member, token: int) -> int | None:
         """Hold a JoinGroup of `member`; the one that it takes the place of, if any."""
-        older, member.parked_join = member.parked_join, parked
+        older, member.parked_join = member.parked_join, token
         if older is None:
             self.awaiting_join += 1
         return older
 
-    def take_join(self, member: Member) -> Parked | None:
+    def take_join(self, member: Member) -> int | None:
         """The parked JoinGroup of `member`, which it no longer holds."""
         parked, member.parked_join = member.parked_join, None
         if parked is not None:

@@ -69,6 +69,14 @@ class Draft:
         """Make one record durable; None is a tombstone."""
         self._records.append(Record(key, value))
 
+    def forget_offset(self, group_id: str, topic: str, index: int) -> None:
+        """Write the tombstone of what a group has committed for one partition."""
+        self.write(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
+
+    def forget_group(self, group: ClassicGroup) -> None:
+        """Write the tombstone of a group's metadata; its offsets have tombstones of their own."""
+        self.write(GroupMetadataKey(group=group.group_id), None)
+
     def report(self, rebalance: RebalanceReport) -> None:
         """Tell of a rebalance that is complete."""
         self._rebalances.append(rebalance)

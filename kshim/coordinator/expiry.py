@@ -11,7 +11,7 @@ from kshim.coordinator.draft import Draft
 from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.offsets import NO_TIMESTAMP, Committed
 from kshim.coordinator.states import State
-from schemas.group_metadata_log import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue
+from schemas.group_metadata_log import OffsetCommitValue
 
 
 def expire(draft: Draft, group: ClassicGroup, committed: Committed) -> bool:
@@ -22,10 +22,10 @@ def expire(draft: Draft, group: ClassicGroup, committed: Committed) -> bool:
     """
     expired = _expired(draft, group, committed)
     for topic, index in expired:
-        draft.write(OffsetCommitKey(group=group.group_id, topic=topic, partition=index), None)
+        draft.forget_offset(group.group_id, topic, index)
     is_deleted = group.state is State.EMPTY and len(expired) == len(committed)
     if is_deleted:
-        draft.write(GroupMetadataKey(group=group.group_id), None)
+        draft.forget_group(group)
     if expired or is_deleted:
         draft.report_expiry(ExpiryReport(group.group_id, len(expired), is_deleted))
     return is_deleted

@@ -11,7 +11,7 @@ from kshim.coordinator import static_member
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Caller
 from kshim.coordinator.draft import Draft
-from kshim.coordinator.member import Member, Parked
+from kshim.coordinator.member import Member
 from kshim.coordinator.membership import rebalance_timeout_ms, remove_member, update_member
 from kshim.coordinator.rebalance import joined, maybe_complete_join, rebalance_or_complete
 from kshim.coordinator.rebalance_report import Trigger
@@ -121,7 +121,7 @@ def _add_member(
         is_new=True,
     )
     group.add(member, request.protocol_type)
-    group.park_join(member, Parked(caller.token, caller.api_version))
+    group.park_join(member, caller.token)
     if group.initial_delay is not None:
         group.initial_delay.member_added = True
     draft.timers.arm(member.timer, draft.now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)

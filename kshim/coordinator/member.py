@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from kshim.coordinator.timers import TimerKey, TimerKind
 from schemas.group_metadata_log import MemberMetadata
 from schemas.join_group import JoinGroupRequestProtocol
-
-
-class Parked(NamedTuple):
-    """A request that is held without an answer: its token, and the version its answer must fit."""
-
-    token: int
-    api_version: int
 
 
 @dataclass(slots=True)
@@ -33,8 +25,10 @@ class Member:
     assignment: bytes = b""
     is_new: bool = False
     """True until the first join phase that it takes part in completes: its parked join may then time out."""
-    parked_join: Parked | None = None
-    parked_sync: Parked | None = None
+    parked_join: int | None = None
+    """The token of its JoinGroup, while that is held without an answer."""
+    parked_sync: int | None = None
+    """The token of its SyncGroup, while that is held without an answer."""
     timer: TimerKey = field(init=False)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Caller
 from kshim.coordinator.draft import Draft
-from kshim.coordinator.member import Member, Parked
+from kshim.coordinator.member import Member
 from kshim.coordinator.timers import TimerKey, TimerKind
 from schemas.error_code import ErrorCode
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
@@ -22,7 +22,7 @@ def update_member(
     group.set_protocols(member, request.protocols)
     member.session_timeout_ms = request.session_timeout_ms
     member.rebalance_timeout_ms = rebalance_timeout_ms(caller, request)
-    park_join(draft, group, member, Parked(caller.token, caller.api_version))
+    park_join(draft, group, member, caller.token)
 
 
 def rebalance_timeout_ms(caller: Caller, request: JoinGroupRequest) -> int:
@@ -30,12 +30,12 @@ def rebalance_timeout_ms(caller: Caller, request: JoinGroupRequest) -> int:
     return request.rebalance_timeout_ms if caller.api_version > 0 else request.session_timeout_ms
 
 
-def park_join(draft: Draft, group: ClassicGroup, member: Member, parked: Parked) -> None:
+def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> None:
     """Hold `member`'s JoinGroup until the join phase ends; an older one of it is sent back to join."""
-    older = group.park_join(member, parked)
+    older = group.park_join(member, token)
     if older is not None:
         draft.reply(
-            older.token,
+            older,
             JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id),
         )
 
@@ -50,6 +50,6 @@ def remove_member(draft: Draft, group: ClassicGroup, member_id: str) -> None:
     if member is None:
         return
     if member.parked_join is not None:
-        draft.reply(member.parked_join.token, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        draft.reply(member.parked_join, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     if member.parked_sync is not None:
-        draft.reply(member.parked_sync.token, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        draft.reply(member.parked_sync, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))

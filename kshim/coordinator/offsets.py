@@ -14,7 +14,7 @@ from kshim.coordinator.draft import Draft
 from kshim.coordinator.states import ANSWERS, State
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.group_metadata_log import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue
+from schemas.group_metadata_log import OffsetCommitKey, OffsetCommitValue
 from schemas.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -41,7 +41,6 @@ from schemas.offset_fetch import (
 Committed = Mapping[tuple[str, int], OffsetCommitValue]
 
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
-NO_GENERATION = -1
 NO_TIMESTAMP = -1
 
 
@@ -206,14 +205,14 @@ def _delete_partitions(
 ) -> None:
     for index in dict.fromkeys(partition.partition_index for partition in topic.partitions):
         if (topic.name, index) in committed:
-            draft.write(OffsetCommitKey(group=group_id, topic=topic.name, partition=index), None)
+            draft.forget_offset(group_id, topic.name, index)
 
 
 def delete_group(draft: Draft, group: ClassicGroup, committed: Committed) -> None:
     """Write a tombstone for every committed offset of `group`, then one for the group itself."""
     for topic, index in committed:
-        draft.write(OffsetCommitKey(group=group.group_id, topic=topic, partition=index), None)
-    draft.write(GroupMetadataKey(group=group.group_id), None)
+        draft.forget_offset(group.group_id, topic, index)
+    draft.forget_group(group)
 
 
 def delete_topics(draft: Draft, offsets: Mapping[str, Committed], topics: Collection[str]) -> None:
@@ -221,4 +220,4 @@ def delete_topics(draft: Draft, offsets: Mapping[str, Committed], topics: Collec
     for group_id, committed in offsets.items():
         for topic, index in committed:
             if topic in topics:
-                draft.write(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
+                draft.forget_offset(group_id, topic, index)

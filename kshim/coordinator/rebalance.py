@@ -135,7 +135,7 @@ def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
     for member in group.members.values():
         parked = group.take_join(member)
         if parked is not None:
-            draft.reply(parked.token, joined(group, member))
+            draft.reply(parked, joined(group, member))
         member.is_new = False
         draft.restart_session(member)
     group.pending_sync = set(group.members)
@@ -178,7 +178,7 @@ def reset_assignments(draft: Draft, group: ClassicGroup) -> None:
         member.assignment = b""
         parked, member.parked_sync = member.parked_sync, None
         if parked is not None:
-            draft.reply(parked.token, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+            draft.reply(parked, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
             draft.restart_session(member)
 
 

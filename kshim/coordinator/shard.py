@@ -93,11 +93,9 @@ class Shard:
                     refusal = JoinGroupResponse(
                         error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id
                     )
-                    draft.reply(member.parked_join.token, refusal)
+                    draft.reply(member.parked_join, refusal)
                 if member.parked_sync is not None:
-                    draft.reply(
-                        member.parked_sync.token, SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
-                    )
+                    draft.reply(member.parked_sync, SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
             group.transition_to(State.DEAD, now_ms)
         self.groups.clear()
         return draft.decision()

@@ -51,10 +51,10 @@ def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
     parked_join = group.take_join(member)
     if parked_join is not None:
         fenced = JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, member_id=member.member_id)
-        draft.reply(parked_join.token, fenced)
+        draft.reply(parked_join, fenced)
     parked_sync, member.parked_sync = member.parked_sync, None
     if parked_sync is not None:
-        draft.reply(parked_sync.token, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+        draft.reply(parked_sync, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
 
 
 def _resumed(group: ClassicGroup, member: Member, caller: Caller, leader_before: str) -> JoinGroupResponse:

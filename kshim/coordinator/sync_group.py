@@ -10,7 +10,7 @@ from __future__ import annotations
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Caller
 from kshim.coordinator.draft import Draft
-from kshim.coordinator.member import Member, Parked
+from kshim.coordinator.member import Member
 from kshim.coordinator.rebalance import complete_rebalance
 from kshim.coordinator.states import ANSWERS, Action, State
 from schemas.api_key import ApiKey
@@ -62,9 +62,9 @@ def _heard_from(draft: Draft, group: ClassicGroup, member: Member) -> None:
 
 
 def _park(draft: Draft, member: Member, caller: Caller) -> None:
-    older, member.parked_sync = member.parked_sync, Parked(caller.token, caller.api_version)
+    older, member.parked_sync = member.parked_sync, caller.token
     if older is not None:
-        draft.reply(older.token, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        draft.reply(older, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
 
 def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupRequest) -> None:
@@ -77,7 +77,7 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
     for member in group.members.values():
         parked, member.parked_sync = member.parked_sync, None
         if parked is not None:
-            draft.reply(parked.token, synced(group, member))
+            draft.reply(parked, synced(group, member))
             draft.restart_session(member)
     complete_rebalance(draft, group)
 

@@ -291,7 +291,7 @@ class Client:
     def _learn_id(self, token: int) -> None:
         """A member that was admitted at once is told its id when the join phase ends; learn it now."""
         for member in self.history.group(self.group_id).members.values():
-            if member.parked_join is not None and member.parked_join.token == token:
+            if member.parked_join == token:
                 self.member_id = member.member_id
 
     def sync(

@@ -88,11 +88,11 @@ def _is_covered(group: ClassicGroup, member: Member) -> bool:
 def parked_requests_are_held_once(history: History) -> None:
     """A request that has no answer is held by exactly one member, and no other is."""
     held = [
-        parked.token
+        token
         for group in history.groups().values()
         for member in group.members.values()
-        for parked in (member.parked_join, member.parked_sync)
-        if parked is not None
+        for token in (member.parked_join, member.parked_sync)
+        if token is not None
     ]
     assert len(held) == len(set(held))
     assert history.answers.keys().isdisjoint(held)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kshim.coordinator.classic_group import ClassicGroup
-from kshim.coordinator.member import Member, Parked
+from kshim.coordinator.member import Member
 from kshim.coordinator.states import State
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import GroupMetadataKey, GroupMetadataValue
@@ -420,8 +420,8 @@ class TestMembers:
         """[115]"""
         member = new_member("member", "range")
         member.is_new = is_new
-        member.parked_join = Parked(1, 9) if join else None
-        member.parked_sync = Parked(2, 5) if sync else None
+        member.parked_join = 1 if join else None
+        member.parked_sync = 2 if sync else None
         assert member.is_waiting is waits
 
     def test_a_member_votes_for_the_first_it_offers_among_the_candidates(self) -> None:
