@@ -27,16 +27,13 @@ __all__ = [
     "HEADER_BYTES",
     "NO_TIMESTAMP",
     "Compression",
-    "ControlType",
     "CorruptRecordBatch",
     "Record",
     "RecordBatchHeader",
     "TimestampType",
     "batches",
-    "control_type",
     "decode_header",
     "encode",
-    "end_transaction_marker",
     "patch",
     "patch_in_place",
     "records",
@@ -60,22 +57,12 @@ COMPRESSION_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x
 DELETE_HORIZON_BIT = 0x40
 KNOWN_BITS = 0x7F
 
-CONTROL_KEY = struct.Struct(">hh")  # version, type
-END_TRANSACTION_MARKER = struct.Struct(">hi")  # version, coordinator epoch
-
 
 class TimestampType(IntEnum):
     """message.timestamp.type: what the records' timestamps say."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
-
-
-class ControlType(IntEnum):
-    """The kinds of control record that end a transaction (KIP-98)."""
-
-    ABORT = 0
-    COMMIT = 1
 
 
 class RecordBatchHeader(NamedTuple):
@@ -344,29 +331,6 @@ def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
     batch[HEADER_BYTES:] = payload
     struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
     return bytes(batch)
-
-
-def end_transaction_marker(
-    kind: ControlType, *, producer_id: int, producer_epoch: int, coordinator_epoch: int, now_ms: int
-) -> bytes:
-    """The control batch that ends a transaction in one partition (KIP-98)."""
-    key = CONTROL_KEY.pack(0, kind)
-    value = END_TRANSACTION_MARKER.pack(0, coordinator_epoch)
-    return encode(
-        [Record(0, now_ms, key, value)],
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        is_transactional=True,
-        is_control=True,
-    )
-
-
-def control_type(key: bytes | None) -> ControlType | None:
-    """What a control record's key says; None for kinds that do not end a transaction."""
-    if key is None or len(key) < CONTROL_KEY.size:
-        raise invalid_record(f"{key!r} is no key of a control record")
-    _, kind = CONTROL_KEY.unpack_from(key)
-    return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None
 
 
 # --------------------------------------------------------------------------------------------------- decoding

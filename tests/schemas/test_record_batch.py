@@ -16,16 +16,13 @@ from schemas.error_code import ErrorCode
 from schemas.record_batch import (
     HEADER_BYTES,
     Compression,
-    ControlType,
     CorruptRecordBatch,
     Record,
     TimestampType,
     batches,
-    control_type,
     crc32c,
     decode_header,
     encode,
-    end_transaction_marker,
     patch,
     patch_in_place,
     records,
@@ -67,17 +64,6 @@ class TestAgainstJava:
         assert encode(at(100, JAVA_RECORDS), base_offset=100) == JAVA["none"]
         assert encode(JAVA_RECORDS, **PRODUCER) == JAVA["idempotent"]
         assert encode(JAVA_RECORDS, **PRODUCER, is_transactional=True) == JAVA["transactional"]
-
-    @pytest.mark.parametrize("kind", list(ControlType))
-    def test_writes_the_same_markers(self, kind: ControlType) -> None:
-        marker = end_transaction_marker(
-            kind, producer_id=4000, producer_epoch=3, coordinator_epoch=12, now_ms=1700000000000
-        )
-        assert patch(marker, 0, 7) == JAVA[kind.name.lower()]
-        header = decode_header(marker)
-        assert (header.is_control, header.is_transactional, header.base_sequence) == (True, True, -1)
-        (record,) = records(marker)
-        assert control_type(record.key) is kind
 
     def test_sets_log_append_time_as_java_does(self) -> None:
         java = JAVA["log_append_time"]
@@ -377,9 +363,3 @@ class TestBadRecords:
         batch = with_fields(GOOD, tail=body, batch_length=49 + len(body), attributes=Compression.SNAPPY)
         with pytest.raises(CorruptRecordBatch):
             list(records(batch))
-
-    @pytest.mark.parametrize("key", [None, b"", b"\0\0\0"])
-    def test_control_key(self, key: bytes | None) -> None:
-        with pytest.raises(CorruptRecordBatch):
-            control_type(key)
-        assert control_type(b"\0\0\0\x02") is None

@@ -24,16 +24,15 @@ from kshim.storage.embedded.log import MAX_OFFSET
 from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR
 from kshim.storage.interfaces import Compaction, Offsets, StorageError, TimestampOffset
 from kshim.storage.journal import LogJournal
+from schemas.end_txn_marker import EndTxnMarker, encode_marker
 from schemas.record_batch import (
     Compression,
-    ControlType,
     Record,
     RecordBatchHeader,
     batches,
     crc32c,
     decode_header,
     encode,
-    end_transaction_marker,
     records,
 )
 from tests.storage.reactor import PATIENCE_S, Reactor
@@ -282,7 +281,7 @@ class TestPass:
         wanted = [
             bytes(broken),
             one(b"filler", b"t", base_sequence=0, is_transactional=True, **transaction),
-            end_transaction_marker(ControlType.ABORT, **transaction, coordinator_epoch=0, now_ms=0),
+            encode_marker(EndTxnMarker(7, 0, False, coordinator_epoch=0, timestamp_ms=0)),
         ]
         reactor.wait(*(store.log.append(1, batch, now_ms=0) for batch in wanted))
         fill(store, reactor)

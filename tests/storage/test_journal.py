@@ -4,14 +4,13 @@ import pytest
 
 from kshim.storage.interfaces import StorageError, Store
 from kshim.storage.journal import LOAD_BYTES, LogJournal
+from schemas.end_txn_marker import EndTxnMarker, encode_marker
 from schemas.record_batch import (
     Compression,
-    ControlType,
     Record,
     batches,
     decode_header,
     encode,
-    end_transaction_marker,
     records,
 )
 from tests.storage.reactor import Reactor
@@ -58,8 +57,7 @@ def test_loads_more_than_it_reads_at_once(journal: LogJournal, reactor: Reactor)
 def test_loads_what_other_writers_of_the_format_leave(
     journal: LogJournal, store: Store, reactor: Reactor
 ) -> None:
-    transaction = {"producer_id": 7, "producer_epoch": 0}
-    marker = end_transaction_marker(ControlType.COMMIT, **transaction, coordinator_epoch=3, now_ms=5)
+    marker = encode_marker(EndTxnMarker(7, 0, True, coordinator_epoch=3, timestamp_ms=5))
     compressed = encode([Record(0, 1, b"a", b"1"), Record(4, 2, b"b", b"2")], compression=Compression.LZ4)
     emptied = encode([], last_offset_delta=3)
     for batch in (
