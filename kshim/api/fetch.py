@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kshim.api.leader_epoch import fault_in_leader_epoch
+from kshim.api.leadership import NO_EPOCH, fault_in_leadership
 from kshim.api.parked_fetch import ParkedFetch, Position
 from kshim.cluster import Partition, Topic
 from kshim.context import Broker, RequestContext
@@ -188,10 +188,9 @@ class Reading:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER  # only consumers fetch from here
         if request.max_bytes < 0 or wanted.partition_max_bytes < 0:
             return ErrorCode.UNKNOWN_SERVER_ERROR
-        if wanted.current_leader_epoch >= 0:
-            error = fault_in_leader_epoch(partition, wanted.current_leader_epoch)
-            if error is not ErrorCode.NONE:
-                return error
+        error = fault_in_leadership(self.broker, partition, max(NO_EPOCH, wanted.current_leader_epoch))
+        if error is not ErrorCode.NONE:
+            return error
         if wanted.last_fetched_epoch > partition.leader_epoch:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         return ErrorCode.NONE

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from kshim.api.leader_epoch import NO_EPOCH, fault_in_leader_epoch
+from kshim.api.leadership import fault_in_leadership
 from kshim.cluster import Partition
 from kshim.context import Broker, RequestContext
 from kshim.storage.interfaces import Log, TimestampOffset
@@ -95,10 +95,9 @@ def _answer(
     partition = known.partition(asked.partition_index) if known else None
     if partition is None:
         return _refusal(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if asked.current_leader_epoch != NO_EPOCH:
-        error = fault_in_leader_epoch(partition, asked.current_leader_epoch)
-        if error is not ErrorCode.NONE:
-            return _refusal(asked, error)
+    error = fault_in_leadership(broker, partition, asked.current_leader_epoch)
+    if error is not ErrorCode.NONE:
+        return _refusal(asked, error)
     found = (
         special(broker.log, partition)
         if special
