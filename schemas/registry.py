@@ -9,32 +9,57 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from schemas.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from schemas.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from schemas.api_key import ApiKey
 from schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from schemas.compiled import Decoder, Encoder, decoder, encoder, overfull
 from schemas.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from schemas.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from schemas.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 from schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from schemas.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from schemas.describe_topic_partitions import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from schemas.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from schemas.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from schemas.end_txn import EndTxnRequest, EndTxnResponse
 from schemas.fetch import FetchRequest, FetchResponse
 from schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.header import RequestHeader, ResponseHeader, request_header_version, response_header_version
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.incremental_alter_configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 from schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from schemas.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from schemas.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from schemas.message import MalformedMessage, definition
 from schemas.metadata import MetadataRequest, MetadataResponse
 from schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from schemas.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from schemas.produce import ProduceRequest, ProduceResponse
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from schemas.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 MESSAGES: Final[dict[ApiKey, tuple[Any, Any]]] = {
     ApiKey.PRODUCE: (ProduceRequest, ProduceResponse),
@@ -53,12 +78,37 @@ MESSAGES: Final[dict[ApiKey, tuple[Any, Any]]] = {
     ApiKey.API_VERSIONS: (ApiVersionsRequest, ApiVersionsResponse),
     ApiKey.CREATE_TOPICS: (CreateTopicsRequest, CreateTopicsResponse),
     ApiKey.DELETE_TOPICS: (DeleteTopicsRequest, DeleteTopicsResponse),
+    ApiKey.DELETE_RECORDS: (DeleteRecordsRequest, DeleteRecordsResponse),
     ApiKey.INIT_PRODUCER_ID: (InitProducerIdRequest, InitProducerIdResponse),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
+    ApiKey.ADD_OFFSETS_TO_TXN: (AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
+    ApiKey.END_TXN: (EndTxnRequest, EndTxnResponse),
+    ApiKey.WRITE_TXN_MARKERS: (WriteTxnMarkersRequest, WriteTxnMarkersResponse),
+    ApiKey.TXN_OFFSET_COMMIT: (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     ApiKey.DESCRIBE_CONFIGS: (DescribeConfigsRequest, DescribeConfigsResponse),
+    ApiKey.ALTER_CONFIGS: (AlterConfigsRequest, AlterConfigsResponse),
+    ApiKey.DESCRIBE_LOG_DIRS: (DescribeLogDirsRequest, DescribeLogDirsResponse),
     ApiKey.CREATE_PARTITIONS: (CreatePartitionsRequest, CreatePartitionsResponse),
     ApiKey.DELETE_GROUPS: (DeleteGroupsRequest, DeleteGroupsResponse),
+    ApiKey.ELECT_LEADERS: (ElectLeadersRequest, ElectLeadersResponse),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
+        AlterPartitionReassignmentsRequest,
+        AlterPartitionReassignmentsResponse,
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (
+        ListPartitionReassignmentsRequest,
+        ListPartitionReassignmentsResponse,
+    ),
     ApiKey.OFFSET_DELETE: (OffsetDeleteRequest, OffsetDeleteResponse),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (DescribeClientQuotasRequest, DescribeClientQuotasResponse),
     ApiKey.DESCRIBE_CLUSTER: (DescribeClusterRequest, DescribeClusterResponse),
+    ApiKey.DESCRIBE_PRODUCERS: (DescribeProducersRequest, DescribeProducersResponse),
+    ApiKey.DESCRIBE_TRANSACTIONS: (DescribeTransactionsRequest, DescribeTransactionsResponse),
+    ApiKey.LIST_TRANSACTIONS: (ListTransactionsRequest, ListTransactionsResponse),
+    ApiKey.LIST_CONFIG_RESOURCES: (ListConfigResourcesRequest, ListConfigResourcesResponse),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),
 }
 
 
