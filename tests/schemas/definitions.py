@@ -102,7 +102,7 @@ def _apache_default(field: dict[str, Any]) -> Any:
     if text == "":
         return IMPLICIT.get(kind, 0)
     if kind == "bool":
-        return {"true": True, "false": False}[text]
+        return {"true": True, "false": False}[text.lower()]
     return text if kind == "string" else int(text, 0)
 
 
@@ -117,7 +117,8 @@ def our_rows(cls: Any, versions: tuple[int, ...]) -> tuple[Row, ...]:
 
 
 def _our_row(field: Any, versions: tuple[int, ...]) -> Row:
-    element = field.type.element if isinstance(field.type, primitives.Array) else field.type
+    wrapped = isinstance(field.type, primitives.Array | primitives.Nullable)
+    element = field.type.element if wrapped else field.type
     exists_in = tuple(version for version in versions if field.exists(version))
     default = field.default
     if isinstance(field.type, type) and default == field.type():
@@ -155,6 +156,8 @@ NAMES = {
 def _type_name(wire: Any) -> str:
     if isinstance(wire, type):
         return wire.__name__
+    if isinstance(wire, primitives.Nullable):
+        return _type_name(wire.element)
     if isinstance(wire, primitives.Array):
         return f"[]{_type_name(wire.element)}"
     if isinstance(wire, primitives.Counted):
