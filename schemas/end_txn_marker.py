@@ -7,7 +7,8 @@ transaction ends is in the batch's header, by producer id and epoch.
 from struct import Struct
 from typing import NamedTuple
 
-from schemas.record_batch import Record, decode_header, encode, invalid_record, records
+from schemas.record import invalid_record
+from schemas.record_batch import Record, decode_header, encode, records
 
 __all__ = ["EndTxnMarker", "decode_marker", "encode_marker"]
 

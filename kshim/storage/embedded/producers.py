@@ -1,0 +1,115 @@
+"""Producers and aborted transactions in LMDB, written in the transaction that makes their batches durable.
+
+producers (partition_no u32, producer_id u64) -> Producer
+aborted   (partition_no u32, last_offset u64) -> producer_id i64, first_offset u64, last_stable_offset u64
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from kshim.storage.embedded.environment import Environment, ReadTransaction, WriteTransaction
+from kshim.storage.producers import Aborted, Changes, Producer, Producers, decode_producer, encode_producer
+
+if TYPE_CHECKING:
+    import lmdb
+
+KEY = Struct(">IQ")
+ABORTED = Struct(">qQQ")
+LAST = 2**64 - 1
+
+STEP_ROWS = 1000
+"""How many rows one transaction may free."""
+
+
+def put_changes(
+    environment: Environment, transaction: WriteTransaction, partition_no: int, changes: Sequence[Changes]
+) -> None:
+    """Make durable what the batches of a partition have changed, in their order."""
+    states: dict[int, Producer | None] = {}
+    for change in changes:
+        states.update(change.producers)
+        for producer_id, first_offset, last_offset, last_stable_offset in change.aborted:
+            value = ABORTED.pack(producer_id, first_offset, last_stable_offset)
+            transaction.put(KEY.pack(partition_no, last_offset), value, db=environment.aborted)
+    for producer_id, state in states.items():
+        key = KEY.pack(partition_no, producer_id)
+        if state is None:
+            transaction.delete(key, db=environment.producers)
+        else:
+            transaction.put(key, encode_producer(state), db=environment.producers)
+
+
+def forget_producers(
+    environment: Environment, transaction: WriteTransaction, partition_no: int, producer_ids: Iterable[int]
+) -> None:
+    for producer_id in producer_ids:
+        transaction.delete(KEY.pack(partition_no, producer_id), db=environment.producers)
+
+
+def load_producers(
+    environment: Environment, transaction: ReadTransaction | WriteTransaction, partition_no: int
+) -> Producers:
+    rows = _rows(transaction, environment.producers, partition_no, 0)
+    return Producers((producer_id, decode_producer(value)) for producer_id, value in rows)
+
+
+def load_aborted(
+    environment: Environment,
+    transaction: ReadTransaction | WriteTransaction,
+    partition_no: int,
+    start: int = 0,
+) -> Iterator[Aborted]:
+    """The aborted transactions whose markers are at `start` or behind, in their order."""
+    for last_offset, value in _rows(transaction, environment.aborted, partition_no, start):
+        producer_id, first_offset, last_stable_offset = ABORTED.unpack(value)
+        yield Aborted(producer_id, first_offset, last_offset, last_stable_offset)
+
+
+def last_aborted_offset(environment: Environment, transaction: ReadTransaction, partition_no: int) -> int:
+    """The offset of a partition's last marker that aborts something; -1 if there is none."""
+    cursor = transaction.cursor(environment.aborted)
+    found = cursor.set_range(KEY.pack(partition_no, LAST))
+    if not (cursor.prev() if found else cursor.last()):
+        return -1
+    found_no, last_offset = KEY.unpack(cursor.key())
+    return int(last_offset) if found_no == partition_no else -1
+
+
+def free_producers(environment: Environment, transaction: WriteTransaction, partition_no: int) -> int:
+    """Delete all that is here of a partition, in steps. Returns how many rows, at most STEP_ROWS."""
+    freed = _free(transaction, environment.producers, partition_no, LAST)
+    return freed or free_aborted(environment, transaction, partition_no, LAST)
+
+
+def free_aborted(environment: Environment, transaction: WriteTransaction, partition_no: int, end: int) -> int:
+    """Delete the aborted transactions that end below offset `end`, at most STEP_ROWS. Returns how many."""
+    return _free(transaction, environment.aborted, partition_no, end)
+
+
+def _rows(
+    transaction: ReadTransaction | WriteTransaction, database: lmdb._Database, partition_no: int, start: int
+) -> Iterator[tuple[int, bytes | memoryview]]:
+    cursor = transaction.cursor(database)
+    if not cursor.set_range(KEY.pack(partition_no, start)):
+        return
+    for key, value in cursor.iternext():
+        found_no, number = KEY.unpack(key)
+        if found_no != partition_no:
+            return
+        yield number, value
+
+
+def _free(transaction: WriteTransaction, database: lmdb._Database, partition_no: int, end: int) -> int:
+    cursor = transaction.cursor(database)
+    cursor.set_range(KEY.pack(partition_no, 0))
+    freed = 0
+    while freed < STEP_ROWS and (key := cursor.key()):
+        found_no, number = KEY.unpack(key)
+        if found_no != partition_no or number >= end:
+            break
+        cursor.delete()
+        freed += 1
+    return freed

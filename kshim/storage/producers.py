@@ -1,0 +1,215 @@
+"""What a partition's batches say of their producers: epochs, the last five batches, open transactions.
+
+Pure. `Producers.replay` is the only writer, and knows no rule: whoever appends has checked the batches before
+(`kshim.producers`). What it changes is made durable together with the batches, so a restart knows just as
+much. Kafka keeps the same things (KIP-98), in snapshots and in the index of aborted transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from schemas.end_txn_marker import EndTxnMarker
+from schemas.record_batch import RecordBatchHeader
+
+REMEMBERED_BATCHES = 5
+MAX_PRODUCERS = 5000
+"""Of one partition; beyond, the one without a transaction that has been silent for longest is forgotten."""
+NO_TRANSACTION = -1
+
+PRODUCER = Struct(">hiqq")
+BATCH = Struct(">iiqq")
+
+
+class SentBatch(NamedTuple):
+    """A batch in the log. timestamp_ms: its largest. Sequences are -1 where a coordinator wrote it."""
+
+    base_sequence: int
+    last_sequence: int
+    base_offset: int
+    timestamp_ms: int
+
+
+class Producer(NamedTuple):
+    """One producer in one partition. batches: the last five of this epoch, oldest first.
+
+    coordinator_epoch: of the last marker, -1 if there was none. last_timestamp_ms: of the last batch or marker.
+    transaction_start: the first offset of its open transaction, or NO_TRANSACTION.
+    """
+
+    producer_epoch: int
+    coordinator_epoch: int
+    last_timestamp_ms: int
+    transaction_start: int
+    batches: tuple[SentBatch, ...]
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else -1
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction, from its first record to its marker.
+
+    last_stable_offset: as the marker has left it. No transaction that ends behind this one begins below.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class Produced(NamedTuple):
+    """A batch with a producer id, at its place. marker: what it ends, if it is a control batch that ends
+    something.
+    """
+
+    header: RecordBatchHeader
+    base_offset: int
+    timestamp_ms: int
+    marker: EndTxnMarker | None
+
+
+class Changes(NamedTuple):
+    """What batches have changed. producers: by producer id; None is forgotten."""
+
+    producers: dict[int, Producer | None]
+    aborted: tuple[Aborted, ...]
+
+
+NO_CHANGES = Changes({}, ())
+
+
+class Producers:
+    """The producers of one partition, as the end of its log leaves them."""
+
+    __slots__ = ("_ended", "_open", "_producers")
+
+    def __init__(self, known: Iterable[tuple[int, Producer]] = ()) -> None:
+        # In the order of their last batches: the first is the one that has been silent for longest.
+        self._producers = dict(sorted(known, key=_last_offset))
+        # Who has a transaction open, by first offset; ascending, as new ones begin at the end of the log.
+        self._open = {
+            producer.transaction_start: producer_id
+            for producer_id, producer in sorted(
+                self._producers.items(), key=lambda item: item[1].transaction_start
+            )
+            if producer.transaction_start != NO_TRANSACTION
+        }
+        # First offset and marker of transactions that have ended, until the marker is known to be durable.
+        self._ended: list[tuple[int, int]] = []
+
+    def get(self, producer_id: int) -> Producer | None:
+        return self._producers.get(producer_id)
+
+    def items(self) -> Iterator[tuple[int, Producer]]:
+        return iter(self._producers.items())
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Everything below is of no transaction, or of one whose end is below the high watermark."""
+        if self._ended:
+            self._ended = [ended for ended in self._ended if ended[1] >= high_watermark]
+        undecided = next(iter(self._open), high_watermark)
+        return min(high_watermark, undecided, *(first for first, _ in self._ended))
+
+    def replay(self, batches: Sequence[Produced]) -> Changes:
+        """Take in the batches that were appended."""
+        if not batches:
+            return NO_CHANGES
+        changes = Changes({}, aborted=tuple(ended for batch in batches if (ended := self._replay(batch))))
+        for batch in batches:
+            producer_id = batch.header.producer_id
+            changes.producers[producer_id] = self._producers.get(producer_id)
+        while len(self._producers) > MAX_PRODUCERS:
+            silent = next((id_ for id_, known in self._producers.items() if _is_idle(known)), None)
+            if silent is None:
+                break
+            del self._producers[silent]
+            changes.producers[silent] = None
+        return changes
+
+    def forget(self, silent_since_ms: int) -> list[int]:
+        """Forget who has sent nothing later than that and has no transaction open. Returns their ids."""
+        silent = [
+            producer_id
+            for producer_id, producer in self._producers.items()
+            if producer.last_timestamp_ms <= silent_since_ms and _is_idle(producer)
+        ]
+        for producer_id in silent:
+            del self._producers[producer_id]
+        return silent
+
+    def _replay(self, batch: Produced) -> Aborted | None:
+        header = batch.header
+        if header.is_control:
+            return None if batch.marker is None else self._end_transaction(batch.marker, batch.base_offset)
+        known = self._producers.pop(header.producer_id, None)
+        start = NO_TRANSACTION if known is None else known.transaction_start
+        if header.is_transactional and start == NO_TRANSACTION:
+            start = batch.base_offset
+            self._open[start] = header.producer_id
+        sent = SentBatch(header.base_sequence, header.last_sequence, batch.base_offset, batch.timestamp_ms)
+        is_same = known is not None and known.producer_epoch == header.producer_epoch
+        self._producers[header.producer_id] = Producer(
+            header.producer_epoch,
+            -1 if known is None else known.coordinator_epoch,
+            batch.timestamp_ms,
+            start,
+            (*known.batches[1 - REMEMBERED_BATCHES :], sent) if known is not None and is_same else (sent,),
+        )
+        return None
+
+    def _end_transaction(self, marker: EndTxnMarker, offset: int) -> Aborted | None:
+        known = self._producers.pop(marker.producer_id, None)
+        is_same = known is not None and known.producer_epoch == marker.producer_epoch
+        self._producers[marker.producer_id] = Producer(
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.timestamp_ms,
+            NO_TRANSACTION,
+            known.batches if known is not None and is_same else (),
+        )
+        if known is None or known.transaction_start == NO_TRANSACTION:
+            return None
+        first_offset = known.transaction_start
+        del self._open[first_offset]
+        self._ended.append((first_offset, offset))
+        if marker.committed:
+            return None
+        return Aborted(marker.producer_id, first_offset, offset, next(iter(self._open), offset + 1))
+
+
+def _is_idle(producer: Producer) -> bool:
+    return producer.transaction_start == NO_TRANSACTION
+
+
+def _last_offset(item: tuple[int, Producer]) -> int:
+    batches = item[1].batches
+    return batches[-1].base_offset if batches else -1
+
+
+def between(aborted: Iterable[Aborted], start: int, end: int) -> tuple[Aborted, ...]:
+    """Those of the transactions that have records between the offsets `start` and `end`.
+
+    `aborted` are in the order of their markers, and none is behind the ones given.
+    """
+    found = []
+    for transaction in aborted:
+        if transaction.last_offset >= start and transaction.first_offset < end:
+            found.append(transaction)
+        if transaction.last_stable_offset >= end:
+            break
+    return tuple(found)
+
+
+def encode_producer(producer: Producer) -> bytes:
+    head = PRODUCER.pack(*producer[:4])
+    return head + b"".join([BATCH.pack(*batch) for batch in producer.batches])
+
+
+def decode_producer(value: bytes | memoryview) -> Producer:
+    batches = tuple(SentBatch(*fields) for fields in BATCH.iter_unpack(value[PRODUCER.size :]))
+    return Producer(*PRODUCER.unpack_from(value), batches=batches)
