@@ -22,8 +22,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kshim.storage.embedded import EmbeddedStore
-from kshim.storage.embedded.log import MAX_OFFSET
-from kshim.storage.interfaces import Compaction
+from kshim.storage.interfaces import Cleanup, Compaction
 from kshim.storage.journal import LogJournal
 from schemas.record_batch import Record, encode, validate
 
@@ -163,7 +162,7 @@ def measure_journal(store: EmbeddedStore, reactor: Reactor) -> None:
 def measure_compaction(store: EmbeddedStore, reactor: Reactor) -> None:
     """The same commits to few keys, into a shard that is compacted and into one that is not."""
     journal = LogJournal(store.log, [5, 6])
-    store.log.compact(6, Compaction())
+    store.log.configure(6, Cleanup(Compaction()))
     commits = [[(b"key of a commit %d" % (number % 100), bytes(40))] for number in range(200_000)]
     for shard, name in ((0, "kept whole"), (1, "compacted")):
         waits = []
@@ -171,7 +170,7 @@ def measure_compaction(store: EmbeddedStore, reactor: Reactor) -> None:
             start = perf_counter()
             reactor.wait(*(journal.append(shard, records, 1) for records in commits[begin : begin + 100]))
             waits.append(perf_counter() - start)
-        while store.log._partitions[5 + shard].compact_at == MAX_OFFSET and shard:
+        while store.log._partitions[5 + shard].is_compacting:
             reactor.turn()
         start = perf_counter()
         loaded = sum(1 for _ in journal.load(shard))

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kshim.storage.interfaces import TimestampOffset
+from kshim.storage.producers import Produced
+from schemas.end_txn_marker import decode_marker
 from schemas.record_batch import (
     NO_TIMESTAMP,
     CorruptRecordBatch,
@@ -43,11 +45,12 @@ Seek = Callable[[int], Chunk | None]
 
 
 class Placed(NamedTuple):
-    """Batches that have got their offsets."""
+    """Batches that have got their offsets. produced: those of them that have a producer id."""
 
     batches: bytearray
     next_offset: int
     max_timestamp: int
+    produced: list[Produced]
 
 
 def place(
@@ -60,6 +63,7 @@ def place(
     timestamp_type = TimestampType(log_append_time_ms is not None)
     placed = bytearray(batch)
     at, max_timestamp = 0, NO_TIMESTAMP
+    produced: list[Produced] = []
     while at < len(placed):
         header = decode_header(placed, at)
         patch_in_place(placed, at, base_offset, leader_epoch)
@@ -67,22 +71,27 @@ def place(
         if timestamp_type or header.timestamp_type:
             set_max_timestamp(placed, at, timestamp_type, timestamp_ms)
         max_timestamp = max(max_timestamp, timestamp_ms)
+        if header.producer_id >= 0:
+            marker = decode_marker(memoryview(placed)[at:]) if header.is_control else None
+            produced.append(Produced(header, base_offset, timestamp_ms, marker))
         base_offset += header.last_offset_delta + 1
         at += header.size
     assert at == len(placed), "only whole batches can be appended"
-    return Placed(placed, base_offset, max_timestamp)
+    return Placed(placed, base_offset, max_timestamp, produced)
 
 
-def read(chunks: Iterable[Chunk], offset: int, max_bytes: int, min_one: bool) -> bytes:
+def read(chunks: Iterable[Chunk], offset: int, end: int, max_bytes: int, min_one: bool) -> bytes:
     """Whole batches from the one that holds `offset` on, at most `max_bytes` unless `min_one` asks for more.
 
     Only the first chunk is ever divided, so that the next read begins with a chunk and need not look for its
-    place inside.
+    place inside; and the one in which `end` is, where reading ends.
     """
     parts: list[bytes | memoryview] = []
     left = max_bytes
     for chunk in chunks:
         part = chunk.batches
+        if chunk.last_offset >= end:
+            part = _before(part, end)
         if not parts and chunk.first_offset < offset:
             part = _from_offset(part, offset)
         if len(part) > left:
@@ -101,6 +110,15 @@ def _from_offset(part: bytes | memoryview, offset: int) -> memoryview:
             break
         position += len(batch)
     return memoryview(part)[position:]
+
+
+def _before(part: bytes | memoryview, end: int) -> memoryview:
+    size = 0
+    for batch in batches(part):
+        if decode_header(batch).last_offset >= end:
+            break
+        size += len(batch)
+    return memoryview(part)[:size]
 
 
 def _at_most(part: bytes | memoryview, max_bytes: int, min_one: bool) -> memoryview:
@@ -135,17 +153,23 @@ def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
     return found
 
 
-def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Iterator[memoryview]:
-    """The batches whose max timestamp is at least `timestamp_ms`, in offset order."""
+def first_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> int:
+    """An offset of the first chunk between `start` and `end` that says it has a timestamp so late; else `end`."""
     low, high = start, end
     while low < high:
         middle = (low + high) // 2
         chunk = seek(middle)
         assert chunk is not None, f"no chunk holds offset {middle}, which is below {end}"
         if chunk.max_timestamp_so_far >= timestamp_ms:
-            high = min(middle, chunk.first_offset)
+            high = max(low, min(middle, chunk.first_offset))
         else:
             low = chunk.last_offset + 1
+    return low
+
+
+def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Iterator[memoryview]:
+    """The batches whose max timestamp is at least `timestamp_ms`, in offset order."""
+    low = first_since(seek, start, end, timestamp_ms)
     while low < end and (chunk := seek(low)) is not None:
         for batch in batches(chunk.batches):
             if decode_header(batch).max_timestamp >= timestamp_ms:

@@ -10,14 +10,22 @@ from typing import NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
+from kshim.storage.producers import Aborted, Producers
+from schemas.end_txn_marker import EndTxnMarker
+
 __all__ = [
+    "Aborted",
     "Appended",
+    "Cleanup",
     "Compaction",
     "DataDirLocked",
+    "NO_PRODUCER",
     "Journal",
+    "JournalBatch",
     "Log",
     "Metadata",
     "Offsets",
+    "Retention",
     "StorageError",
     "StorageFull",
     "Store",
@@ -47,11 +55,15 @@ class Appended(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """log_start_offset <= high_watermark <= log_end_offset. The high watermark is what is durable."""
+    """log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset.
+
+    The high watermark is what is durable. Below the last stable offset every transaction has ended.
+    """
 
     log_start_offset: int
     high_watermark: int
     log_end_offset: int
+    last_stable_offset: int
 
 
 class TimestampOffset(NamedTuple):
@@ -67,6 +79,23 @@ class Compaction(NamedTuple):
 
     delete_retention_ms: int = 24 * 60 * 60 * 1000
     min_cleanable_dirty_ratio: float = 0.5
+
+
+class Retention(NamedTuple):
+    """How long records are kept, by the topic configs of these names. -1 is no limit."""
+
+    retention_ms: int = 7 * 24 * 60 * 60 * 1000
+    retention_bytes: int = -1
+
+
+class Cleanup(NamedTuple):
+    """What becomes of a partition's old records (cleanup.policy).
+
+    compaction: None unless those that a later one replaces may go. retention: None unless the oldest may go.
+    """
+
+    compaction: Compaction | None = None
+    retention: Retention | None = None
 
 
 class Log(Protocol):
@@ -90,15 +119,38 @@ class Log(Protocol):
         """
         ...
 
-    def read(self, partition_no: int, offset: int, max_bytes: int, *, min_one: bool = True) -> bytes:
+    def read(
+        self,
+        partition_no: int,
+        offset: int,
+        max_bytes: int,
+        *,
+        min_one: bool = True,
+        up_to: int | None = None,
+    ) -> bytes:
         """Whole batches from the one that holds `offset` up to the high watermark, at most `max_bytes`.
 
-        b"" when there is nothing from `offset` on. With `min_one` the first batch is returned even if it
-        alone is larger than `max_bytes`.
+        Or up to offset `up_to`, if that comes first. b"" when there is nothing from `offset` on. With
+        `min_one` the first batch is returned even if it alone is larger than `max_bytes`.
         """
         ...
 
     def offsets(self, partition_no: int) -> Offsets: ...
+
+    def producers(self, partition_no: int) -> Producers:
+        """The producers of a partition as of its log end offset; to be looked at, and not to be kept."""
+        ...
+
+    def forget_producers(self, silent_since_ms: int) -> None:
+        """Forget, in all partitions, who has sent nothing later than that and has no transaction open."""
+        ...
+
+    def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
+        """The aborted transactions that have records between two offsets, in the order of their markers.
+
+        `end` is at most the high watermark.
+        """
+        ...
 
     def offset_for_time(self, partition_no: int, timestamp_ms: int) -> TimestampOffset | None:
         """The first record whose timestamp is at least `timestamp_ms`, or None (ListOffsets by time)."""
@@ -115,11 +167,27 @@ class Log(Protocol):
         """
         ...
 
-    def compact(self, partition_no: int, compaction: Compaction) -> None:
-        """From now on and until the store is closed, let a partition lose records that a later one replaces.
+    def configure(self, partition_no: int, cleanup: Cleanup) -> None:
+        """From now on and until the store is closed, let a partition lose its old records like this.
 
-        Of each key the last record stays, or for some time a tombstone; no record gets another offset, and
-        reads go on with the next one that is there. A store that ends with the process need not do it.
+        Compaction: of each key the last record stays, or for some time a tombstone; no record gets another
+        offset, and reads go on with the next one that is there. A store that ends with the process need not
+        do it. Retention: see `clean`.
+        """
+        ...
+
+    def clean(self, now_ms: int) -> None:
+        """Look, in steps, which partitions keep more than their retention asks for, and let them lose it.
+
+        The log start offset moves; it never passes the high watermark.
+        """
+        ...
+
+    def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:
+        """Let a log start at `offset`, from 0 to the high watermark, or where it starts if that is later.
+
+        Fires with the log start offset when it is durable; from then on what is below cannot be read, and its
+        space is freed in steps. Errbacks StorageError (DeleteRecords, KIP-107).
         """
         ...
 
@@ -142,17 +210,40 @@ class Metadata(Protocol):
         ...
 
 
+NO_PRODUCER = (-1, -1)
+"""In place of a producer's id and epoch, where records are part of no transaction."""
+
+
+class JournalBatch(NamedTuple):
+    """Records of a journal that were appended together; a value of None is a tombstone.
+
+    producer: the id and epoch of the producer whose transaction they are part of.
+    """
+
+    records: Sequence[tuple[bytes, bytes | None]]
+    producer: tuple[int, int] = NO_PRODUCER
+
+
 class Journal(Protocol):
     """The records of __consumer_offsets: what shard `shard` has committed is in its partition `shard`."""
 
     def append(
-        self, shard: int, records: Sequence[tuple[bytes, bytes | None]], now_ms: int
+        self,
+        shard: int,
+        records: Sequence[tuple[bytes, bytes | None]],
+        now_ms: int,
+        *,
+        producer: tuple[int, int] = NO_PRODUCER,
     ) -> Deferred[None]:
-        """Append (key, value) records; None is a tombstone. Fires when durable; errbacks StorageError."""
+        """Append (key, value) records, as in a `JournalBatch`. Fires when durable; errbacks StorageError."""
         ...
 
-    def load(self, shard: int) -> Iterator[tuple[bytes, bytes | None]]:
-        """Every durable record of the shard, oldest first, in bounded memory."""
+    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[None]:
+        """Append the end of a transaction. Fires when durable; errbacks StorageError."""
+        ...
+
+    def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
+        """Everything of the shard that is durable, oldest first, in bounded memory."""
         ...
 
 

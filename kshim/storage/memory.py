@@ -2,12 +2,16 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from operator import attrgetter
 
 from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.storage import chunk
 from kshim.storage.chunk import Chunk
-from kshim.storage.interfaces import Appended, Compaction, Offsets, StorageError, TimestampOffset
+from kshim.storage.interfaces import Appended, Cleanup, Offsets, Retention, StorageError, TimestampOffset
+from kshim.storage.producers import Aborted, Producers, between
+from kshim.storage.retention import expired, run
 from kshim.storage.watchers import Watchers
 from schemas.record_batch import NO_TIMESTAMP
 
@@ -29,15 +33,20 @@ class MemoryStore:
 
 
 class _Partition:
-    __slots__ = ("chunks", "last_offsets")
+    """aborted: in the order of their markers."""
+
+    __slots__ = ("aborted", "chunks", "last_offsets", "producers", "start")
 
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
         self.last_offsets: list[int] = []
+        self.start = 0
+        self.producers = Producers()
+        self.aborted: list[Aborted] = []
 
     @property
     def end(self) -> int:
-        return self.last_offsets[-1] + 1 if self.last_offsets else 0
+        return self.last_offsets[-1] + 1 if self.last_offsets else self.start
 
     def seek(self, offset: int) -> Chunk | None:
         index = bisect_left(self.last_offsets, offset)
@@ -47,6 +56,14 @@ class _Partition:
         for index in range(bisect_left(self.last_offsets, offset), len(self.chunks)):
             yield self.chunks[index]
 
+    def sizes(self, offset: int) -> Iterator[list[tuple[int, int]]]:
+        yield [(chunk.last_offset, len(chunk.batches)) for chunk in self.since(offset)]
+
+    def trim(self, start: int) -> None:
+        self.start = max(self.start, start)
+        gone = bisect_left(self.last_offsets, self.start)
+        del self.chunks[:gone], self.last_offsets[:gone]
+
 
 class MemoryLog:
     """Implements `kshim.storage.interfaces.Log`."""
@@ -54,6 +71,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
         self._deleted: set[int] = set()
+        self._retentions: dict[int, Retention | None] = {}
         self._watchers = Watchers()
 
     def append(
@@ -74,36 +92,75 @@ class MemoryLog:
         last_offset = placed.next_offset - 1
         partition.chunks.append(Chunk(last_offset, max(so_far, placed.max_timestamp), bytes(placed.batches)))
         partition.last_offsets.append(last_offset)
+        partition.aborted += partition.producers.replay(placed.produced).aborted
         self._watchers.notify((partition_no,))
-        return succeed(Appended(base_offset, 0, now_ms if log_append_time else NO_TIMESTAMP))
+        return succeed(Appended(base_offset, partition.start, now_ms if log_append_time else NO_TIMESTAMP))
 
-    def read(self, partition_no: int, offset: int, max_bytes: int, *, min_one: bool = True) -> bytes:
+    def read(
+        self,
+        partition_no: int,
+        offset: int,
+        max_bytes: int,
+        *,
+        min_one: bool = True,
+        up_to: int | None = None,
+    ) -> bytes:
         partition = self._partition(partition_no)
-        if not 0 <= offset < partition.end:
+        end = partition.end if up_to is None else min(up_to, partition.end)
+        if not partition.start <= offset < end:
             return b""
-        return chunk.read(partition.since(offset), offset, max_bytes, min_one)
+        return chunk.read(partition.since(offset), offset, end, max_bytes, min_one)
 
     def offsets(self, partition_no: int) -> Offsets:
-        end = self._partition(partition_no).end
-        return Offsets(0, end, end)
+        partition = self._partition(partition_no)
+        end = partition.end
+        return Offsets(partition.start, end, end, partition.producers.last_stable_offset(end))
+
+    def producers(self, partition_no: int) -> Producers:
+        return self._partition(partition_no).producers
+
+    def forget_producers(self, silent_since_ms: int) -> None:
+        for partition in self._partitions.values():
+            partition.producers.forget(silent_since_ms)
+
+    def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
+        aborted = self._partition(partition_no).aborted
+        first = bisect_left(aborted, start, key=attrgetter("last_offset"))
+        return between(islice(aborted, first, None), start, end)
 
     def offset_for_time(self, partition_no: int, timestamp_ms: int) -> TimestampOffset | None:
         partition = self._partition(partition_no)
-        return chunk.offset_for_time(partition.seek, 0, partition.end, timestamp_ms)
+        return chunk.offset_for_time(partition.seek, partition.start, partition.end, timestamp_ms)
 
     def max_timestamp(self, partition_no: int) -> TimestampOffset | None:
         partition = self._partition(partition_no)
-        return chunk.max_timestamp(partition.seek, 0, partition.end)
+        return chunk.max_timestamp(partition.seek, partition.start, partition.end)
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)
 
-    def compact(self, partition_no: int, compaction: Compaction) -> None:
-        """Nothing: it would take the reactor's own time, for a log that is never loaded again."""
+    def configure(self, partition_no: int, cleanup: Cleanup) -> None:
+        """No compaction: it would take the reactor's own time, for a log that is never loaded again."""
+        self._retentions[partition_no] = cleanup.retention
+
+    def clean(self, now_ms: int) -> None:
+        for partition_no, retention in self._retentions.items():
+            if retention is not None and (partition := self._partitions.get(partition_no)) is not None:
+                bounds = partition.start, partition.end
+                partition.trim(run(expired(partition.seek, partition.sizes, *bounds, retention, now_ms)))
+
+    def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:
+        if partition_no in self._deleted:
+            return fail(StorageError(f"partition {partition_no} was deleted"))
+        partition = self._partition(partition_no)
+        assert 0 <= offset <= partition.end
+        partition.trim(offset)
+        return succeed(partition.start)
 
     def delete(self, partition_no: int) -> None:
         self._deleted.add(partition_no)
         self._partitions.pop(partition_no, None)
+        self._retentions.pop(partition_no, None)
         self._watchers.notify((partition_no,))
 
     def _partition(self, partition_no: int) -> _Partition:

@@ -35,7 +35,7 @@ class SentBatch(NamedTuple):
 class Producer(NamedTuple):
     """One producer in one partition. batches: the last five of this epoch, oldest first.
 
-    coordinator_epoch: of the last marker, -1 if there was none. last_timestamp_ms: of the last batch or marker.
+    coordinator_epoch: of the last marker, -1 if there was none. last_timestamp_ms: of what it last wrote.
     transaction_start: the first offset of its open transaction, or NO_TRANSACTION.
     """
 
@@ -211,5 +211,6 @@ def encode_producer(producer: Producer) -> bytes:
 
 
 def decode_producer(value: bytes | memoryview) -> Producer:
+    epoch, coordinator_epoch, last_timestamp_ms, transaction_start = PRODUCER.unpack_from(value)
     batches = tuple(SentBatch(*fields) for fields in BATCH.iter_unpack(value[PRODUCER.size :]))
-    return Producer(*PRODUCER.unpack_from(value), batches=batches)
+    return Producer(epoch, coordinator_epoch, last_timestamp_ms, transaction_start, batches)

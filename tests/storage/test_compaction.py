@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 from kshim.storage import compaction as rules
 from kshim.storage.compaction import PRODUCER_BATCHES
-from kshim.storage.embedded import EmbeddedStore, compaction, log, writes
+from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, writes
 from kshim.storage.embedded.compaction import Compactor, _Compacting
 from kshim.storage.embedded.environment import Environment
-from kshim.storage.embedded.log import MAX_OFFSET
 from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR
-from kshim.storage.interfaces import Compaction, Offsets, StorageError, TimestampOffset
+from kshim.storage.interfaces import Cleanup, Compaction, Offsets, StorageError, TimestampOffset
 from kshim.storage.journal import LogJournal
 from schemas.end_txn_marker import EndTxnMarker, encode_marker
 from schemas.record_batch import (
@@ -46,17 +45,13 @@ DEFAULTS = Compaction()
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few records are worth a pass, and nobody waits for the next step."""
     monkeypatch.setattr(log, "MIN_DIRTY_RECORDS", 10)
-    monkeypatch.setattr(compaction, "PAUSES", 0)
+    monkeypatch.setattr(writer, "PAUSES", 0)
+    monkeypatch.setattr(writer, "RETRY_S", 0)
 
 
 def await_passes(store: EmbeddedStore, reactor: Reactor) -> None:
     """Until no pass is under way."""
-    of_log = store.log
-    while any(
-        partition.compact_at == MAX_OFFSET
-        for number, partition in of_log._partitions.items()
-        if number in of_log._compactions and number not in of_log._deleted
-    ):
+    while any(partition.is_compacting for partition in store.log._partitions.values()):
         reactor.turn()
 
 
@@ -112,7 +107,7 @@ class TestPass:
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         for number in range(100):
             reactor.result(store.log.append(1, one(b"%d" % (number % 4), b"%d" % number, number), now_ms=0))
         await_passes(store, reactor)
@@ -122,11 +117,11 @@ class TestPass:
             (r.offset, r.offset, b"%d" % r.offset) for r in found
         ]
         assert last_values(found) == {b"%d" % (n % 4): b"%d" % n for n in range(96, 100)}
-        assert store.log.offsets(1) == Offsets(0, 100, 100)
+        assert store.log.offsets(1) == Offsets(0, 100, 100, 100)
 
     def test_other_partitions_keep_everything(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         for number in range(50):
             reactor.wait(*(store.log.append(no, one(b"k", b"%d" % number), now_ms=0) for no in (0, 1, 2)))
         await_passes(store, reactor)
@@ -137,7 +132,7 @@ class TestPass:
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         headers = (("h", b"1"), ("n", None))
         some = [Record(n, 50 - n, b"%d" % n, b"old" if n != 2 else b"only", headers) for n in range(4)]
         reactor.result(store.log.append(1, encode(some, compression=Compression.ZSTD), now_ms=0))
@@ -154,7 +149,7 @@ class TestPass:
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(store.log.append(1, one(b"a", b"1", 5), now_ms=0))
         reactor.result(store.log.append(1, one(b"a", None, 7), now_ms=0))
         fill(store, reactor, now_ms=1000)
@@ -168,7 +163,7 @@ class TestPass:
 
     def test_delete_retention_ms_is_the_topics(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, Compaction(delete_retention_ms=0))
+        store.log.configure(1, Cleanup(Compaction(delete_retention_ms=0)))
         reactor.result(store.log.append(1, one(b"a", None), now_ms=0))
         fill(store, reactor)
         fill(store, reactor)
@@ -176,7 +171,7 @@ class TestPass:
 
     def test_nothing_happens_before_enough_is_dirty(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, Compaction(min_cleanable_dirty_ratio=0.8))
+        store.log.configure(1, Cleanup(Compaction(min_cleanable_dirty_ratio=0.8)))
         for number in range(31):  # the first pass leaves these, all but the newest
             reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
         await_passes(store, reactor)
@@ -187,7 +182,7 @@ class TestPass:
             reactor.result(store.log.append(1, one(b"0", b""), now_ms=0))
             high_watermark = store.log.offsets(1).high_watermark
             dirty_ratios.append((high_watermark - end) / high_watermark)
-            if store.log._partitions[1].compact_at == MAX_OFFSET:
+            if store.log._partitions[1].is_compacting:
                 break
         assert 0.75 < dirty_ratios[-1] < 0.9
         await_passes(store, reactor)
@@ -195,7 +190,7 @@ class TestPass:
 
     def test_never_with_a_ratio_of_1(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, Compaction(min_cleanable_dirty_ratio=1.0))
+        store.log.configure(1, Cleanup(Compaction(min_cleanable_dirty_ratio=1.0)))
         reactor.wait(*(store.log.append(1, one(b"k", b""), now_ms=0) for _ in range(100)))
         assert len(stored(store)) == 100
 
@@ -207,9 +202,9 @@ class TestPass:
         for number in range(200):
             reactor.result(store.log.append(1, one(b"%d" % (number % 20), b"%d" % number), now_ms=0))
         rounds = []
-        compacted = store.log.compacted
-        monkeypatch.setattr(store.log, "compacted", lambda ended: (rounds.append(ended), compacted(ended)))
-        store.log.compact(1, DEFAULTS)
+        tell = store.log.tell
+        monkeypatch.setattr(store.log, "tell", lambda news: (rounds.append(news), tell(news)))
+        store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(store.log.append(1, one(b"0", b"200"), now_ms=0))
         await_passes(store, reactor)
         found = stored(store)
@@ -219,7 +214,7 @@ class TestPass:
 
     def test_small_chunks_become_one(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         for number in range(300):
             reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
         await_passes(store, reactor)
@@ -230,7 +225,7 @@ class TestPass:
 
     def test_largest_timestamp_that_was_removed(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(store.log.append(1, one(b"a", b"1", 900), now_ms=0))
         reactor.result(store.log.append(1, one(b"b", b"1", 500), now_ms=0))
         reactor.result(store.log.append(1, one(b"a", b"2", 300), now_ms=0))
@@ -244,7 +239,7 @@ class TestPass:
     ) -> None:
         monkeypatch.setattr(compaction, "CHUNK_BYTES", 500)
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         big = bytes(400)
         for rows in (
             [(900, b"filler", b""), (10, b"1", big)],
@@ -261,7 +256,7 @@ class TestPass:
     ) -> None:
         monkeypatch.setattr(compaction, "CHUNK_BYTES", 500)
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         for key, size in ((b"a", 400), (b"filler", 1), (b"b", 400), (b"filler", 1)):
             reactor.result(store.log.append(1, one(key, bytes(size)), now_ms=0))
         fill(store, reactor)
@@ -273,7 +268,7 @@ class TestPass:
 
     def test_what_is_not_understood_is_left_alone(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         broken = bytearray(one(b"filler", b"x"))
         broken[61] = 0xFF
         broken[17:21] = crc32c(memoryview(broken)[21:]).to_bytes(4)
@@ -289,7 +284,7 @@ class TestPass:
 
     def test_records_without_a_key_go(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(store.log.append(1, encode([Record(0, 0, None, b"")]), now_ms=0))
         fill(store, reactor)
         assert {record.key for record in stored(store)} == {b"filler"}
@@ -298,7 +293,7 @@ class TestPass:
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         for sequence in range(40):
             batch = one(b"k", b"", producer_id=3, producer_epoch=0, base_sequence=sequence)
             reactor.result(store.log.append(1, batch, now_ms=0))
@@ -343,7 +338,7 @@ class TestSteps:
         monkeypatch.setattr(_Compacting, "_next_chunks", noted_chunks)
         monkeypatch.setattr(Compactor, "step", noted_step)
         monkeypatch.setattr(Environment, "write", noted_write)
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(store.log.append(1, one(b"k", b""), now_ms=0))
         assert arrived.wait(PATIENCE_S)
         append = store.log.append(2, one(b"k", b""), now_ms=0)
@@ -355,27 +350,13 @@ class TestSteps:
         assert max(read) <= 1000
         assert max(len(steps.split()) for steps in " ".join(happened).split("step")) <= 5
 
-    def test_the_pause_after_a_step_grows_with_the_step(
-        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        compactor = Compactor(open_embedded()._environment)
-        assert compactor.wait_s() is None
-        times = iter([100.0, 100.5, 100.75, 101.5])
-        monkeypatch.setattr(compaction, "PAUSES", 2)
-        monkeypatch.setattr(compaction.time, "monotonic", lambda: next(times))
-        for partition_no in (1, 2):
-            compactor.add(compaction.Pass(partition_no, 0, DEFAULTS, 0))
-        assert compactor.step() is not None
-        assert compactor.wait_s() == 0.75
-        assert compactor.wait_s() == 0
-
     def test_a_partition_that_is_deleted_stays_deleted(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(compaction, "STEP_BYTES", 1)
         arrived, released = Event(), Event()
         take, forget = _Compacting._take, Compactor.forget
-        forgotten: list[tuple[int, float | None]] = []
+        forgotten: list[tuple[int, bool]] = []
 
         def held(self: _Compacting, *args: Any) -> None:
             take(self, *args)
@@ -384,23 +365,23 @@ class TestSteps:
 
         def noted(self: Compactor, partition_no: int) -> None:
             forget(self, partition_no)
-            forgotten.append((partition_no, self.wait_s()))
+            forgotten.append((partition_no, self.due))
 
         monkeypatch.setattr(_Compacting, "_take", held)
         monkeypatch.setattr(Compactor, "forget", noted)
         store = open_embedded()
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         for number in range(10):
             reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
         assert arrived.wait(PATIENCE_S)  # something was read, and will be written
         store.log.delete(1)
-        store.log.compact(2, DEFAULTS)
+        store.log.configure(2, Cleanup(DEFAULTS))
         appends = [store.log.append(2, one(b"k", b""), now_ms=0) for _ in range(10)]
         released.set()
         reactor.wait(*appends)
         await_passes(store, reactor)
         reactor.result(store.close())
-        assert forgotten == [(1, None)]
+        assert forgotten == [(1, False)]
         environment = open_embedded()._environment
         with environment.read(environment.log) as transaction:
             assert {bytes(key[:4]) for key in transaction.cursor().iternext(values=False)} == {b"\0\0\0\2"}
@@ -418,7 +399,7 @@ class TestSteps:
 
         with monkeypatch.context() as broken:
             broken.setattr(Environment, "write", failing)
-            store.log.compact(1, DEFAULTS)
+            store.log.configure(1, Cleanup(DEFAULTS))
             for number in range(10):
                 reactor.result(store.log.append(1, one(b"k", b"%d" % number), now_ms=0))
             await_passes(store, reactor)
@@ -441,7 +422,7 @@ class TestJournal:
             else:
                 model[key] = value
         before = list(journal.load(0))
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(journal.append(0, [(b"group", b"last")], 400))
         await_passes(store, reactor)
         after = list(journal.load(0))
@@ -475,7 +456,7 @@ class TestKill:
         self.check(store, end)
         assert len(stored(store)) < end
 
-        store.log.compact(1, DEFAULTS)
+        store.log.configure(1, Cleanup(DEFAULTS))
         for offset in range(end, end + 100):
             reactor.result(store.log.append(1, one(*expected(offset)), now_ms=0))
         await_passes(store, reactor)
@@ -494,13 +475,14 @@ def expected(offset: int) -> tuple[bytes, bytes]:
 
 KILLED = """
 import os, signal, sys
-from kshim.storage.embedded import EmbeddedStore, compaction, log, writes
+from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, writes
 from kshim.storage.embedded.environment import Environment
 from tests.storage.reactor import Reactor
+from kshim.storage.interfaces import Cleanup
 from tests.storage.test_compaction import DEFAULTS, expected, one
 
 log.MIN_DIRTY_RECORDS = 100
-compaction.PAUSES = 0
+writer.PAUSES = 0
 compaction.CHUNK_BYTES = 1000
 compaction.STEP_CHUNKS = 20
 left = int(sys.argv[2])
@@ -517,7 +499,7 @@ Environment.write = counted
 reactor = Reactor()
 store = EmbeddedStore(sys.argv[1], reactor, sync=False)
 store.open()
-store.log.compact(1, DEFAULTS)
+store.log.configure(1, Cleanup(DEFAULTS))
 offset = 0
 while True:
     reactor.result(store.log.append(1, one(*expected(offset)), now_ms=0))
@@ -575,7 +557,7 @@ class Run:
     def open(self) -> None:
         self.store = EmbeddedStore(self.data_dir, self.reactor, sync=False)
         self.store.open()
-        self.store.log.compact(1, DEFAULTS)
+        self.store.log.configure(1, Cleanup(DEFAULTS))
 
     def append(self, shapes: list[tuple[list[tuple[bytes, bytes | None, int]], Compression, int]]) -> None:
         joined = b""
@@ -619,7 +601,7 @@ class Run:
     def check(self) -> None:
         store, found = self.store, stored(self.store)
         end = len(self.appended)
-        assert store.log.offsets(1) == Offsets(0, end, end)
+        assert store.log.offsets(1) == Offsets(0, end, end, end)
         assert found == [self.appended[record.offset] for record in found]
         assert all(before.offset < after.offset for before, after in pairwise(found))
         assert last_values(found) == last_values(self.appended)
@@ -681,7 +663,7 @@ def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_model(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]]) -> None:
     with (
         patch.object(log, "MIN_DIRTY_RECORDS", 4),
-        patch.object(compaction, "PAUSES", 0),
+        patch.object(writer, "PAUSES", 0),
         patch.object(compaction, "STEP_BYTES", 200),
         patch.object(compaction, "STEP_CHUNKS", 3),
         patch.object(compaction, "CHUNK_BYTES", 400),

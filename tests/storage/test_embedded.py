@@ -14,7 +14,7 @@ from typing import Any
 import lmdb
 import pytest
 
-from kshim.storage.embedded import EmbeddedStore, deletion, environment, writes
+from kshim.storage.embedded import EmbeddedStore, environment, freeing, writer, writes
 from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import (
@@ -111,8 +111,8 @@ class TestReopening:
 
         store = open_embedded()
         assert [store.log.offsets(partition_no) for partition_no in range(4)] == [
-            *[Offsets(0, 10, 10)] * 3,
-            Offsets(0, 0, 0),
+            *[Offsets(0, 10, 10, 10)] * 3,
+            Offsets(0, 0, 0, 0),
         ]
         assert keys(store, 1) == [b"%d" % number for number in range(1, 30, 3)]
         assert store.log.max_timestamp(2) == TimestampOffset(1029, 9, 4)
@@ -148,7 +148,7 @@ class TestReopening:
         late = reactor.wait(log.append(1, batch_of(1), now_ms=0), metadata.put({b"a": b"b"}), closed)
         assert [str(error) for error in late[:2]] == ["the store is closed"] * 2
         assert reactor.result(store.close()) is None
-        assert open_embedded().log.offsets(1) == Offsets(0, 0, 0)
+        assert open_embedded().log.offsets(1) == Offsets(0, 0, 0, 0)
 
 
 class TestGroupCommit:
@@ -164,12 +164,12 @@ class TestGroupCommit:
             append.addCallback(lambda _, index=index: fired.append(index))
         watched: list[Offsets] = []
         store.log.watch(0, lambda: watched.append(store.log.offsets(0)))
-        assert store.log.offsets(0) == Offsets(0, 0, 10)
+        assert store.log.offsets(0) == Offsets(0, 0, 10, 0)
         assert store.log.read(0, 0, 1000) == b""
         release()
         reactor.turn()
         assert fired == list(range(21))
-        assert watched == [Offsets(0, 10, 10)]
+        assert watched == [Offsets(0, 10, 10, 10)]
         assert entries(store) == 3
 
     def test_a_chunk_does_not_grow_beyond_its_bound(
@@ -216,8 +216,8 @@ class TestFailure:
         behind = [store.log.append(1, batch_of(2), now_ms=0), store.log.append(2, batch_of(3), now_ms=0)]
         put = store.metadata.put({b"a": b"1"})
         assert [str(error) for error in reactor.wait(first, *behind, put)] == ["EIO"] * 4
-        assert store.log.offsets(1) == Offsets(0, 1, 1)
-        assert store.log.offsets(2) == Offsets(0, 0, 0)
+        assert store.log.offsets(1) == Offsets(0, 1, 1, 1)
+        assert store.log.offsets(2) == Offsets(0, 0, 0, 0)
         assert store.metadata.get(b"a") is None
 
         assert reactor.result(store.log.append(1, batch_of(4), now_ms=0)) == Appended(1, 0, -1)
@@ -326,7 +326,7 @@ class TestRoom:
         store = open_embedded(max_bytes=self.LIMIT)
         count = self.fill(store, reactor)
         assert 25 <= count <= 38
-        assert store.log.offsets(1) == Offsets(0, count, count)
+        assert store.log.offsets(1) == Offsets(0, count, count, count)
         with pytest.raises(StorageFull, match="has reached its limit of 2000000 bytes"):
             reactor.result(store.log.append(2, batch_of(0, 100_000), now_ms=0))
         assert keys(store, 1) == [b"%d" % number for number in range(count)]
@@ -381,7 +381,7 @@ while not isinstance(result := reactor.wait(store.log.append(1, batch, now_ms=0)
 # No StorageFull: the disk itself has room.
 print("full" if isinstance(result, StorageError) and count >= 5 else repr((result, count)))
 read = sum(1 for offset in range(count) if len(store.log.read(1, offset, 1)) == len(batch))
-print("consistent" if store.log.offsets(1) == Offsets(0, count, count) and read == count else read)
+print("consistent" if store.log.offsets(1) == Offsets(0, count, count, count) and read == count else read)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 print("works again" if reactor.result(store.log.append(1, batch, now_ms=0)).base_offset == count else "")
 reactor.result(store.close())
@@ -438,7 +438,7 @@ class TestDeletion:
     def test_space_is_freed_in_steps(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(deletion, "STEP_CHUNKS", 4)
+        monkeypatch.setattr(freeing, "STEP_CHUNKS", 4)
         store = open_embedded()
         for number in range(10):
             reactor.wait(*(store.log.append(no, batch_of(number), now_ms=0) for no in (0, 1, 2)))
@@ -451,7 +451,7 @@ class TestDeletion:
     def test_appends_go_on_between_the_steps(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(deletion, "STEP_CHUNKS", 1)
+        monkeypatch.setattr(freeing, "STEP_CHUNKS", 1)
         store = open_embedded()
         for number in range(3):
             reactor.result(store.log.append(1, batch_of(number), now_ms=0))
@@ -478,7 +478,7 @@ class TestDeletion:
     def test_goes_on_after_a_restart(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(deletion, "STEP_CHUNKS", 1)
+        monkeypatch.setattr(freeing, "STEP_CHUNKS", 1)
         store = open_embedded()
         for number in range(10):
             reactor.result(store.log.append(1, batch_of(number), now_ms=0))
@@ -490,7 +490,7 @@ class TestDeletion:
         reactor.result(closed)
         deleted = when_deleted(store, monkeypatch)
         store = open_embedded()
-        assert store.log.offsets(1) == Offsets(0, 0, 0)
+        assert store.log.offsets(1) == Offsets(0, 0, 0, 0)
         with pytest.raises(StorageError, match="partition 1 was deleted"):
             reactor.result(store.log.append(1, batch_of(0), now_ms=0))
         assert deleted() == 11

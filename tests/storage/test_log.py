@@ -43,7 +43,7 @@ class TestLog:
         return result
 
     def test_partition_that_was_never_appended_to_is_empty(self) -> None:
-        assert self.log.offsets(7) == Offsets(0, 0, 0)
+        assert self.log.offsets(7) == Offsets(0, 0, 0, 0)
         assert self.log.read(7, 0, 1000) == b""
         assert self.log.offset_for_time(7, 0) is None
         assert self.log.max_timestamp(7) is None
@@ -51,7 +51,7 @@ class TestLog:
     def test_append_assigns_consecutive_offsets(self) -> None:
         assert self.append(1, batch_of(10, 20, 30)) == Appended(0, 0, -1)
         assert self.append(1, batch_of(40)) == Appended(3, 0, -1)
-        assert self.log.offsets(1) == Offsets(0, 4, 4)
+        assert self.log.offsets(1) == Offsets(0, 4, 4, 4)
         assert stored_offsets(self.log.read(1, 0, 10_000)) == [0, 1, 2, 3]
 
     def test_stored_batch_is_the_one_appended_but_for_offset_and_epoch(self) -> None:
@@ -94,7 +94,7 @@ class TestLog:
         for partition_no in (0, 1, 2**32 - 1):
             self.append(partition_no, batch_of(partition_no, partition_no))
         for partition_no in (0, 1, 2**32 - 1):
-            assert self.log.offsets(partition_no) == Offsets(0, 2, 2)
+            assert self.log.offsets(partition_no) == Offsets(0, 2, 2, 2)
             assert stored_offsets(self.log.read(partition_no, 0, 10_000)) == [0, 1]
             assert self.log.max_timestamp(partition_no) == TimestampOffset(partition_no, 0, 0)
 
@@ -222,21 +222,21 @@ class TestLog:
         self.append(1, batch_of(1))
         self.append(2, batch_of(1))
         self.log.delete(1)
-        assert self.log.offsets(1) == Offsets(0, 0, 0)
+        assert self.log.offsets(1) == Offsets(0, 0, 0, 0)
         assert self.log.read(1, 0, 1000) == b""
         assert self.log.max_timestamp(1) is None
         with pytest.raises(StorageError, match="partition 1 was deleted"):
             self.append(1, batch_of(1))
-        assert self.log.offsets(2) == Offsets(0, 1, 1)
+        assert self.log.offsets(2) == Offsets(0, 1, 1, 1)
 
     def test_deleting_what_is_not_there(self) -> None:
         self.log.delete(5)
         self.log.delete(5)
-        assert self.log.offsets(5) == Offsets(0, 0, 0)
+        assert self.log.offsets(5) == Offsets(0, 0, 0, 0)
 
     def test_delete_with_an_append_under_way(self) -> None:
         deferred = self.log.append(1, batch_of(1), now_ms=0)
         self.log.delete(1)
         assert self.reactor.result(deferred) == Appended(0, 0, -1)
-        assert self.log.offsets(1) == Offsets(0, 0, 0)
+        assert self.log.offsets(1) == Offsets(0, 0, 0, 0)
         assert self.log.read(1, 0, 1000) == b""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshim.storage.embedded import EmbeddedStore, deletion, writes
+from kshim.storage.embedded import EmbeddedStore, freeing, writes
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
 from kshim.storage.memory import MemoryStore
@@ -130,7 +130,7 @@ class Run:
         log = self.store.log
         for partition_no, stored in self.model.partitions.items():
             end = len(stored)
-            assert log.offsets(partition_no) == Offsets(0, end, end)
+            assert log.offsets(partition_no) == Offsets(0, end, end, end)
             for time in range(-1, 32):
                 since = (TimestampOffset(row[0], at, 0) for at, row in enumerate(stored) if row[0] >= time)
                 assert log.offset_for_time(partition_no, time) == next(since, None), time
@@ -183,5 +183,5 @@ def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @settings(deadline=None)
 @given(steps=steps, reads=reads)
 def test_embedded(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]], reads: list[Any]) -> None:
-    with patch.object(writes, "CHUNK_BYTES", 2000), patch.object(deletion, "STEP_CHUNKS", 1):
+    with patch.object(writes, "CHUNK_BYTES", 2000), patch.object(freeing, "STEP_CHUNKS", 1):
         run(steps, reads, next(data_dirs))

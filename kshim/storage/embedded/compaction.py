@@ -2,10 +2,9 @@
 
 A step reads some chunks; what is left of them is gathered, and takes their place in one transaction when it
 is a chunk again. So every transaction leaves a log that is right, and a pass that was cut short is made anew:
-only its end is written down. After a step comes a pause of twice its time, for others to use the processor.
+only its end is written down.
 """
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from struct import Struct
@@ -17,7 +16,7 @@ from kshim.storage import compaction
 from kshim.storage.chunk import Chunk
 from kshim.storage.compaction import Latest
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
-from kshim.storage.embedded.writes import CHUNK_BYTES, CHUNK_KEY, PARTITION_KEY, SO_FAR
+from kshim.storage.embedded.writes import CHUNK_BYTES, CHUNK_KEY, PARTITION_KEY, SO_FAR, log_start_offset
 from kshim.storage.interfaces import Compaction
 from schemas.record_batch import NO_TIMESTAMP, batches, decode_header
 
@@ -25,8 +24,6 @@ STEP_BYTES = 16 * 1024
 """What a step reads; one chunk, if that is larger."""
 STEP_CHUNKS = 256
 """How many chunks one transaction may replace."""
-PAUSES = 2
-"""How long the pause after a step is, in times of the step."""
 
 PROGRESS = Struct(">QQ")
 
@@ -62,7 +59,6 @@ class Compactor:
         self._environment = environment
         self._passes: deque[Pass] = deque()
         self._steps: Iterator[None] | None = None
-        self._rested_at = 0.0
 
     def add(self, wanted: Pass) -> None:
         self._passes.append(wanted)
@@ -73,13 +69,12 @@ class Compactor:
             self._steps = None
         self._passes = deque(known for known in self._passes if known.partition_no != partition_no)
 
-    def wait_s(self) -> float | None:
-        """How long until a step is due: 0 for now, None for never."""
-        return max(0.0, self._rested_at - time.monotonic()) if self._passes else None
+    @property
+    def due(self) -> bool:
+        return bool(self._passes)
 
     def step(self) -> Pass | None:
         """Do a little. Returns the pass that has come to its end with this, be it by a failure."""
-        started_at = time.monotonic()
         if self._steps is None:
             self._steps = _Compacting(self._environment, self._passes[0]).steps()
         try:
@@ -92,8 +87,6 @@ class Compactor:
             logger.error("partition {no} is not compacted: {error}", no=ended.partition_no, error=error)
         if ended is not None:
             self._steps = None
-        now = time.monotonic()
-        self._rested_at = now + PAUSES * (now - started_at)
         return ended
 
 
@@ -202,7 +195,9 @@ class _Compacting:
         database = self._environment.log
         for last_offset in self._replaced:
             transaction.delete(CHUNK_KEY.pack(self._partition_no, last_offset), db=database)
-        if self._left:
-            key = CHUNK_KEY.pack(self._partition_no, decode_header(self._left[-1]).last_offset)
-            value = b"".join((SO_FAR.pack(self._max_timestamp), *self._left))
+        start = log_start_offset(self._environment, transaction, self._partition_no)
+        left = [batch for batch in self._left if decode_header(batch).last_offset >= start]
+        if left:
+            key = CHUNK_KEY.pack(self._partition_no, decode_header(left[-1]).last_offset)
+            value = b"".join((SO_FAR.pack(self._max_timestamp), *left))
             transaction.put(key, value, db=database)

@@ -43,7 +43,7 @@ class Environment:
         self._map_lock = threading.Lock()
         try:
             self._env = lmdb.Environment(
-                str(data_dir), map_size=self._map_bytes, max_dbs=8, max_spare_txns=2, sync=sync, mode=0o644
+                str(data_dir), map_size=self._map_bytes, max_dbs=16, max_spare_txns=2, sync=sync, mode=0o644
             )
             # An existing file may be larger than what was asked for.
             self._map_bytes = self._env.info()["map_size"]
@@ -61,6 +61,9 @@ class Environment:
             self._check_format(transaction)
             self.log = self._env.open_db(b"log", transaction)
             self.meta = self._env.open_db(b"meta", transaction)
+            self.starts = self._env.open_db(b"starts", transaction)
+            self.producers = self._env.open_db(b"producers", transaction)
+            self.aborted = self._env.open_db(b"aborted", transaction)
             self.deleted = self._env.open_db(b"deleted", transaction)
             self.compacted = self._env.open_db(b"compacted", transaction)
 

@@ -3,21 +3,43 @@
 A partition's state is loaded when it is first asked for, from the key of its last chunk.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from twisted.internet.defer import Deferred, fail
 
 from kshim.storage import chunk
 from kshim.storage.chunk import Chunk, Seek
+from kshim.storage.embedded.chores import Chores
 from kshim.storage.embedded.compaction import Pass, Progress, load_progress
 from kshim.storage.embedded.environment import Environment, ReadTransaction
+from kshim.storage.embedded.expiry import Check, Expired
+from kshim.storage.embedded.producers import last_aborted_offset, load_aborted, load_producers
 from kshim.storage.embedded.writer import Writer
-from kshim.storage.embedded.writes import CHUNK_KEY, PARTITION_KEY, SO_FAR, Append, Write
-from kshim.storage.interfaces import Appended, Compaction, Offsets, StorageError, TimestampOffset
+from kshim.storage.embedded.writes import (
+    CHUNK_KEY,
+    MAX_OFFSET,
+    SO_FAR,
+    Append,
+    Forget,
+    Trim,
+    Write,
+    last_chunk_key,
+    log_start_offset,
+)
+from kshim.storage.interfaces import (
+    Appended,
+    Cleanup,
+    Compaction,
+    Offsets,
+    Retention,
+    StorageError,
+    TimestampOffset,
+)
+from kshim.storage.producers import Aborted, Producers, between
 from kshim.storage.watchers import Watchers
 from schemas.record_batch import NO_TIMESTAMP
 
-MAX_OFFSET = 2**64 - 1
 MIN_DIRTY_RECORDS = 5000
 """Fewer are not worth a pass: to load them takes some milliseconds."""
 
@@ -25,29 +47,45 @@ MIN_DIRTY_RECORDS = 5000
 class _Partition:
     """What is queued moves `end` and `max_timestamp`; what is committed moves `high_watermark`.
 
-    `compact_at` is the high watermark from which on enough is dirty for a pass.
+    `compact_at` is the high watermark from which on enough is dirty for a pass; `progress` what passes did.
     """
 
-    __slots__ = ("compact_at", "end", "high_watermark", "max_timestamp", "progress")
+    __slots__ = (
+        "compact_at",
+        "end",
+        "high_watermark",
+        "is_compacting",
+        "last_aborted_offset",
+        "max_timestamp",
+        "producers",
+        "progress",
+        "start",
+    )
 
-    def __init__(self, end: int, max_timestamp: int) -> None:
+    def __init__(self, start: int, end: int, max_timestamp: int) -> None:
+        self.start = start
         self.end = self.high_watermark = end
         self.max_timestamp = max_timestamp
         self.progress = Progress()
+        self.is_compacting = False
         self.compact_at = MAX_OFFSET
+        self.producers = Producers()
+        self.last_aborted_offset = -1
 
 
 class EmbeddedLog:
     """Implements `kshim.storage.interfaces.Log`, and is the writer's ledger."""
 
-    def __init__(self, environment: Environment, writer: Writer, deleted: Iterable[int]) -> None:
+    def __init__(self, environment: Environment, writer: Writer, chores: Chores) -> None:
         self._environment = environment
         self._writer = writer
-        self._deleted = set(deleted)
+        self._chores = chores
+        self._deleted = set(chores.deletion.pending)
         self._partitions: dict[int, _Partition] = {}
         self._watchers = Watchers()
-        self._compactions: dict[int, Compaction] = {}
+        self._cleanups: dict[int, Cleanup] = {}
         self._now_ms = 0
+        self._silent_since_ms = NO_TIMESTAMP
 
     def append(
         self,
@@ -67,53 +105,108 @@ class EmbeddedLog:
         self._now_ms = now_ms
         stamp_ms = now_ms if log_append_time else None
         placed = chunk.place(batch, partition.end, leader_epoch, stamp_ms)
-        result = Appended(partition.end, 0, NO_TIMESTAMP if stamp_ms is None else stamp_ms)
+        result = Appended(partition.end, partition.start, NO_TIMESTAMP if stamp_ms is None else stamp_ms)
         partition.end = placed.next_offset
         partition.max_timestamp = max(partition.max_timestamp, placed.max_timestamp)
+        changes = partition.producers.replay(placed.produced)
+        if changes.aborted:
+            partition.last_aborted_offset = changes.aborted[-1].last_offset
         append = Append(
             partition_no=partition_no,
             last_offset=placed.next_offset - 1,
             max_timestamp_so_far=partition.max_timestamp,
             batches=placed.batches,
+            changes=changes,
             result=result,
         )
         self._writer.submit(append)
         return append.settled
 
-    def read(self, partition_no: int, offset: int, max_bytes: int, *, min_one: bool = True) -> bytes:
-        end = self._partition(partition_no).high_watermark
-        if not 0 <= offset < end:
+    def read(
+        self,
+        partition_no: int,
+        offset: int,
+        max_bytes: int,
+        *,
+        min_one: bool = True,
+        up_to: int | None = None,
+    ) -> bytes:
+        partition = self._partition(partition_no)
+        high_watermark = partition.high_watermark
+        end = high_watermark if up_to is None else min(up_to, high_watermark)
+        if not partition.start <= offset < end:
             return b""
         with self._environment.read(self._environment.log) as transaction:
-            return chunk.read(_chunks(transaction, partition_no, offset, end), offset, max_bytes, min_one)
+            chunks = _chunks(transaction, partition_no, offset, high_watermark)
+            return chunk.read(chunks, offset, end, max_bytes, min_one)
 
     def offsets(self, partition_no: int) -> Offsets:
         partition = self._partition(partition_no)
-        return Offsets(0, partition.high_watermark, partition.end)
+        start, high_watermark = partition.start, partition.high_watermark
+        last_stable_offset = max(start, partition.producers.last_stable_offset(high_watermark))
+        return Offsets(start, high_watermark, partition.end, last_stable_offset)
+
+    def producers(self, partition_no: int) -> Producers:
+        return self._partition(partition_no).producers
+
+    def forget_producers(self, silent_since_ms: int) -> None:
+        self._silent_since_ms = silent_since_ms
+        for partition_no, partition in self._partitions.items():
+            self._forget_silent(partition_no, partition.producers)
+
+    def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
+        if start > self._partition(partition_no).last_aborted_offset:
+            return ()
+        with self._environment.read(self._environment.aborted) as transaction:
+            return between(load_aborted(self._environment, transaction, partition_no, start), start, end)
 
     def offset_for_time(self, partition_no: int, timestamp_ms: int) -> TimestampOffset | None:
-        end = self._partition(partition_no).high_watermark
+        partition = self._partition(partition_no)
+        start, end = partition.start, partition.high_watermark
         with self._environment.read(self._environment.log) as transaction:
-            return chunk.offset_for_time(_seek(transaction, partition_no, end), 0, end, timestamp_ms)
+            return chunk.offset_for_time(_seek(transaction, partition_no, end), start, end, timestamp_ms)
 
     def max_timestamp(self, partition_no: int) -> TimestampOffset | None:
-        end = self._partition(partition_no).high_watermark
+        partition = self._partition(partition_no)
+        start, end = partition.start, partition.high_watermark
         with self._environment.read(self._environment.log) as transaction:
-            return chunk.max_timestamp(_seek(transaction, partition_no, end), 0, end)
+            return chunk.max_timestamp(_seek(transaction, partition_no, end), start, end)
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)
 
-    def compact(self, partition_no: int, compaction: Compaction) -> None:
-        self._compactions[partition_no] = compaction
+    def configure(self, partition_no: int, cleanup: Cleanup) -> None:
+        self._cleanups[partition_no] = cleanup
         if (partition := self._partitions.get(partition_no)) is not None:
             self._load_progress(partition_no, partition)
+
+    def clean(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        retentions: dict[int, Retention] = {}
+        for partition_no, cleanup in self._cleanups.items():
+            if cleanup.retention is not None:
+                retentions[partition_no] = cleanup.retention
+            if cleanup.compaction is not None:
+                self._maybe_begin_pass(partition_no, self._partition(partition_no))
+        self._writer.order(partial(self._chores.expiry.add, Check(retentions, now_ms)))
+
+    def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:
+        if partition_no in self._deleted:
+            return fail(StorageError(f"partition {partition_no} was deleted"))
+        try:
+            assert 0 <= offset <= self._partition(partition_no).high_watermark
+        except StorageError as error:
+            return fail(error)
+        trim = Trim(partition_no=partition_no, log_start_offset=offset)
+        self._writer.submit(trim)
+        return trim.settled.addCallback(lambda _: self._partition(partition_no).start)
 
     def delete(self, partition_no: int) -> None:
         if partition_no not in self._deleted:
             self._deleted.add(partition_no)
-            self._partitions[partition_no] = _Partition(0, NO_TIMESTAMP)
-            self._writer.delete(partition_no)
+            self._partitions[partition_no] = _Partition(0, 0, NO_TIMESTAMP)
+            self._cleanups.pop(partition_no, None)
+            self._writer.order(partial(self._chores.delete, partition_no))
             self._watchers.notify((partition_no,))
 
     # ---------------------------------------------------------------------------------- the writer's ledger
@@ -123,8 +216,9 @@ class EmbeddedLog:
             if isinstance(write, Append) and write.partition_no not in self._deleted:
                 partition = self._partitions[write.partition_no]
                 partition.high_watermark = write.last_offset + 1
-                if partition.high_watermark >= partition.compact_at:
-                    self._begin_pass(write.partition_no, partition)
+                self._maybe_begin_pass(write.partition_no, partition)
+            elif isinstance(write, Trim) and write.partition_no not in self._deleted:
+                self._trimmed(write)
 
     def notify(self, writes: Sequence[Write]) -> None:
         self._watchers.notify({write.partition_no for write in writes if isinstance(write, Append)})
@@ -132,57 +226,96 @@ class EmbeddedLog:
     def failed(self) -> None:
         self._partitions.clear()
 
-    def compacted(self, ended: Pass) -> None:
+    def tell(self, news: object) -> None:
+        if isinstance(news, Pass):
+            self._compacted(news)
+        elif isinstance(news, Expired):
+            self._expired(news)
+
+    def _expired(self, found: Expired) -> None:
+        cleanup = self._cleanups.get(found.partition_no)
+        if cleanup is not None and cleanup.retention is not None:
+            trim = Trim(partition_no=found.partition_no, log_start_offset=found.log_start_offset)
+            trim.settled.addErrback(lambda _: None)  # the next check finds it again
+            self._writer.submit(trim)
+
+    def _trimmed(self, trim: Trim) -> None:
+        """Nobody reads below that any more: now the space may be freed."""
+        partition = self._partition(trim.partition_no)
+        partition.start = max(partition.start, trim.log_start_offset)
+        self._writer.order(partial(self._chores.trimming.add, trim.partition_no, partition.start))
+
+    def _compacted(self, ended: Pass) -> None:
         partition = self._partitions.get(ended.partition_no)
         if partition is None or ended.partition_no in self._deleted:
             return
-        before, partition.progress = partition.progress, load_progress(self._environment, ended.partition_no)
+        partition.is_compacting = False
+        before = partition.progress
+        self._load_progress(ended.partition_no, partition)
         if partition.progress.end == before.end:  # it failed, or all that is dirty is the newest chunk
-            partition.compact_at = partition.high_watermark + MIN_DIRTY_RECORDS
-            return
-        partition.compact_at = _compact_at(partition.progress, ended.compaction)
-        if partition.high_watermark >= partition.compact_at:
-            self._begin_pass(ended.partition_no, partition)
+            partition.compact_at = max(partition.compact_at, partition.high_watermark + MIN_DIRTY_RECORDS)
+        self._maybe_begin_pass(ended.partition_no, partition)
 
     # ----------------------------------------------------------------------------------------- partitions
 
-    def _begin_pass(self, partition_no: int, partition: _Partition) -> None:
-        partition.compact_at = MAX_OFFSET
-        compaction = self._compactions[partition_no]
-        self._writer.compact(Pass(partition_no, partition.high_watermark, compaction, self._now_ms))
+    def _maybe_begin_pass(self, partition_no: int, partition: _Partition) -> None:
+        if partition.high_watermark < partition.compact_at or partition.is_compacting:
+            return
+        compaction = self._compaction(partition_no)
+        assert compaction is not None
+        partition.is_compacting = True
+        wanted = Pass(partition_no, partition.high_watermark, compaction, self._now_ms)
+        self._writer.order(partial(self._chores.compactor.add, wanted))
+
+    def _compaction(self, partition_no: int) -> Compaction | None:
+        cleanup = self._cleanups.get(partition_no)
+        return None if cleanup is None else cleanup.compaction
 
     def _partition(self, partition_no: int) -> _Partition:
         partition = self._partitions.get(partition_no)
         if partition is None:
             partition = self._partitions[partition_no] = self._load(partition_no)
+            self._forget_silent(partition_no, partition.producers)
             self._load_progress(partition_no, partition)
         return partition
 
     def _load_progress(self, partition_no: int, partition: _Partition) -> None:
-        if partition_no in self._compactions and partition_no not in self._deleted:
+        compaction = self._compaction(partition_no)
+        partition.compact_at = MAX_OFFSET
+        if compaction is not None:
             partition.progress = load_progress(self._environment, partition_no)
-            partition.compact_at = _compact_at(partition.progress, self._compactions[partition_no])
+            partition.compact_at = _compact_at(partition, compaction)
 
     def _load(self, partition_no: int) -> _Partition:
         if partition_no in self._deleted:
-            return _Partition(0, NO_TIMESTAMP)
+            return _Partition(0, 0, NO_TIMESTAMP)
         with self._environment.read(self._environment.log) as transaction:
-            cursor = transaction.cursor()
-            found = cursor.set_range(CHUNK_KEY.pack(partition_no, MAX_OFFSET))
-            found = cursor.prev() if found else cursor.last()
-            if not found or cursor.key()[:4] != PARTITION_KEY.pack(partition_no):
-                return _Partition(0, NO_TIMESTAMP)
-            (_, last_offset) = CHUNK_KEY.unpack(cursor.key())
-            (max_timestamp,) = SO_FAR.unpack_from(cursor.value())
-        return _Partition(last_offset + 1, max_timestamp)
+            start = log_start_offset(self._environment, transaction, partition_no)
+            key = last_chunk_key(transaction, partition_no)
+            if key is None:
+                partition = _Partition(start, start, NO_TIMESTAMP)
+            else:
+                (_, last_offset) = CHUNK_KEY.unpack(key)
+                (max_timestamp,) = SO_FAR.unpack_from(transaction.get(key))
+                partition = _Partition(start, max(start, last_offset + 1), max_timestamp)
+            partition.producers = load_producers(self._environment, transaction, partition_no)
+            partition.last_aborted_offset = last_aborted_offset(self._environment, transaction, partition_no)
+        return partition
+
+    def _forget_silent(self, partition_no: int, producers: Producers) -> None:
+        if silent := producers.forget(self._silent_since_ms):
+            self._writer.submit(Forget(partition_no=partition_no, producer_ids=silent))
 
 
-def _compact_at(progress: Progress, compaction: Compaction) -> int:
+def _compact_at(partition: _Partition, compaction: Compaction) -> int:
     """The high watermark at which the share of the records that are dirty is what it may be."""
     ratio = compaction.min_cleanable_dirty_ratio
     if ratio == 1:
         return MAX_OFFSET
-    return progress.end + max(MIN_DIRTY_RECORDS, int(progress.records * ratio / (1 - ratio)))
+    end, records = partition.progress
+    if end <= partition.start:
+        end, records = partition.start, 0
+    return end + max(MIN_DIRTY_RECORDS, int(records * ratio / (1 - ratio)))
 
 
 def _seek(transaction: ReadTransaction, partition_no: int, end: int) -> Seek:

@@ -6,9 +6,8 @@ from pathlib import Path
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorFromThreads
 
-from kshim.storage.embedded.compaction import Compactor
+from kshim.storage.embedded.chores import new_chores
 from kshim.storage.embedded.data_dir import DataDirLock
-from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.log import EmbeddedLog
 from kshim.storage.embedded.metadata import EmbeddedMetadata
@@ -49,10 +48,10 @@ class EmbeddedStore:
             self._lock.release()
             raise
         self._writer = writer = Writer(self._reactor, self._environment)
-        deletion = Deletion(self._environment)
-        self.log = EmbeddedLog(self._environment, writer, deletion.pending)
+        chores = new_chores(self._environment)
+        self.log = EmbeddedLog(self._environment, writer, chores)
         self.metadata = EmbeddedMetadata(self._environment, writer)
-        writer.start(self.log, deletion, Compactor(self._environment))
+        writer.start(self.log, chores)
 
     def close(self) -> Deferred[None]:
         if self._writer is None:

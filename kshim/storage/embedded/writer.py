@@ -7,7 +7,8 @@ ties the two threads together: neither waits for the other.
 """
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
@@ -15,13 +16,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
 
-from kshim.storage.embedded.compaction import Compactor, Pass
-from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.writes import Write, apply
 from kshim.storage.interfaces import StorageError
 
 TRANSACTION_BYTES = 32 * 1024 * 1024
+PAUSES = 2
+"""How long the pause after a step of a chore is, in times of the step."""
+RETRY_S = 1.0
+"""How long the pause is after a step that failed."""
 logger = Logger()
 
 
@@ -37,8 +40,21 @@ class Ledger(Protocol):
     def failed(self) -> None:
         """Nothing that is queued will become durable: go back to what is."""
 
-    def compacted(self, ended: Pass) -> None:
-        """A pass has come to its end."""
+    def tell(self, news: object) -> None:
+        """What a step of a chore has returned."""
+
+
+class Chore(Protocol):
+    """Work for when nothing is queued, done a little at a time, on the writer thread alone."""
+
+    @property
+    def due(self) -> bool:
+        """Whether step() has something to do."""
+        ...
+
+    def step(self) -> object:
+        """Do a little. Returns what the ledger is to be told, None if nothing. What it raises means: later."""
+        ...
 
 
 class Writer:
@@ -47,16 +63,17 @@ class Writer:
     def __init__(self, reactor: IReactorFromThreads, environment: Environment) -> None:
         self._reactor = reactor
         self._environment = environment
-        self._queue: SimpleQueue[tuple[int, Write] | int | Pass | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[int, Write] | Callable[[], None] | None] = SimpleQueue()
         self._generation = 0
         self._failing = False
         self._closed: Deferred[None] | None = None
+        self._rested_at = 0.0
 
-    def start(self, ledger: Ledger, deletion: Deletion, compactor: Compactor) -> None:
+    def start(self, ledger: Ledger, chores: Sequence[Chore]) -> None:
+        """Of the chores that are due the first has its turn."""
         self._ledger = ledger
-        self._thread = threading.Thread(
-            target=self._run, args=(deletion, compactor), name="kshim-storage", daemon=True
-        )
+        self._chores = chores
+        self._thread = threading.Thread(target=self._run, name="kshim-storage", daemon=True)
         self._thread.start()
 
     def submit(self, write: Write) -> None:
@@ -66,13 +83,9 @@ class Writer:
         else:
             self._queue.put((self._generation, write))
 
-    def delete(self, partition_no: int) -> None:
-        """Free a partition's space, behind what is queued and in steps between what is queued later."""
-        self._queue.put(partition_no)
-
-    def compact(self, wanted: Pass) -> None:
-        """Make a pass over a partition, in steps between what is queued."""
-        self._queue.put(wanted)
+    def order(self, order: Callable[[], None]) -> None:
+        """Call this on the writer thread, behind what is queued: to give a chore something to do."""
+        self._queue.put(order)
 
     def close(self) -> Deferred[None]:
         """Fires when all that was queued is settled and the thread has ended."""
@@ -107,11 +120,11 @@ class Writer:
 
     # -------------------------------------------------------------------------------- on the writer thread
 
-    def _run(self, deletion: Deletion, compactor: Compactor) -> None:
+    def _run(self) -> None:
         failed_generation, error = -1, StorageError()
         is_open = True
         while is_open:
-            queued, is_open = self._take(deletion, compactor)
+            queued, is_open = self._take()
             refused = [write for generation, write in queued if generation <= failed_generation]
             if refused:
                 self._reactor.callFromThread(self._on_failed, refused, failed_generation, error)
@@ -122,14 +135,11 @@ class Writer:
                 self._reactor.callFromThread(self._on_failed, writes, failed_generation, error)
             elif writes:
                 self._reactor.callFromThread(self._on_committed, writes)
-                deletion.retry()
-            if deletion.due:
-                deletion.step()
-            if compactor.wait_s() == 0 and (ended := compactor.step()) is not None:
-                self._reactor.callFromThread(self._ledger.compacted, ended)
+            if self._wait_s() == 0:
+                self._do_chore()
         self._reactor.callFromThread(self._on_end)
 
-    def _take(self, deletion: Deletion, compactor: Compactor) -> tuple[list[tuple[int, Write]], bool]:
+    def _take(self) -> tuple[list[tuple[int, Write]], bool]:
         """All that is queued, up to TRANSACTION_BYTES, and whether more can come.
 
         Waits for the first, or until there is something else to do.
@@ -138,20 +148,38 @@ class Writer:
         size = 0
         try:
             while size < TRANSACTION_BYTES:
-                item = self._queue.get(timeout=0 if taken or deletion.due else compactor.wait_s())
+                item = self._queue.get(timeout=0 if taken else self._wait_s())
                 if item is None:
                     return taken, False
-                if isinstance(item, int):
-                    deletion.add(item)
-                    compactor.forget(item)
-                elif isinstance(item, Pass):
-                    compactor.add(item)
-                else:
+                if isinstance(item, tuple):
                     taken.append(item)
                     size += item[1].size
+                else:
+                    item()
         except Empty:
             pass
         return taken, True
+
+    def _wait_s(self) -> float | None:
+        """How long until a step of a chore: 0 for now, None for never."""
+        if not any(chore.due for chore in self._chores):
+            return None
+        return max(0.0, self._rested_at - time.monotonic())
+
+    def _do_chore(self) -> None:
+        chore = next(chore for chore in self._chores if chore.due)
+        started_at = time.monotonic()
+        try:
+            news = chore.step()
+        except Exception as error:  # the writer must go on, whatever went wrong
+            if not isinstance(error, StorageError):
+                logger.failure("a step of {chore} failed", chore=type(chore).__name__)
+            self._rested_at = time.monotonic() + RETRY_S
+            return
+        if news is not None:
+            self._reactor.callFromThread(self._ledger.tell, news)
+        now = time.monotonic()
+        self._rested_at = now + PAUSES * (now - started_at)
 
     def _commit(self, writes: Sequence[Write]) -> StorageError | None:
         try:

@@ -2,6 +2,8 @@
 
 log       (partition_no u32, last_offset u64) -> max timestamp so far i64, record batches
 meta      key -> value
+producers, aborted: see `kshim.storage.embedded.producers`
+starts    partition_no u32 -> log start offset u64, where it is not 0
 deleted   partition_no u32 -> nothing: being deleted
 compacted partition_no u32 -> the offset up to which it is compacted u64, how many records were left there u64
 kshim     "format" -> the version of all this
@@ -13,12 +15,17 @@ from dataclasses import dataclass, field
 
 from twisted.internet.defer import Deferred
 
-from kshim.storage.embedded.environment import Environment, WriteTransaction
+from kshim.storage.embedded.environment import Environment, ReadTransaction, WriteTransaction
+from kshim.storage.embedded.producers import forget_producers, put_changes
 from kshim.storage.interfaces import Appended
+from kshim.storage.producers import NO_CHANGES, Changes
 
 CHUNK_KEY = struct.Struct(">IQ")
 PARTITION_KEY = struct.Struct(">I")
 SO_FAR = struct.Struct(">q")
+
+OFFSET = struct.Struct(">Q")
+MAX_OFFSET = 2**64 - 1
 
 CHUNK_BYTES = 64 * 1024
 """Appends of one commit to one partition share chunks up to this size: LMDB gives values of more than about
@@ -33,6 +40,7 @@ class Append:
     last_offset: int
     max_timestamp_so_far: int
     batches: bytearray
+    changes: Changes
     result: Appended
     settled: Deferred[Appended] = field(default_factory=Deferred)
 
@@ -54,18 +62,55 @@ class Put:
         return sum(len(key) + len(value or b"") for key, value in self.changes.items())
 
 
-Write = Append | Put
+@dataclass(slots=True, kw_only=True, eq=False)
+class Trim:
+    """Let a partition start at an offset, unless it starts behind it already."""
+
+    partition_no: int
+    log_start_offset: int
+    result: None = None
+    settled: Deferred[None] = field(default_factory=Deferred)
+
+    @property
+    def size(self) -> int:
+        return 0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Forget:
+    """Producers that have been silent for so long that nobody asks for them."""
+
+    partition_no: int
+    producer_ids: Sequence[int]
+    result: None = None
+    settled: Deferred[None] = field(default_factory=Deferred)
+
+    @property
+    def size(self) -> int:
+        return 0
+
+
+Write = Append | Put | Trim | Forget
 
 
 def apply(environment: Environment, transaction: WriteTransaction, writes: Sequence[Write]) -> None:
-    """Put all writes into a transaction."""
+    """Put all writes into a transaction.
+
+    What is forgotten goes first: a producer that has come back since then is known again.
+    """
     appends: dict[int, list[Append]] = {}
     for write in writes:
         if isinstance(write, Append):
             appends.setdefault(write.partition_no, []).append(write)
+        elif isinstance(write, Trim):
+            _apply_trim(environment, transaction, write)
+        elif isinstance(write, Forget):
+            forget_producers(environment, transaction, write.partition_no, write.producer_ids)
         else:
             _apply_changes(environment, transaction, write.changes)
-    for of_partition in appends.values():
+    for partition_no, of_partition in appends.items():
+        changes = [append.changes for append in of_partition if append.changes is not NO_CHANGES]
+        put_changes(environment, transaction, partition_no, changes)
         first = size = 0
         for index, append in enumerate(of_partition):
             if first < index and size + append.size > CHUNK_BYTES:
@@ -90,3 +135,24 @@ def _apply_changes(
             transaction.delete(key, db=environment.meta)
         else:
             transaction.put(key, value, db=environment.meta)
+
+
+def last_chunk_key(transaction: ReadTransaction, partition_no: int) -> bytes | memoryview | None:
+    """The key of a partition's last chunk, None if it has none."""
+    cursor = transaction.cursor()
+    found = cursor.set_range(CHUNK_KEY.pack(partition_no, MAX_OFFSET))
+    found = cursor.prev() if found else cursor.last()
+    return cursor.key() if found and cursor.key()[:4] == PARTITION_KEY.pack(partition_no) else None
+
+
+def log_start_offset(
+    environment: Environment, transaction: ReadTransaction | WriteTransaction, partition_no: int
+) -> int:
+    found = transaction.get(PARTITION_KEY.pack(partition_no), db=environment.starts)
+    return 0 if found is None else int.from_bytes(found)
+
+
+def _apply_trim(environment: Environment, transaction: WriteTransaction, trim: Trim) -> None:
+    if trim.log_start_offset > log_start_offset(environment, transaction, trim.partition_no):
+        key = PARTITION_KEY.pack(trim.partition_no)
+        transaction.put(key, OFFSET.pack(trim.log_start_offset), db=environment.starts)

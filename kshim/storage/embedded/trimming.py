@@ -1,0 +1,48 @@
+"""Freeing what lies below the log start offsets, a bounded number of chunks in one transaction.
+
+The log start offsets are durable before anything is freed, so that a restart goes on with it.
+"""
+
+from kshim.storage.embedded.freeing import free_chunks
+from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY
+
+
+class Trimming:
+    """The partitions of which something is still to be freed. Used by the writer thread once it runs."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._starts: dict[int, int] = {}
+        with environment.read(environment.starts) as transaction:
+            chunks = transaction.cursor(environment.log)
+            for key, value in transaction.cursor():
+                (partition_no,), (start,) = PARTITION_KEY.unpack(key), OFFSET.unpack(value)
+                if chunks.set_range(CHUNK_KEY.pack(partition_no, 0)):
+                    found_no, last_offset = CHUNK_KEY.unpack(chunks.key())
+                    if found_no == partition_no and last_offset < start:
+                        self._starts[partition_no] = start
+
+    @property
+    def due(self) -> bool:
+        return bool(self._starts)
+
+    def add(self, partition_no: int, log_start_offset: int) -> None:
+        self._starts[partition_no] = max(log_start_offset, self._starts.get(partition_no, 0))
+
+    def forget(self, partition_no: int) -> None:
+        """It is being deleted."""
+        self._starts.pop(partition_no, None)
+
+    def step(self) -> None:
+        """Free some chunks of one partition."""
+        partition_no, start = next(iter(self._starts.items()))
+        freed = 0
+
+        def free(transaction: WriteTransaction) -> None:
+            nonlocal freed
+            freed = free_chunks(self._environment, transaction, partition_no, start)
+
+        self._environment.write(free, beyond_bytes=DELETION_BYTES)
+        if not freed:
+            del self._starts[partition_no]

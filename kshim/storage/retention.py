@@ -1,0 +1,67 @@
+"""Up to where a partition's oldest records have to go: by their age (retention.ms), by their bytes
+(retention.bytes).
+
+The unit is the chunk, where Kafka's is the segment: a chunk goes when the youngest of its records is too old,
+or when without it there are still retention.bytes. Pure; looked at in steps, because a log may be long.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+from kshim.storage.chunk import Chunk, Seek, first_since
+from kshim.storage.interfaces import Retention
+from schemas.record_batch import NO_TIMESTAMP, batches, decode_header
+
+Sizes = Callable[[int], Iterator[Sequence[tuple[int, int]]]]
+"""From an offset on, some chunks at a time: (last offset, bytes) of each."""
+
+
+def expired(
+    seek: Seek, sizes: Sizes, start: int, end: int, retention: Retention, now_ms: int
+) -> Generator[None, None, int]:
+    """Returns the new log start offset of a log from `start` to `end`; yields after each step."""
+    if retention.retention_ms >= 0:
+        start = yield from _expired_by_time(seek, start, end, now_ms - retention.retention_ms)
+    if retention.retention_bytes >= 0:
+        start = yield from _expired_by_size(sizes, start, retention.retention_bytes)
+    return start
+
+
+def run(looking: Generator[None, None, int]) -> int:
+    """All steps at once."""
+    while True:
+        try:
+            next(looking)
+        except StopIteration as done:
+            return int(done.value)
+
+
+def _expired_by_time(seek: Seek, start: int, end: int, horizon_ms: int) -> Generator[None, None, int]:
+    since = first_since(seek, start, end, horizon_ms)
+    last = seek(since - 1) if since > start else None
+    if last is not None and last.max_timestamp_so_far > NO_TIMESTAMP:  # else nobody knows how old they are
+        start = since
+    yield
+    # What is behind may only seem to be young: the youngest of the log may have gone before.
+    while start < end and (chunk := seek(start)) and NO_TIMESTAMP < _largest_timestamp(chunk) < horizon_ms:
+        start = chunk.last_offset + 1
+        yield
+    return start
+
+
+def _largest_timestamp(chunk: Chunk) -> int:
+    return max(decode_header(batch).max_timestamp for batch in batches(chunk.batches))
+
+
+def _expired_by_size(sizes: Sizes, start: int, retention_bytes: int) -> Generator[None, None, int]:
+    excess = -retention_bytes
+    for some in sizes(start):
+        excess += sum(size for _, size in some)
+        yield
+    for some in sizes(start):
+        for last_offset, size in some:
+            if size > excess:
+                return start
+            excess -= size
+            start = last_offset + 1
+        yield
+    return start
