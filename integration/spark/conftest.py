@@ -4,50 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import sys
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.maven import JarsMissing
+from integration.maven import JarsMissing, cache_dir
 from integration.spark.jars import fetch_jars
-
-# a short life needs no optimising compiler and no second thread for garbage
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-
-def connector_jars() -> str:
-    """The value for `spark.jars`. What is missing is an error in CI, a skip elsewhere."""
-    try:
-        if not shutil.which("java") and "JAVA_HOME" not in os.environ:
-            raise JarsMissing("Java is not installed")
-        return ",".join(map(str, fetch_jars()))
-    except JarsMissing as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"Spark cannot run: {error}")
+from kshim.testing.spark import SparkUnavailable, spark_session
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    jars = connector_jars()
-    os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("kshim")
-        .config("spark.jars", jars)
-        .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-    )
-    with contextlib.chdir(tmp_path_factory.mktemp("spark")):  # where Spark drops its own files
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    """What is missing is an error in CI, a skip elsewhere."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(tmp_path_factory.mktemp("spark")))  # where Spark drops its files
+        try:
+            session = stack.enter_context(spark_session("kshim", jars=fetch_jars(), cache=cache_dir()))
+        except (JarsMissing, SparkUnavailable) as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(f"Spark cannot run: {error}")
+        yield session

@@ -3,7 +3,7 @@
 Not by Spark's own `spark.jars.packages`: that resolver takes a POM without its jar from Maven's local
 repository for the whole, and fails.
 
-    python -m integration.spark.jars        prints the value for `spark.jars`
+    python -m integration.spark.jars        prints `spark.jars` for the PySpark that is installed
 
 The cache is that of `integration.maven`.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from integration.maven import JarsMissing, cache_dir, maven
@@ -21,6 +22,7 @@ LOCK = Path(__file__).with_name("jars.lock")
 
 @dataclass(frozen=True)
 class Jar:
+    pyspark: str
     sha256: str
     coordinates: str
 
@@ -30,15 +32,19 @@ class Jar:
         return f"{artifact}-{version}.jar"
 
 
-def locked_jars() -> list[Jar]:
-    lines = LOCK.read_text().splitlines()
-    return [Jar(*line.split()) for line in lines if line and not line.startswith("#")]
+def locked_jars(pyspark: str) -> list[Jar]:
+    """The jars for that version of PySpark. Raises JarsMissing for a version that is not in the lock file."""
+    lines = [line for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
+    jars = [jar for line in lines if (jar := Jar(*line.split())).pyspark == pyspark]
+    if not jars:
+        raise JarsMissing(f"{LOCK.name} has no jars for PySpark {pyspark}")
+    return jars
 
 
 def fetch_jars() -> list[Path]:
-    """The jars' paths in the cache. Raises JarsMissing."""
+    """The jars' paths in the cache, for the PySpark that is installed. Raises JarsMissing."""
     cache = cache_dir()
-    return [_fetch(jar, cache) for jar in locked_jars()]
+    return [_fetch(jar, cache) for jar in locked_jars(version("pyspark"))]
 
 
 def _fetch(jar: Jar, cache: Path) -> Path:

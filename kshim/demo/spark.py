@@ -9,12 +9,7 @@ from pyspark.sql.functions import col, count, count_distinct
 
 from kshim.demo.events import Counted, now_ms
 from kshim.demo.worker import one_line, run, tell
-
-
-def connector(version: str) -> str:
-    """The Maven coordinates of the Kafka source for this PySpark. Its Scala is 2.12 up to 3.5, then 2.13."""
-    scala = "2.12" if version.startswith("3.") else "2.13"
-    return f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{version}"
+from kshim.spark.connector import connector
 
 
 def session() -> SparkSession:

@@ -1,0 +1,1 @@
+"""The coordinator's log, read by Spark: what groups have committed, their lag, and why they rebalance."""
