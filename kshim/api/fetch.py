@@ -148,7 +148,7 @@ class Reading:
         fault = self._fault_in_request(partition, wanted)
         if fault is not ErrorCode.NONE:
             return _refusal(wanted, fault)
-        start, high_watermark, end = self.broker.log.offsets(partition.partition_no)
+        start, high_watermark, end, _ = self.broker.log.offsets(partition.partition_no)
         records, diverging_epoch = b"", NO_EPOCH_END
         if start <= wanted.fetch_offset <= end:
             records = self._records(partition, wanted, high_watermark)

@@ -189,7 +189,7 @@ class HeldLog(MemoryLog):
     def offsets(self, partition_no: int) -> Offsets:
         start, high_watermark, _ = super().offsets(partition_no)
         held = sum(write.records.get(partition_no, 0) for write in self._writes)
-        return Offsets(start, high_watermark, high_watermark + held)
+        return Offsets(start, high_watermark, high_watermark + held, high_watermark)
 
 
 class HeldMetadata(MemoryMetadata):
