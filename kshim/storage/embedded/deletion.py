@@ -3,8 +3,9 @@
 That a partition is being deleted is written with the first step, so that a restart goes on with it.
 """
 
-from kshim.storage.embedded.freeing import free_chunks
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.freeing import free_chunks
+from kshim.storage.embedded.producers import free_producers
 from kshim.storage.embedded.writes import PARTITION_KEY
 
 
@@ -39,7 +40,8 @@ class Deletion:
         # The last step only notes the end, and so is a transaction of its own: LMDB uses freed pages again
         # from the second transaction after the one that freed them.
         first = self.pending[0]
-        self._erased = not free_chunks(environment, transaction, first, None)
+        freed = free_chunks(environment, transaction, first, None)
+        self._erased = not (freed or free_producers(environment, transaction, first))
         if self._erased:
             for database in (environment.deleted, environment.compacted, environment.starts):
                 transaction.delete(PARTITION_KEY.pack(first), db=database)
