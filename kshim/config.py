@@ -15,13 +15,21 @@ from typing import Any
 
 from kshim.addresses import Endpoint
 
+MAX_BROKERS = 100
+SHORT_MAX = 2**15 - 1
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 IN_MEMORY = ":memory:"
 
 ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
 # Options of the command line that are short for a property, and win over it.
-OPTIONS = {"--listen": "listeners", "--advertise": "advertised.listeners", "--data-dir": "log.dirs"}
+OPTIONS = {
+    "--listen": "listeners",
+    "--advertise": "advertised.listeners",
+    "--brokers": "brokers",
+    "--data-dir": "log.dirs",
+    "--control": "control.path",
+}
 # Read together with another property; no meaning of their own.
 COMPANIONS = {"listener.security.protocol.map", "controller.listener.names"}
 # KRaft's own; every server.properties has them, and a broker without a quorum has no use for them.
@@ -109,6 +117,23 @@ class Config:
         "/tmp/kafka-logs",
     )
     node_id: int = _int(1, "This broker's id, as clients see it.", low=0, kafka_default="none")
+    brokers: int = _int(
+        1,
+        "How many brokers this process plays, with the node ids from node.id on, on as many ports from that "
+        "of the listener on. Same as --brokers.",
+        high=MAX_BROKERS,
+        kafka_default="none",
+    )
+    control_path: str = _property(
+        "",
+        str,
+        "Socket at which `kshim cluster` finds the server. Without it, control.sock in the data directory, "
+        "and none with :memory:. Same as --control.",
+        "none",
+    )
+    default_replication_factor: int = _int(
+        1, "Replicas of a topic that is created without saying how many.", high=SHORT_MAX
+    )
     num_partitions: int = _int(1, "Partitions of a topic that is created without saying how many.")
     auto_create_topics_enable: bool = _property(
         True, _boolean, "Whether a topic is created when a client asks for its metadata or produces to it."
@@ -175,6 +200,12 @@ class Config:
     )
     offsets_topic_num_partitions: int = _int(
         50, "Partitions of __consumer_offsets; fixed when the data directory is first used."
+    )
+    offsets_topic_replication_factor: int = _int(
+        3,
+        "Replicas of __consumer_offsets; as many as there are brokers where these are fewer. Fixed when the "
+        "data directory is first used.",
+        high=SHORT_MAX,
     )
     socket_request_max_bytes: int = _int(
         104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."

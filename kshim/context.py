@@ -117,7 +117,10 @@ class Groups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """What every api function works with; made once, at start."""
+    """What every api function works with: one broker, as it is made at start.
+
+    The brokers of one process share everything but their node_id and their coordinators.
+    """
 
     node_id: int
     config: Config
@@ -126,6 +129,15 @@ class Broker:
     groups: Groups
     clock: Clock
     producers: ProducerStates = field(default_factory=ProducerStates)
+
+    def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
+        """Where this client finds the broker `node_id`; None while it does not run."""
+        return self.address(context, node_id) if node_id in self.cluster.running else None
+
+    def address(self, context: RequestContext, node_id: int) -> Endpoint:
+        """Where this client finds the broker `node_id` when it runs: brokers have consecutive ports."""
+        found_us = context.advertised
+        return Endpoint(found_us.host, found_us.port + node_id - self.node_id)
 
     def now_ms(self) -> int:
         """Wall clock, milliseconds since 1970."""

@@ -19,7 +19,7 @@ controlled.shutdown.enable controller.quorum.append.linger.ms controller.quorum.
 controller.quorum.election.backoff.max.ms controller.quorum.election.timeout.ms
 controller.quorum.fetch.timeout.ms controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms
 controller.quota.window.num controller.quota.window.size.seconds controller.socket.timeout.ms
-create.topic.policy.class.name default.replication.factor delegation.token.expiry.check.interval.ms
+create.topic.policy.class.name delegation.token.expiry.check.interval.ms
 delegation.token.expiry.time.ms delegation.token.max.lifetime.ms delegation.token.secret.key
 delete.records.purgatory.purge.interval.requests delete.topic.enable early.start.listeners
 fetch.purgatory.purge.interval.requests group.consumer.assignors group.consumer.heartbeat.interval.ms
@@ -55,7 +55,7 @@ metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording
 metrics.sample.window.ms min.insync.replicas num.io.threads num.network.threads
 num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
 offsets.commit.timeout.ms offsets.load.buffer.size
-offsets.topic.compression.codec offsets.topic.replication.factor
+offsets.topic.compression.codec
 offsets.topic.segment.bytes principal.builder.class producer.id.expiration.ms
 producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num
 quota.window.size.seconds remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms

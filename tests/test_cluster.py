@@ -42,7 +42,7 @@ def test_the_first_start_makes_a_cluster_id_and_the_internal_topic() -> None:
     assert internal is cluster.topics["__consumer_offsets"]
     assert (internal.is_internal, internal.configs["cleanup.policy"]) == (True, "compact")
     assert internal.partitions == tuple(
-        Partition(index, index, leader=3, leader_epoch=0) for index in range(7)
+        Partition(index, index, leader=3, leader_epoch=0, replicas=(3,), isr=(3,)) for index in range(7)
     )
 
 

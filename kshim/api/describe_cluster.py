@@ -14,6 +14,7 @@ def describe_cluster(
     broker: Broker, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     """Only brokers can be asked for: there are no controllers to connect to."""
+    cluster = broker.cluster
     if request.endpoint_type == CONTROLLERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
@@ -27,16 +28,22 @@ def describe_cluster(
             error_message=f"Unsupported endpoint type {request.endpoint_type}",
             cluster_id="",
         )
+    node_ids = cluster.node_ids if request.include_fenced_brokers else cluster.running
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         error_code=ErrorCode.NONE,
-        cluster_id=broker.cluster.cluster_id,
-        controller_id=broker.cluster.controller_id,
-        brokers=tuple(
-            DescribeClusterBroker(
-                broker_id=node_id, host=context.advertised.host, port=context.advertised.port
-            )
-            for node_id in broker.cluster.node_ids
-        ),
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        brokers=tuple(_broker(broker, context, node_id) for node_id in node_ids),
         cluster_authorized_operations=CLUSTER_OPERATIONS if asked else -(1 << 31),
+    )
+
+
+def _broker(broker: Broker, context: RequestContext, node_id: int) -> DescribeClusterBroker:
+    address = broker.address(context, node_id)
+    return DescribeClusterBroker(
+        broker_id=node_id,
+        host=address.host,
+        port=address.port,
+        is_fenced=node_id not in broker.cluster.running,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from kshim.addresses import Endpoint
 from kshim.cluster import Partition
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
@@ -46,9 +45,5 @@ def node_endpoints(
     return tuple(
         node_endpoint(node_id, endpoint.host, endpoint.port)
         for node_id in dict.fromkeys(node_ids)
-        if (endpoint := _endpoint(broker, context, node_id)) is not None
+        if (endpoint := broker.endpoint(context, node_id)) is not None
     )
-
-
-def _endpoint(broker: Broker, context: RequestContext, node_id: int) -> Endpoint | None:
-    return context.advertised if node_id in broker.cluster.node_ids else None

@@ -4,13 +4,22 @@ allowed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kshim.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.api.later import if_not_stored
-from kshim.cluster import INTERNAL_TOPICS, ZERO_UUID, Refusal, Topic, fault_in_name
+from kshim.api.leadership import node_endpoints
+from kshim.cluster import (
+    INTERNAL_TOPICS,
+    NO_LEADER,
+    ZERO_UUID,
+    Partition,
+    Refusal,
+    Topic,
+    fault_in_name,
+)
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.metadata import (
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
 NOT_ASKED_FOR = -(1 << 31)
-FIRST_VERSION_WITH_NULL_FOR_ALL = 1
+FIRST_VERSION_WITH_NULL_FOR_ALL = FIRST_VERSION_WITH_STOPPED_REPLICAS = 1
 FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 FIRST_VERSION_BY_TOPIC_ID = 12
 
@@ -41,21 +50,23 @@ def metadata(
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
     version, topics = context.api_version, request.topics
     if topics is None or (not topics and version < FIRST_VERSION_WITH_NULL_FOR_ALL):
-        described = [_existing(topic, operations) for topic in broker.cluster.topics.values()]
+        described = [
+            _existing(broker, version, topic, operations) for topic in broker.cluster.topics.values()
+        ]
         return _response(broker, context, request, described)
     if any(topic.topic_id != ZERO_UUID or topic.name is None for topic in topics):
         return _response(broker, context, request, _by_id(broker, version, request, operations))
     names = list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
     missing = _to_be_made(broker, version, request, names)
     if not missing:
-        return _response(broker, context, request, _by_name(broker, names, {}, operations))
+        return _response(broker, context, request, _by_name(broker, version, names, {}, operations))
 
     def made(outcome: Mapping[str, Topic | Refusal]) -> MetadataResponse:
-        return _response(broker, context, request, _by_name(broker, names, outcome, operations))
+        return _response(broker, context, request, _by_name(broker, version, names, outcome, operations))
 
     def not_made() -> MetadataResponse:
         failed = dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))
-        return _response(broker, context, request, _by_name(broker, names, failed, operations))
+        return _response(broker, context, request, _by_name(broker, version, names, failed, operations))
 
     return broker.cluster.auto_create_topics(missing).addCallbacks(made, if_not_stored(not_made))
 
@@ -70,13 +81,17 @@ def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: l
 
 
 def _by_name(
-    broker: Broker, names: Iterable[str], outcome: Mapping[str, Topic | Refusal], operations: int
+    broker: Broker,
+    version: int,
+    names: Iterable[str],
+    outcome: Mapping[str, Topic | Refusal],
+    operations: int,
 ) -> list[MetadataResponseTopic]:
     described = []
     for name in names:
         topic = broker.cluster.topics.get(name)
         if topic is not None:
-            described.append(_existing(topic, operations))
+            described.append(_existing(broker, version, topic, operations))
             continue
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         refusal = outcome.get(name)
@@ -105,31 +120,44 @@ def _by_id(
     for topic_id in dict.fromkeys(topic.topic_id for topic in topics):
         found = broker.cluster.topic_by_id(topic_id)
         if found is not None:
-            described.append(_existing(found, operations))
+            described.append(_existing(broker, version, found, operations))
         elif topic_id != ZERO_UUID:
             described.append(_absent(ErrorCode.UNKNOWN_TOPIC_ID, None, NOT_ASKED_FOR, topic_id))
     return described
 
 
-def _existing(topic: Topic, operations: int) -> MetadataResponseTopic:
+def _existing(broker: Broker, version: int, topic: Topic, operations: int) -> MetadataResponseTopic:
+    running = broker.cluster.running
+    only_running = version < FIRST_VERSION_WITH_STOPPED_REPLICAS
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=tuple(
-            MetadataResponsePartition(
-                error_code=ErrorCode.NONE,
-                partition_index=partition.index,
-                leader_id=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=(partition.leader,),
-                isr_nodes=(partition.leader,),
-                offline_replicas=(),
-            )
-            for partition in topic.partitions
-        ),
+        partitions=tuple(_partition(partition, running, only_running) for partition in topic.partitions),
         topic_authorized_operations=operations,
+    )
+
+
+def _partition(
+    partition: Partition, running: Collection[int], only_running: bool
+) -> MetadataResponsePartition:
+    """only_running: clients of v0 take a replica for an error that no broker of the answer is."""
+    replicas, error = partition.replicas, ErrorCode.NONE
+    if only_running:
+        replicas = tuple(node for node in replicas if node in running)
+    if partition.leader == NO_LEADER:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+    elif len(replicas) < len(partition.replicas):
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=partition.index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=tuple(node for node in partition.replicas if node not in running),
     )
 
 
@@ -149,12 +177,14 @@ def _absent(
 def _response(
     broker: Broker, context: RequestContext, request: MetadataRequest, topics: Iterable[MetadataResponseTopic]
 ) -> MetadataResponse:
-    cluster, advertised = broker.cluster, context.advertised
+    cluster = broker.cluster
     asked = request.include_cluster_authorized_operations
     return MetadataResponse(
-        brokers=tuple(
-            MetadataResponseBroker(node_id=node_id, host=advertised.host, port=advertised.port)
-            for node_id in cluster.node_ids
+        brokers=node_endpoints(
+            broker,
+            context,
+            cluster.running,
+            lambda node_id, host, port: MetadataResponseBroker(node_id=node_id, host=host, port=port),
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,

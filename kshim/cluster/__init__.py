@@ -3,11 +3,12 @@
 from kshim.cluster.checks import NewTopic, Refusal
 from kshim.cluster.cluster import Cluster
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, fault_in_name
-from kshim.cluster.topics import ZERO_UUID, Partition, Topic, uuid_text
+from kshim.cluster.topics import NO_LEADER, ZERO_UUID, Partition, Topic, uuid_text
 
 __all__ = [
     "GROUP_METADATA_TOPIC",
     "INTERNAL_TOPICS",
+    "NO_LEADER",
     "ZERO_UUID",
     "Cluster",
     "NewTopic",

@@ -14,6 +14,7 @@ from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
 from schemas.error_code import ErrorCode
 
+DEFAULT = -1
 _MAX_PARTITIONS_PER_REQUEST = 10_000
 
 
@@ -30,8 +31,8 @@ class NewTopic:
     """A topic to be made. -1: the default. assignments: partition index -> node ids of its replicas."""
 
     name: str
-    num_partitions: int = -1
-    replication_factor: int = -1
+    num_partitions: int = DEFAULT
+    replication_factor: int = DEFAULT
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -89,11 +90,12 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int]) -> Refusal | N
         message = f"A manual partition assignment was specified, but {what} was not set to -1."
         return Refusal(ErrorCode.INVALID_REQUEST, message)
     seen: set[int] = set()
+    size = len(new.assignments[0][1])
     for index, replicas in new.assignments:
         if index in seen:
             fault: str | None = f"Found multiple manual partition assignments for partition {index}"
         else:
-            fault = _fault_in_replicas(replicas, node_ids)
+            fault = fault_in_replicas(replicas, node_ids, size)
         if fault:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
         seen.add(index)
@@ -105,7 +107,10 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int]) -> Refusal | N
     return _refuse_too_many(len(seen))
 
 
-def _fault_in_replicas(replicas: Sequence[int], node_ids: Collection[int]) -> str | None:
+def fault_in_replicas(
+    replicas: Sequence[int], node_ids: Collection[int], size: int | None = None
+) -> str | None:
+    """What is wrong with the replicas asked for; size: how many they have to be."""
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
     stranger = next((replica for replica in sorted(replicas) if replica not in node_ids), None)
@@ -116,6 +121,11 @@ def _fault_in_replicas(replicas: Sequence[int], node_ids: Collection[int]) -> st
     twice = next((replica for replica in sorted(replicas) if list(replicas).count(replica) > 1), None)
     if twice is not None:
         return f"The manual partition assignment includes the broker {twice} more than once."
+    if size is not None and len(replicas) != size:
+        return (
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this "
+            f"is not consistent with previous partitions, which have {size} replica(s)."
+        )
     return None
 
 
@@ -142,7 +152,9 @@ def refuse_new_partitions(
                 "assignment(s) were specified."
             )
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-        fault = next(filter(None, (_fault_in_replicas(replicas, node_ids) for replicas in assignments)), None)
+        size = len(topic.partitions[0].replicas)
+        faults = (fault_in_replicas(replicas, node_ids, size) for replicas in assignments)
+        fault = next(filter(None, faults), None)
         if fault:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
     return _refuse_too_many(count - have)

@@ -8,22 +8,34 @@ by a change that was on its way, and nobody is told of a topic that a crash coul
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks, succeed
 
 from kshim.cluster.checks import (
+    DEFAULT,
     NewTopic,
     Refusal,
     refuse_deletion,
     refuse_new_partitions,
     refuse_new_topic,
 )
+from kshim.cluster.leaders import Change, Move, Outcome, moves
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from kshim.cluster.replicas import fitted, placed
 from kshim.cluster.topic_configs import LogConfig, log_config
-from kshim.cluster.topics import Partition, Topic, decode_topic, encode_topic, new_topic_id, uuid_text
+from kshim.cluster.topics import (
+    NO_LEADER,
+    Partition,
+    Topic,
+    decode_topic,
+    encode_topic,
+    new_topic_id,
+    uuid_text,
+)
 
 if TYPE_CHECKING:
     from kshim.config import Config
@@ -49,8 +61,8 @@ Changes = dict[bytes, bytes | None]
 class Cluster:
     """What Metadata answers from. To be used after `start()` has fired.
 
-    topics: by name; all that is durable, nothing else. node_ids: the brokers. cluster_id: Kafka's text form
-    of a uuid.
+    topics: by name; all that is durable, nothing else. node_ids: the brokers; running: those of them that
+    clients may connect to. cluster_id: Kafka's text form of a uuid.
     """
 
     def __init__(
@@ -66,18 +78,21 @@ class Cluster:
         self._config = config
         self._random_uuid = random_uuid
         self._changing = DeferredLock()
-        self.node_ids: tuple[int, ...] = (config.node_id,)
+        self.node_ids = tuple(range(config.node_id, config.node_id + config.brokers))
+        self.running = self.node_ids
         self.cluster_id = ""
         self.topics: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
         self._log_configs: dict[UUID, LogConfig] = {}
+        self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
         self._next_partition_no = self._next_producer_id = self._producer_ids_end = 0
 
     # -- reading
 
     @property
     def controller_id(self) -> int:
-        return self.node_ids[0]
+        """The first broker that runs; -1 while none does."""
+        return next(iter(self.running), NO_LEADER)
 
     @property
     def group_metadata_topic(self) -> Topic:
@@ -95,6 +110,19 @@ class Cluster:
             known = self._log_configs[topic.topic_id] = log_config(topic.configs, self._config)
         return known
 
+    def watch_leaders(self, watcher: Callable[[Sequence[Move]], None]) -> Callable[[], None]:
+        """Call `watcher(moves)` each time partitions have got another leader or leader epoch.
+
+        Until the function returned is called.
+        """
+        key = object()
+        self._watchers[key] = watcher
+
+        def unwatch() -> None:
+            self._watchers.pop(key, None)
+
+        return unwatch
+
     # -- starting
 
     @inlineCallbacks
@@ -102,12 +130,12 @@ class Cluster:
         """Read what is stored; on first use, make the cluster id and __consumer_offsets. Errbacks
         StorageError.
         """
+        changes: Changes = {}
         for key, value in self._metadata.items(_TOPIC):
-            name = key.removeprefix(_TOPIC).decode()
-            self._show(decode_topic(name, value))
+            stored = decode_topic(key.removeprefix(_TOPIC).decode(), value)
+            self._show(self._fitted(stored, changes))
         self._next_partition_no = int(self._metadata.get(_NEXT_PARTITION_NO) or 0)
         self._next_producer_id = self._producer_ids_end = int(self._metadata.get(_NEXT_PRODUCER_ID) or 0)
-        changes: Changes = {}
         for key, _ in self._metadata.items(_DELETED):  # a crash came between the deletion and its end
             self._log.delete(int(key.removeprefix(_DELETED)))
             changes[key] = None
@@ -118,7 +146,9 @@ class Cluster:
         made: list[Topic] = []
         if GROUP_METADATA_TOPIC not in self.topics:
             count = self._config.offsets_topic_num_partitions
-            made.append(self._new_topic(GROUP_METADATA_TOPIC, count, _GROUP_METADATA_CONFIGS, changes))
+            factor = min(self._config.offsets_topic_replication_factor, len(self.node_ids))
+            new = NewTopic(GROUP_METADATA_TOPIC, count, factor, configs=_GROUP_METADATA_CONFIGS)
+            made.append(self._new_topic(new, changes))
         if changes:
             yield self._metadata.put(changes)
         self.cluster_id = cluster_id
@@ -148,13 +178,9 @@ class Cluster:
         changes: Changes = {}
         next_partition_no = self._next_partition_no
         for new in wanted:
+            new = self._with_defaults(new)
             refusal = refuse_new_topic(new, self.topics, self.node_ids)
-            if refusal is None:
-                count = len(new.assignments) or self._count_or_default(new.num_partitions)
-                configs = {name: text for name, text in new.configs.items() if text is not None}
-                outcome[new.name] = self._new_topic(new.name, count, configs, changes)
-            else:
-                outcome[new.name] = refusal
+            outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
         if validate_only:
             self._next_partition_no = next_partition_no
         elif changes:
@@ -231,18 +257,40 @@ class Cluster:
             return refusal
         assert topic is not None
         changes: Changes = {}
-        added = self._new_partitions(len(topic.partitions), count, changes)
-        grown = Topic(
-            name,
-            topic.topic_id,
-            topic.partitions + added,
-            configs=topic.configs,
-            is_internal=topic.is_internal,
+        last, have = topic.partitions[-1].replicas, len(topic.partitions)
+        replicas = (
+            self._placed(self.node_ids.index(last[0]) + 1, count - have, len(topic.partitions[0].replicas))
+            if assignments is None
+            else [tuple(nodes) for nodes in assignments]
         )
+        added = self._new_partitions(have, replicas, changes)
+        grown = replace(topic, partitions=topic.partitions + added)
         changes[_topic_key(name)] = encode_topic(grown)
         yield self._metadata.put(changes)
         self._show(grown)
         return None
+
+    def change_topics(self, decide: Callable[[], Change]) -> Deferred[Outcome]:
+        """Look at the topics, decide, and make what was decided durable and visible, all under one lock.
+
+        Then who watches the leaders is told. Errbacks StorageError; then nothing has changed.
+        """
+        return cast("Deferred[Outcome]", self._changing.run(self._change_topics, decide))
+
+    @inlineCallbacks
+    def _change_topics(self, decide: Callable[[], Change]) -> Generator[Deferred[Any], Any, Outcome]:
+        topics, outcome, running = decide()
+        if topics:
+            yield self._metadata.put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
+        moved = [move for name, new in topics.items() for move in moves(self.topics[name], new)]
+        for topic in topics.values():
+            self._show(topic)
+        if running is not None:
+            self.running = running
+        if moved:
+            for watcher in list(self._watchers.values()):
+                watcher(moved)
+        return outcome
 
     def new_producer_id(self) -> Deferred[int]:
         """A producer id that was never given out before, not even before a crash. Errbacks StorageError."""
@@ -264,30 +312,58 @@ class Cluster:
 
     # -- the parts of a change
 
-    def _count_or_default(self, num_partitions: int) -> int:
-        return self._config.num_partitions if num_partitions == -1 else num_partitions
-
-    def _new_topic(self, name: str, count: int, configs: Mapping[str, str], changes: Changes) -> Topic:
-        topic = Topic(
-            name=name,
-            topic_id=new_topic_id(self._random_uuid),
-            partitions=self._new_partitions(0, count, changes),
-            configs=dict(configs),
-            is_internal=name in INTERNAL_TOPICS,
+    def _with_defaults(self, new: NewTopic) -> NewTopic:
+        if new.assignments:
+            return new
+        count, factor = new.num_partitions, new.replication_factor
+        return replace(
+            new,
+            num_partitions=self._config.num_partitions if count == DEFAULT else count,
+            replication_factor=self._config.default_replication_factor if factor == DEFAULT else factor,
         )
-        changes[_topic_key(name)] = encode_topic(topic)
+
+    def _new_topic(self, new: NewTopic, changes: Changes) -> Topic:
+        """A topic against which nothing stands."""
+        first = self._next_partition_no
+        given = [tuple(replicas) for _, replicas in sorted(new.assignments)]
+        replicas = given or self._placed(first, new.num_partitions, new.replication_factor)
+        topic = Topic(
+            name=new.name,
+            topic_id=new_topic_id(self._random_uuid),
+            partitions=self._new_partitions(0, replicas, changes),
+            configs={name: text for name, text in new.configs.items() if text is not None},
+            is_internal=new.name in INTERNAL_TOPICS,
+        )
+        changes[_topic_key(new.name)] = encode_topic(topic)
         return topic
 
-    def _new_partitions(self, start: int, end: int, changes: Changes) -> tuple[Partition, ...]:
-        """Partitions with the indexes from `start` up to `end`; their numbers count as used once `changes` is
-        durable.
+    def _placed(self, start: int, count: int, replication_factor: int) -> list[tuple[int, ...]]:
+        """Round robin over the brokers that run; the others only where these are too few."""
+        nodes = self.running if len(self.running) >= replication_factor else self.node_ids
+        return placed(start, count, replication_factor, nodes)
+
+    def _new_partitions(
+        self, start: int, replicas: Sequence[tuple[int, ...]], changes: Changes
+    ) -> tuple[Partition, ...]:
+        """Partitions from the index `start` on; their numbers count as used once `changes` is durable.
 
         A number that a failed write took is not given out again before a restart; nobody can tell.
         """
         first = self._next_partition_no
-        self._next_partition_no += end - start
+        self._next_partition_no += len(replicas)
         changes[_NEXT_PARTITION_NO] = b"%d" % self._next_partition_no
-        return tuple(Partition(index, first + index - start, self.node_ids[0]) for index in range(start, end))
+        return tuple(
+            Partition.new(start + n, first + n, nodes, self.running) for n, nodes in enumerate(replicas)
+        )
+
+    def _fitted(self, topic: Topic, changes: Changes) -> Topic:
+        """A stored topic on the brokers of this start."""
+        partitions = tuple(fitted(partition, self.node_ids) for partition in topic.partitions)
+        if partitions == topic.partitions:
+            return topic
+        topic = replace(topic, partitions=partitions)
+        changes[_topic_key(topic.name)] = encode_topic(topic)
+        return topic
 
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = self._by_id[topic.topic_id] = topic

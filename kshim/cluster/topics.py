@@ -10,22 +10,45 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
 from uuid import UUID
 
 ZERO_UUID = UUID(int=0)
 _RESERVED_UUIDS = (ZERO_UUID, UUID(int=1))  # Kafka's ZERO_UUID and METADATA_TOPIC_ID
 
 
+NO_LEADER = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition: `index` as clients know it, `partition_no` (u32, never reused) as the log knows it."""
+    """One partition: `index` as clients know it, `partition_no` (u32, never reused) as the log knows it.
+
+    leader: NO_LEADER while no broker that may lead runs. replicas: the preferred leader first. isr: the
+    replicas that are in sync. elr: those that may lead when the ISR is empty (KIP-966). adding, removing: on
+    the way to other replicas (KIP-455).
+    """
 
     index: int
     partition_no: int
     leader: int
     leader_epoch: int = 0
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @classmethod
+    def new(
+        cls, index: int, partition_no: int, replicas: tuple[int, ...], running: Collection[int]
+    ) -> Partition:
+        """A partition with its first leader: the first of `replicas` that runs; at least one does."""
+        isr = tuple(node for node in replicas if node in running)
+        return cls(index, partition_no, isr[0], replicas=replicas, isr=isr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +73,10 @@ def encode_topic(topic: Topic) -> bytes:
             "topic_id": str(topic.topic_id),
             "is_internal": topic.is_internal,
             "configs": dict(topic.configs),
-            "partitions": [[p.partition_no, p.leader, p.leader_epoch] for p in topic.partitions],
+            "partitions": [
+                [p.partition_no, p.leader, p.leader_epoch, p.replicas, p.isr, p.elr, p.adding, p.removing]
+                for p in topic.partitions
+            ],
         }
     ).encode()
 
@@ -63,8 +89,15 @@ def decode_topic(name: str, value: bytes) -> Topic:
         topic_id=UUID(stored["topic_id"]),
         is_internal=stored["is_internal"],
         configs=stored["configs"],
-        partitions=tuple(Partition(index, *rest) for index, rest in enumerate(stored["partitions"])),
+        partitions=tuple(map(_decode_partition, count(), stored["partitions"])),
     )
+
+
+def _decode_partition(index: int, stored: list[Any]) -> Partition:
+    partition_no, leader, leader_epoch, *lists = stored
+    # A topic of a version that knew one broker has no lists.
+    replicas, isr, elr, adding, removing = map(tuple, lists or ([leader], [leader], [], [], []))
+    return Partition(index, partition_no, leader, leader_epoch, replicas, isr, elr, adding, removing)
 
 
 def new_topic_id(random_uuid: Callable[[], UUID] = uuid.uuid4) -> UUID:

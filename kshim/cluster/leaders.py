@@ -1,0 +1,181 @@
+"""Who leads what, and how that changes: elections, reassignments, brokers that stop and start.
+
+Each change looks at one partition after the other, by the rules of `replicas`; what is refused leaves the
+others alone. Refusals are Kafka's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshim.cluster import replicas
+from kshim.cluster.checks import Refusal, fault_in_replicas
+from kshim.cluster.replicas import Election
+from kshim.cluster.topics import NO_LEADER, Partition, Topic
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+    from kshim.cluster.cluster import Cluster
+
+TopicPartition = tuple[str, int]
+Outcome = Mapping[TopicPartition, Refusal | None]
+"""A refusal, or None for success."""
+Step = Callable[[Partition, int], Partition | Refusal]
+"""From a partition and its topic's min.insync.replicas to what becomes of it."""
+
+_NOT_NEEDED = Refusal(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+_NONE_IN_PROGRESS = Refusal(
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
+)
+_NOBODY = {
+    Election.PREFERRED: Refusal(
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
+    ),
+    Election.UNCLEAN: Refusal(
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
+    ),
+}
+
+
+class Change(NamedTuple):
+    """topics: those that change, as they shall be. running: the brokers, None where these stay."""
+
+    topics: Mapping[str, Topic]
+    outcome: Outcome
+    running: tuple[int, ...] | None = None
+
+
+class Move(NamedTuple):
+    """A partition that has got another leader or leader epoch, as it was and as it is."""
+
+    topic: Topic
+    before: Partition
+    after: Partition
+
+
+def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition] | None) -> Deferred[Outcome]:
+    """Let the preferred, or any, replicas lead; None stands for all partitions. Errbacks StorageError."""
+
+    def step(partition: Partition, min_isr: int) -> Partition | Refusal:
+        led = partition.leader != NO_LEADER
+        if led and (election is Election.UNCLEAN or partition.leader == partition.replicas[0]):
+            return _NOT_NEEDED
+        after = replicas.elected(partition, election, cluster.running, min_isr)
+        return _NOBODY[election] if after == partition else after
+
+    def decide() -> Change:
+        partitions = _all(cluster.topics) if wanted is None else wanted
+        return _change(cluster.topics, ((partition, step) for partition in partitions))
+
+    return cluster.change_topics(decide)
+
+
+def reassign(
+    cluster: Cluster, wanted: Sequence[tuple[TopicPartition, Sequence[int] | None]]
+) -> Deferred[Outcome]:
+    """Give partitions other replicas; None cancels what is in progress. Errbacks StorageError."""
+
+    def to(target: Sequence[int] | None) -> Step:
+        def step(partition: Partition, min_isr: int) -> Partition | Refusal:
+            if target is not None:
+                fault = fault_in_replicas(target, cluster.node_ids)
+                if fault:
+                    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+                return replicas.reassigned(partition, target, cluster.running, min_isr)
+            if partition.adding or partition.removing:
+                return replicas.cancelled(partition, cluster.running, min_isr)
+            return _NONE_IN_PROGRESS
+
+        return step
+
+    steps = [(partition, to(target)) for partition, target in wanted]
+    return cluster.change_topics(lambda: _change(cluster.topics, steps))
+
+
+def move_leader(cluster: Cluster, wanted: TopicPartition, node_id: int) -> Deferred[Outcome]:
+    """Let the broker `node_id` lead a partition, whoever is preferred. Errbacks StorageError."""
+
+    def step(partition: Partition, min_isr: int) -> Partition | Refusal:
+        if node_id not in cluster.running:
+            return Refusal(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {node_id} does not run")
+        return replicas.led_by(partition, node_id, cluster.running, min_isr)
+
+    return cluster.change_topics(lambda: _change(cluster.topics, [(wanted, step)]))
+
+
+def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
+    """Let others lead what the broker leads, and know that it runs no more. Errbacks StorageError."""
+
+    def decide() -> Change:
+        running = tuple(node for node in cluster.running if node != node_id)
+
+        def step(partition: Partition, min_isr: int) -> Partition:
+            return replicas.stopped(partition, node_id, running, min_isr)
+
+        return _change(cluster.topics, ((each, step) for each in _all(cluster.topics)), running)
+
+    return cluster.change_topics(decide)
+
+
+def start_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
+    """Let the broker follow again, and lead where nobody does. Errbacks StorageError."""
+
+    def decide() -> Change:
+        running = tuple(sorted({*cluster.running, node_id}))
+
+        def step(partition: Partition, min_isr: int) -> Partition:
+            return replicas.started(partition, node_id, running, min_isr)
+
+        return _change(cluster.topics, ((each, step) for each in _all(cluster.topics)), running)
+
+    return cluster.change_topics(decide)
+
+
+def moves(before: Topic, after: Topic) -> list[Move]:
+    """The partitions that have got another leader or leader epoch."""
+    return [
+        Move(after, old, new)
+        for old, new in zip(before.partitions, after.partitions, strict=False)
+        if (old.leader, old.leader_epoch) != (new.leader, new.leader_epoch)
+    ]
+
+
+def _all(topics: Mapping[str, Topic]) -> Iterator[TopicPartition]:
+    for topic in topics.values():
+        for partition in topic.partitions:
+            yield topic.name, partition.index
+
+
+def _change(
+    topics: Mapping[str, Topic],
+    steps: Iterable[tuple[TopicPartition, Step]],
+    running: tuple[int, ...] | None = None,
+) -> Change:
+    """Take each step by itself."""
+    outcome: dict[TopicPartition, Refusal | None] = {}
+    partitions: dict[str, list[Partition]] = {}
+    for (name, index), step in steps:
+        topic = topics.get(name)
+        if topic is None or topic.partition(index) is None:
+            outcome[name, index] = _unknown(name, index, topic)
+            continue
+        now = partitions.setdefault(name, list(topic.partitions))
+        after = step(now[index], int(topic.configs.get("min.insync.replicas", 1)))
+        outcome[name, index] = after if isinstance(after, Refusal) else None
+        if isinstance(after, Partition):
+            now[index] = after
+    changed = {
+        name: replace(topics[name], partitions=tuple(now))
+        for name, now in partitions.items()
+        if tuple(now) != topics[name].partitions
+    }
+    return Change(changed, outcome, running)
+
+
+def _unknown(name: str, index: int, topic: Topic | None) -> Refusal:
+    what = f"No such topic as {name}" if topic is None else f"No such partition as {name}-{index}"
+    return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
