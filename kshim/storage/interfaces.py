@@ -19,6 +19,7 @@ __all__ = [
     "Cleanup",
     "Compaction",
     "DataDirLocked",
+    "EpochBoundary",
     "NO_PRODUCER",
     "Journal",
     "JournalBatch",
@@ -72,6 +73,18 @@ class TimestampOffset(NamedTuple):
     timestamp_ms: int
     offset: int
     leader_epoch: int
+
+
+class EpochBoundary(NamedTuple):
+    """What lies on both sides of the end of a leader epoch.
+
+    epoch: the largest, not above the one asked for, that has records, else -1. next_epoch: the smallest above
+    it that has records, else -1. offset: where those begin, else the high watermark.
+    """
+
+    epoch: int
+    next_epoch: int
+    offset: int
 
 
 class Compaction(NamedTuple):
@@ -160,11 +173,20 @@ class Log(Protocol):
         """The first record that has the partition's largest timestamp, or None (ListOffsets -3, KIP-734)."""
         ...
 
+    def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
+        """Where the records of `leader_epoch` and of those before it end (OffsetForLeaderEpoch)."""
+        ...
+
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback()` each time the high watermark has moved, and when the partition is deleted.
+        """Call `callback()` each time the high watermark or the log start offset has moved, when the
+        partition is deleted, and when it is woken.
 
         Until the function returned is called.
         """
+        ...
+
+    def wake(self, partition_no: int) -> None:
+        """Call who watches a partition: something else than its log has changed, as its leader."""
         ...
 
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:

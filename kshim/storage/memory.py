@@ -9,7 +9,16 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.storage import chunk
 from kshim.storage.chunk import Chunk
-from kshim.storage.interfaces import Appended, Cleanup, Offsets, Retention, StorageError, TimestampOffset
+from kshim.storage.interfaces import (
+    Appended,
+    Cleanup,
+    EpochBoundary,
+    Offsets,
+    Retention,
+    StorageError,
+    TimestampOffset,
+)
+from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
 from kshim.storage.retention import expired, run
 from kshim.storage.watchers import Watchers
@@ -136,8 +145,15 @@ class MemoryLog:
         partition = self._partition(partition_no)
         return chunk.max_timestamp(partition.seek, partition.start, partition.end)
 
+    def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
+        partition = self._partition(partition_no)
+        return epoch_boundary(partition.seek, partition.start, partition.end, leader_epoch)
+
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)
+
+    def wake(self, partition_no: int) -> None:
+        self._watchers.notify((partition_no,))
 
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
         """No compaction: it would take the reactor's own time, for a log that is never loaded again."""
@@ -148,6 +164,8 @@ class MemoryLog:
             if retention is not None and (partition := self._partitions.get(partition_no)) is not None:
                 bounds = partition.start, partition.end
                 partition.trim(run(expired(partition.seek, partition.sizes, *bounds, retention, now_ms)))
+                if partition.start != bounds[0]:
+                    self.wake(partition_no)
 
     def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:
         if partition_no in self._deleted:
@@ -155,6 +173,7 @@ class MemoryLog:
         partition = self._partition(partition_no)
         assert 0 <= offset <= partition.end
         partition.trim(offset)
+        self.wake(partition_no)
         return succeed(partition.start)
 
     def delete(self, partition_no: int) -> None:

@@ -31,11 +31,13 @@ from kshim.storage.interfaces import (
     Appended,
     Cleanup,
     Compaction,
+    EpochBoundary,
     Offsets,
     Retention,
     StorageError,
     TimestampOffset,
 )
+from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
 from kshim.storage.watchers import Watchers
 from schemas.record_batch import NO_TIMESTAMP
@@ -172,8 +174,17 @@ class EmbeddedLog:
         with self._environment.read(self._environment.log) as transaction:
             return chunk.max_timestamp(_seek(transaction, partition_no, end), start, end)
 
+    def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
+        partition = self._partition(partition_no)
+        start, end = partition.start, partition.high_watermark
+        with self._environment.read(self._environment.log) as transaction:
+            return epoch_boundary(_seek(transaction, partition_no, end), start, end, leader_epoch)
+
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)
+
+    def wake(self, partition_no: int) -> None:
+        self._watchers.notify((partition_no,))
 
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
         self._cleanups[partition_no] = cleanup
@@ -221,7 +232,7 @@ class EmbeddedLog:
                 self._trimmed(write)
 
     def notify(self, writes: Sequence[Write]) -> None:
-        self._watchers.notify({write.partition_no for write in writes if isinstance(write, Append)})
+        self._watchers.notify({write.partition_no for write in writes if isinstance(write, Append | Trim)})
 
     def failed(self) -> None:
         self._partitions.clear()
