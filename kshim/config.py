@@ -4,6 +4,9 @@ An attribute is the property's name with "_" for ".": `config.num_partitions` is
 is the table of what is served: type, default, bounds and meaning stand there once; `kshim config` prints it.
 A property that Kafka has but that has no effect here gives a warning, because people pass the
 server.properties they have; any other name is an error.
+
+Those that are only the default of a topic config, as log.retention.ms is of retention.ms, are read from
+`given`, where the cluster's dynamic configs may stand before them.
 """
 
 from __future__ import annotations
@@ -67,6 +70,24 @@ def _integer(low: int, high: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def _retention(high: int) -> Callable[[str], int]:
+    """-1, or at least 1."""
+
+    def parse(text: str) -> int:
+        value = _integer(-1, high)(text)
+        if value == 0:
+            raise ValueError("expected -1, or an integer of at least 1")
+        return value
+
+    return parse
+
+
+def _gzip_level(text: str) -> int:
+    if text not in ("-1", *"123456789"):
+        raise ValueError("expected -1, or an integer from 1 to 9")
+    return int(text)
 
 
 def _ratio(text: str) -> float:
@@ -163,6 +184,49 @@ class Config:
         _one_of("delete", "compact", "compact,delete", "delete,compact"),
         "Cleanup policy of topics that set none. With compact every record must have a key.",
     )
+    log_retention_ms: int | None = _property(
+        None,
+        _retention(LONG_MAX),
+        "How long records are kept in topics with cleanup.policy=delete; -1 is for ever. Without it, "
+        "log.retention.minutes counts, and without that, log.retention.hours.",
+    )
+    log_retention_minutes: int | None = _property(
+        None, _retention(INT_MAX), "The same in minutes, if log.retention.ms is not set."
+    )
+    log_retention_hours: int = _property(
+        168, _retention(INT_MAX), "The same in hours, if neither of the other two is set. 168 is a week."
+    )
+    log_retention_bytes: int = _int(
+        -1,
+        "Bytes that a partition may grow to before its oldest records go; -1 is no limit.",
+        low=-LONG_MAX - 1,
+        high=LONG_MAX,
+    )
+    log_retention_check_interval_ms: int = _int(
+        300000, "How often to look for records that have become old enough to go.", high=LONG_MAX
+    )
+    flush_policy: str = _property(
+        "commit",
+        _one_of("commit", "os"),
+        "When an acknowledged record is on disk: commit is before it is acknowledged; os is when the operating "
+        "system writes it, so that a crash of the server loses nothing and a loss of power may cost the data.",
+        "none",
+    )
+    compression_type: str = _property(
+        "producer",
+        _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        "How record batches are compressed in topics that set nothing; producer keeps them as they came.",
+    )
+    compression_gzip_level: int = _property(
+        -1, _gzip_level, "Level of gzip, if compression.type is gzip; -1 is gzip's own default."
+    )
+    compression_lz4_level: int = _int(9, "Level of lz4, if compression.type is lz4.", low=1, high=17)
+    compression_zstd_level: int = _int(
+        3, "Level of zstd, if compression.type is zstd.", low=-131072, high=22
+    )
+    min_insync_replicas: int = _int(
+        1, "In-sync replicas without which a topic that sets nothing takes no record with acks=all."
+    )
     log_cleaner_delete_retention_ms: int = _int(
         86400000, "How long a compacted topic keeps a tombstone.", low=0, high=LONG_MAX
     )
@@ -207,6 +271,30 @@ class Config:
         "data directory is first used.",
         high=SHORT_MAX,
     )
+    transaction_state_log_num_partitions: int = _int(
+        50, "Partitions of __transaction_state; fixed when the first transactional producer comes."
+    )
+    transaction_state_log_replication_factor: int = _int(
+        3,
+        "Replicas of __transaction_state; as many as there are brokers where these are fewer. Fixed when the "
+        "first transactional producer comes.",
+        high=SHORT_MAX,
+    )
+    transaction_state_log_min_isr: int = _int(
+        2, "In-sync replicas of __transaction_state that must have a record; no more than there are brokers."
+    )
+    transaction_max_timeout_ms: int = _int(
+        900000, "Longest time that a producer may give itself for a transaction."
+    )
+    transactional_id_expiration_ms: int = _int(
+        604800000, "How long a transactional id is remembered that nobody uses. 604800000 is a week."
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _int(
+        10000, "How often to look for transactions whose time is up, and abort them."
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = _int(
+        3600000, "How often to look for transactional ids that have expired."
+    )
     socket_request_max_bytes: int = _int(
         104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
     )
@@ -216,6 +304,8 @@ class Config:
         low=-1,
         high=LONG_MAX,
     )
+    given: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """What the user set, as text, by Kafka's names; also what has no effect here."""
 
     @property
     def in_memory(self) -> bool:
@@ -244,6 +334,7 @@ PROPERTIES: dict[str, Property] = {
         name, property_text(f.default), f.metadata["kafka_default"], f.metadata["doc"], f.metadata["parse"]
     )
     for f in fields(Config)
+    if f.metadata
     for name in [f.name.replace("_", ".")]
 }
 
@@ -297,10 +388,12 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
     Raises ConfigError with one line for each thing that is wrong.
     """
     values: dict[str, Any] = {}
+    given: dict[str, str] = {}
     problems: list[str] = []
     warnings: list[str] = []
     for key in sorted(properties, key=lambda key: (key in OPTIONS, key not in ALIASES)):
         name, text = (ALIASES | OPTIONS).get(key, key), properties[key]
+        given[name] = text.strip()
         try:
             if name in PROPERTIES:
                 values[name.replace(".", "_")] = _value(name, text.strip(), properties)
@@ -308,7 +401,7 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
                 warnings.append(_no_effect(name))
         except ValueError as error:
             problems.append(str(error) if name not in PROPERTIES else f"{key}={text.strip()}: {error}")
-    config = Config(**values)
+    config = Config(**values, given=given)
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         problems.append(
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
@@ -352,7 +445,7 @@ def _plaintext_listener(text: str, properties: Mapping[str, str]) -> str:
 
 def _no_effect(name: str) -> str:
     """The warning for a property that only Kafka has. Raises ValueError where Kafka has none of that name."""
-    from kshim.kafka_properties import is_kafka_property
+    from kshim.kafka_configs.brokers import is_kafka_property
 
     if is_kafka_property(name):
         return f"{name} has no effect here"

@@ -12,7 +12,7 @@ from kshim.cluster import Cluster, NewTopic, Refusal, Topic
 from kshim.cluster.names import colliding_name, fault_in_name
 from kshim.cluster.topics import Partition, decode_topic, encode_topic, new_topic_id, uuid_text
 from kshim.config import Config
-from kshim.storage.interfaces import Compaction
+from kshim.storage.interfaces import Cleanup, Compaction, Retention
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode
 from tests.api.harness import PENDING, HeldStore, batch, result
@@ -58,16 +58,19 @@ def test_nothing_is_shown_before_it_is_durable() -> None:
 
 def test_compacted_topics_are_compacted_with_their_own_configs_or_the_brokers() -> None:
     store = MemoryStore()
-    asked: dict[int, Compaction] = {}
-    store.log.compact = asked.__setitem__  # type: ignore[method-assign]
+    asked: dict[int, Cleanup] = {}
+    store.log.configure = asked.__setitem__  # type: ignore[method-assign]
     configs: dict[str, Any] = {"offsets_topic_num_partitions": 2, "log_cleaner_min_cleanable_ratio": 0.25}
     cluster = start(store, **configs)
     make(cluster, "deleted")
     own = {"cleanup.policy": "compact,delete", "delete.retention.ms": "5", "min.cleanable.dirty.ratio": "0.1"}
     made = make(cluster, "compacted", **own)
     result(cluster.add_partitions("compacted", 2))
-    wanted = {0: Compaction(86400000, 0.25), 1: Compaction(86400000, 0.25)}
-    wanted |= {made.partitions[0].partition_no + n: Compaction(5, 0.1) for n in range(2)}
+    wanted = {n: Cleanup(compaction=Compaction(86400000, 0.25)) for n in range(2)} | {
+        2: Cleanup(retention=Retention())
+    }
+    both = Cleanup(Compaction(5, 0.1), Retention())
+    wanted |= {made.partitions[0].partition_no + n: both for n in range(2)}
     assert asked == wanted
     asked.clear()
     start(store, **configs)

@@ -6,7 +6,7 @@ import pytest
 
 from kshim.addresses import Endpoint
 from kshim.config import ALIASES, PROPERTIES, Config, ConfigError, new_config, parse_properties
-from kshim.kafka_properties import NAMES
+from kshim.kafka_configs.brokers import BROKER_CONFIGS
 
 # As Apache Kafka ships it, comments left out.
 SERVER_PROPERTIES = """
@@ -49,8 +49,10 @@ def test_kafkas_own_file() -> None:
         advertised_listeners=Endpoint("localhost", 9092),
         log_dirs="/var/lib/kraft-combined-logs",
         num_partitions=4,
+        log_retention_hours=168,
     )
-    assert warnings == ["num.network.threads has no effect here", "log.retention.hours has no effect here"]
+    assert warnings == ["num.network.threads has no effect here"]
+    assert (config.given["log.retention.hours"], config.given["num.network.threads"]) == ("168", "3")
 
 
 def test_the_config_cannot_be_changed() -> None:
@@ -66,8 +68,11 @@ def test_every_default_is_a_value_that_may_be_set(property_) -> None:  # type: i
     assert property_.doc.endswith(".")
 
 
-def test_no_name_is_both_served_and_without_effect() -> None:
-    assert not NAMES & {*PROPERTIES, *ALIASES}
+def test_kafkas_default_is_told_where_it_is_another() -> None:
+    for name in PROPERTIES.keys() & BROKER_CONFIGS.keys():
+        kafkas = BROKER_CONFIGS[name].default or ""
+        if name not in ("node.id", "log.dirs"):  # none, and the one of log.dir
+            assert PROPERTIES[name].kafka_default in (kafkas, "" if PROPERTIES[name].default == kafkas else kafkas)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +108,9 @@ def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
             {"log_cleaner_min_cleanable_ratio": "1.5"},
             "log.cleaner.min.cleanable.ratio=1.5: expected a number",
         ),
+        ({"log_retention_ms": "0"}, "log.retention.ms=0: expected -1, or an integer of at least 1"),
+        ({"log_retention_hours": "-2"}, "log.retention.hours=-2: expected an integer of at least -1"),
+        ({"compression_gzip_level": "0"}, "compression.gzip.level=0: expected -1, or an integer from 1 to 9"),
         ({"auto_create_topics_enable": "yes"}, "auto.create.topics.enable=yes: expected true or false"),
         (
             {"log_message_timestamp_type": "x"},

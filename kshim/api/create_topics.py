@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kshim.api.later import if_not_stored
 from kshim.cluster import NewTopic, Refusal, Topic
-from kshim.cluster.described import DescribedConfig, described_configs
+from kshim.cluster.broker_configs import BrokerConfigs
+from kshim.cluster.described import created_topic
 from kshim.context import Broker, RequestContext
 from schemas.create_topics import (
     CreatableTopic,
@@ -69,17 +70,13 @@ def _result(broker: Broker, name: str, made: Topic | Refusal) -> CreatableTopicR
         error_code=ErrorCode.NONE,
         error_message=None,
         num_partitions=len(made.partitions),
-        replication_factor=1,
-        configs=tuple(_configs(described_configs(made.configs, broker.config))),
+        replication_factor=len(made.partitions[0].replicas),
+        configs=tuple(_configs(made, broker.cluster.broker_configs(broker.node_id))),
     )
 
 
-def _configs(described: Iterable[DescribedConfig]) -> Iterable[CreatableTopicConfigs]:
-    for config in sorted(described, key=lambda config: config.name):
+def _configs(topic: Topic, broker: BrokerConfigs) -> Iterable[CreatableTopicConfigs]:
+    for name, value, source in created_topic(topic.configs, broker):
         yield CreatableTopicConfigs(
-            name=config.name,
-            value=config.value,
-            read_only=False,
-            config_source=config.source,
-            is_sensitive=False,
+            name=name, value=value, read_only=False, config_source=source, is_sensitive=False
         )

@@ -1,5 +1,7 @@
 """DescribeConfigs (32): the configs of topics and of the broker. v1 synonyms (KIP-226), v3 types and
 documentation.
+
+Listed is all that Kafka lists; the documentation of what has no effect here says so.
 """
 
 from __future__ import annotations
@@ -7,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kshim.cluster import fault_in_name
-from kshim.cluster.described import DescribedConfig, described_configs, described_properties
+from kshim.cluster.broker_configs import ALL_BROKERS
+from kshim.cluster.config_changes import ResourceType
+from kshim.cluster.described import DescribedConfig, described_broker, described_defaults, described_topic
 from kshim.context import Broker, RequestContext
 from schemas.describe_configs import (
     DescribeConfigsRequest,
@@ -18,8 +22,6 @@ from schemas.describe_configs import (
     DescribeConfigsSynonym,
 )
 from schemas.error_code import ErrorCode
-
-TOPIC, BROKER = 2, 4  # resource types
 
 
 class _Invalid(Exception):
@@ -33,10 +35,7 @@ class _Invalid(Exception):
 def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """Listed are the configs that have an effect here, and those that a topic was given.
-
-    Nothing can be changed while the broker runs, so all of the broker's are read-only.
-    """
+    """Each resource by itself, as the broker that is asked sees it."""
     return DescribeConfigsResponse(
         results=tuple(_result(broker, resource, request) for resource in request.resources)
     )
@@ -57,20 +56,18 @@ def _result(
         error_message=message,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=tuple(
-            _config(config, resource.resource_type == BROKER, request)
-            for config in described
-            if not keys or config.name in keys
-        ),
+        configs=tuple(_config(config, request) for config in described if not keys or config.name in keys),
     )
 
 
 def _describe(broker: Broker, resource: DescribeConfigsResource) -> Iterable[DescribedConfig]:
-    if resource.resource_type == TOPIC:
-        return _describe_topic(broker, resource.resource_name)
-    if resource.resource_type == BROKER:
-        return _describe_broker(broker, resource.resource_name)
-    raise _Invalid(ErrorCode.INVALID_REQUEST, f"Resource type {resource.resource_type} is not served.")
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            return _describe_topic(broker, resource.resource_name)
+        case ResourceType.BROKER:
+            return _describe_broker(broker, resource.resource_name)
+        case other:
+            raise _Invalid(ErrorCode.INVALID_REQUEST, f"Resource type {other} is not served.")
 
 
 def _describe_topic(broker: Broker, name: str) -> Iterable[DescribedConfig]:
@@ -80,33 +77,33 @@ def _describe_topic(broker: Broker, name: str) -> Iterable[DescribedConfig]:
     topic = broker.cluster.topics.get(name)
     if topic is None:
         raise _Invalid(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-    return described_configs(topic.configs, broker.config)
+    return described_topic(topic.configs, broker.cluster.broker_configs(broker.node_id))
 
 
 def _describe_broker(broker: Broker, name: str) -> Iterable[DescribedConfig]:
-    """The empty name stands for the defaults of all brokers that were set at run time: there are none."""
-    if name == "":
-        return ()
+    """The empty name stands for the defaults of all brokers that were set at run time."""
+    configs = broker.cluster.broker_configs(broker.node_id)
+    if name == ALL_BROKERS:
+        return described_defaults(configs)
     if not name.isascii() or not name.removeprefix("-").isdigit():
         raise _Invalid(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != broker.node_id:
         message = f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
         raise _Invalid(ErrorCode.INVALID_REQUEST, message)
-    return described_properties(broker.config)
+    return described_broker(configs)
 
 
-def _config(
-    config: DescribedConfig, read_only: bool, request: DescribeConfigsRequest
-) -> DescribeConfigsResourceResult:
+def _config(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = config.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=config.name,
-        value=config.value,
-        read_only=read_only,
+        value=None if config.is_sensitive else config.value,
+        read_only=config.read_only,
         config_source=config.source,
-        is_sensitive=False,
+        is_sensitive=config.is_sensitive,
         synonyms=tuple(
-            DescribeConfigsSynonym(name=name, value=value, source=source) for name, value, source in synonyms
+            DescribeConfigsSynonym(name=name, value=None if config.is_sensitive else text, source=source)
+            for name, text, source in synonyms
         ),
         config_type=config.type,
         documentation=config.doc if request.include_documentation else None,

@@ -2,13 +2,14 @@
 
 from kshim.cluster.checks import NewTopic, Refusal
 from kshim.cluster.cluster import Cluster
-from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, fault_in_name
+from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, TRANSACTION_STATE_TOPIC, fault_in_name
 from kshim.cluster.topics import NO_LEADER, ZERO_UUID, Partition, Topic, uuid_text
 
 __all__ = [
     "GROUP_METADATA_TOPIC",
     "INTERNAL_TOPICS",
     "NO_LEADER",
+    "TRANSACTION_STATE_TOPIC",
     "ZERO_UUID",
     "Cluster",
     "NewTopic",

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from kshim.cluster.broker_configs import BrokerConfigs
 from kshim.cluster.names import GROUP_METADATA_TOPIC, colliding_name, fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
@@ -37,7 +38,9 @@ class NewTopic:
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def refuse_new_topic(new: NewTopic, topics: Mapping[str, Topic], node_ids: Collection[int]) -> Refusal | None:
+def refuse_new_topic(
+    new: NewTopic, topics: Mapping[str, Topic], node_ids: Collection[int], broker: BrokerConfigs
+) -> Refusal | None:
     """Why `new` cannot be made beside `topics`; None if it can."""
     fault = fault_in_name(new.name)
     if fault:
@@ -52,7 +55,7 @@ def refuse_new_topic(new: NewTopic, topics: Mapping[str, Topic], node_ids: Colle
     if other is not None:
         message = f"Topic '{new.name}' collides with existing topic: {other}"
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
-    fault = fault_in_configs(new.configs)
+    fault = fault_in_configs(new.configs, broker)
     if fault:
         return Refusal(ErrorCode.INVALID_CONFIG, fault)
     return _refuse_assignments(new, node_ids) if new.assignments else _refuse_counts(new, node_ids)

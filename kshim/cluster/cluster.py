@@ -7,14 +7,16 @@ by a change that was on its way, and nobody is told of a topic that a crash coul
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks, succeed
 
+from kshim.cluster.broker_configs import BrokerConfigs, broker_configs
 from kshim.cluster.checks import (
     DEFAULT,
     NewTopic,
@@ -23,6 +25,8 @@ from kshim.cluster.checks import (
     refuse_new_partitions,
     refuse_new_topic,
 )
+from kshim.cluster.config_changes import ConfigChange, altered
+from kshim.cluster.internal_topics import auto_created
 from kshim.cluster.leaders import Change, Move, Outcome, moves
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kshim.cluster.replicas import fitted, placed
@@ -48,6 +52,7 @@ _NEXT_PARTITION_NO = b"cluster/next_partition_no"
 _NEXT_PRODUCER_ID = b"cluster/next_producer_id"
 _TOPIC = b"topic/"
 _DELETED = b"deleted_partition/"
+_BROKER_CONFIGS = b"broker_configs/"
 
 _GROUP_METADATA_CONFIGS = {
     "cleanup.policy": "compact",
@@ -83,7 +88,9 @@ class Cluster:
         self.cluster_id = ""
         self.topics: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
-        self._log_configs: dict[UUID, LogConfig] = {}
+        self._log_configs: dict[tuple[UUID, int], LogConfig] = {}
+        self._broker_configs: dict[int, BrokerConfigs] = {}
+        self._dynamic: dict[str, dict[str, str]] = {}
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
         self._next_partition_no = self._next_producer_id = self._producer_ids_end = 0
 
@@ -103,11 +110,23 @@ class Cluster:
         """The topic of that id; an id is never given to a second topic, not even to one of the same name."""
         return self._by_id.get(topic_id)
 
-    def log_config(self, topic: Topic) -> LogConfig:
-        """What of the configs of `topic`, and of the broker's, matters to its log."""
-        known = self._log_configs.get(topic.topic_id)
+    def broker_configs(self, node_id: int) -> BrokerConfigs:
+        """What broker `node_id` is configured with now."""
+        known = self._broker_configs.get(node_id)
         if known is None:
-            known = self._log_configs[topic.topic_id] = log_config(topic.configs, self._config)
+            known = self._broker_configs[node_id] = broker_configs(self._config, node_id, self._dynamic)
+        return known
+
+    def log_config(self, topic: Topic, node_id: int | None = None) -> LogConfig:
+        """What of the configs of `topic`, and of those of the broker that leads, matters to its log.
+
+        node_id: of that broker; None, the first one, where it does not matter.
+        """
+        node_id = self.node_ids[0] if node_id is None or node_id == NO_LEADER else node_id
+        known = self._log_configs.get((topic.topic_id, node_id))
+        if known is None:
+            known = log_config(topic.configs, self.broker_configs(node_id))
+            self._log_configs[topic.topic_id, node_id] = known
         return known
 
     def watch_leaders(self, watcher: Callable[[Sequence[Move]], None]) -> Callable[[], None]:
@@ -131,6 +150,8 @@ class Cluster:
         StorageError.
         """
         changes: Changes = {}
+        for key, value in self._metadata.items(_BROKER_CONFIGS):
+            self._dynamic[key.removeprefix(_BROKER_CONFIGS).decode()] = json.loads(value)
         for key, value in self._metadata.items(_TOPIC):
             stored = decode_topic(key.removeprefix(_TOPIC).decode(), value)
             self._show(self._fitted(stored, changes))
@@ -179,7 +200,7 @@ class Cluster:
         next_partition_no = self._next_partition_no
         for new in wanted:
             new = self._with_defaults(new)
-            refusal = refuse_new_topic(new, self.topics, self.node_ids)
+            refusal = refuse_new_topic(new, self.topics, self.node_ids, self.broker_configs(self.node_ids[0]))
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
         if validate_only:
             self._next_partition_no = next_partition_no
@@ -196,7 +217,8 @@ class Cluster:
         def with_existing(outcome: dict[str, Topic | Refusal]) -> dict[str, Topic | Refusal]:
             return {name: self.topics.get(name, made) for name, made in outcome.items()}
 
-        return self.create_topics([NewTopic(name) for name in names]).addCallback(with_existing)
+        wanted = [auto_created(name, self._config, len(self.node_ids)) for name in names]
+        return self.create_topics(wanted).addCallback(with_existing)
 
     def delete_topics(self, topics: Sequence[Topic]) -> Deferred[dict[UUID, Refusal | None]]:
         """Delete topics and their records, in one durable write. Fires with a refusal, or None for success,
@@ -223,7 +245,7 @@ class Cluster:
             )
         for topic in deleted:
             del self.topics[topic.name], self._by_id[topic.topic_id]
-            self._log_configs.pop(topic.topic_id, None)
+            self._forget_log_configs(topic)
         for partition_no in gone.values():
             self._log.delete(partition_no)
         if gone:
@@ -291,6 +313,48 @@ class Cluster:
             for watcher in list(self._watchers.values()):
                 watcher(moved)
         return outcome
+
+    def alter_configs(
+        self, changes: Sequence[ConfigChange], node_id: int, *, validate_only: bool = False
+    ) -> Deferred[list[Refusal | None]]:
+        """Change configs of topics and brokers, as broker `node_id` was asked to, in one durable write.
+
+        Each resource is changed whole or refused; fires with a refusal, or None for success, of each.
+        Errbacks StorageError; then none of them was changed.
+        """
+        return cast(
+            "Deferred[list[Refusal | None]]",
+            self._changing.run(self._alter_configs, changes, node_id, validate_only),
+        )
+
+    @inlineCallbacks
+    def _alter_configs(
+        self, wanted: Sequence[ConfigChange], node_id: int, validate_only: bool
+    ) -> Generator[Deferred[Any], Any, list[Refusal | None]]:
+        broker = self.broker_configs(node_id)
+        outcome, topics, brokers = altered(wanted, node_id, self.topics, self._dynamic, broker)
+        if not validate_only and (topics or brokers):
+            changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
+            changes |= {_BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
+            yield self._metadata.put(changes)
+            self._show_configs(topics, brokers)
+        return outcome
+
+    def _show_configs(self, topics: Sequence[Topic], brokers: Mapping[str, dict[str, str]]) -> None:
+        """Let configs be in force that are durable."""
+        for topic in topics:
+            self._forget_log_configs(topic)
+            self._show(topic)
+        if brokers:
+            self._dynamic |= brokers
+            self._broker_configs.clear()
+            self._log_configs.clear()
+            for topic in self.topics.values():
+                self._show(topic)
+
+    def _forget_log_configs(self, topic: Topic) -> None:
+        for node_id in self.node_ids:
+            self._log_configs.pop((topic.topic_id, node_id), None)
 
     def new_producer_id(self) -> Deferred[int]:
         """A producer id that was never given out before, not even before a crash. Errbacks StorageError."""
@@ -367,11 +431,14 @@ class Cluster:
 
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = self._by_id[topic.topic_id] = topic
-        compaction = self.log_config(topic).compaction
-        if compaction is not None:
-            for partition in topic.partitions:
-                self._log.compact(partition.partition_no, compaction)
+        cleanup = self.log_config(topic).cleanup
+        for partition in topic.partitions:
+            self._log.configure(partition.partition_no, cleanup)
 
 
 def _topic_key(name: str) -> bytes:
     return _TOPIC + name.encode()
+
+
+def _encode(configs: Mapping[str, str]) -> bytes | None:
+    return json.dumps(configs).encode() if configs else None

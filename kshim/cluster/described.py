@@ -4,70 +4,109 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from itertools import dropwhile
 
-from kshim.cluster.topic_configs import TOPIC_CONFIGS, ConfigType, TopicConfig, broker_default
-from kshim.config import PROPERTIES, Config, property_text
+from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, topic_setting
+from kshim.config import PROPERTIES
+from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS, Update
+from kshim.kafka_configs.definition import ConfigType, Definition
+from kshim.kafka_configs.topics import TOPIC_CONFIGS
 
-
-class ConfigSource(IntEnum):
-    """Where a value comes from (KIP-226)."""
-
-    TOPIC = 1
-    STATIC_BROKER = 4
-    DEFAULT = 5
+_NO_EFFECT = "Apache Kafka's; it has no effect here."
+_OURS = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, float: ConfigType.DOUBLE}
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedConfig:
-    """synonyms: (name, value, source), the one in force first."""
+    """synonyms: the one in force first. value: None where it is not set. is_sensitive: not to be shown."""
 
     name: str
-    value: str
+    value: str | None
     source: ConfigSource
     type: ConfigType
-    synonyms: tuple[tuple[str, str, ConfigSource], ...]
+    synonyms: tuple[Setting, ...]
     doc: str
+    read_only: bool = False
+    is_sensitive: bool = False
 
 
-def described_configs(configs: Mapping[str, str], config: Config) -> Iterator[DescribedConfig]:
-    """Of a topic that overrides `configs`: those, and all that have an effect on this broker."""
-    for row in TOPIC_CONFIGS.values():
-        if row.effect or row.name in configs:
-            yield _described(row, configs.get(row.name), config)
+def described_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[DescribedConfig]:
+    """All configs of a topic that overrides some."""
+    for name, row in TOPIC_CONFIGS.items():
+        value = row.canonical(topic_setting(name, overrides, broker).text)
+        synonyms = _synonyms(row.synonyms[0], broker) if row.synonyms else ()
+        if name in overrides:
+            synonyms = (Setting(name, value, ConfigSource.TOPIC), *synonyms)
+        yield DescribedConfig(name, value, _source(synonyms), row.type, synonyms, row.documentation)
 
 
-def _described(row: TopicConfig, override: str | None, config: Config) -> DescribedConfig:
-    synonyms = list(_broker_synonyms(row, config))
-    if override is not None:
-        synonyms.insert(0, (row.name, override, ConfigSource.TOPIC))
-    value, source = synonyms[0][1:] if synonyms else (row.default, ConfigSource.DEFAULT)
-    return DescribedConfig(row.name, value, source, row.type, tuple(synonyms), row.doc)
+def created_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[Setting]:
+    """What CreateTopics tells of the configs of a topic, in the order of their names."""
+    for name in sorted(TOPIC_CONFIGS):
+        yield topic_setting(name, overrides, broker)
 
 
-def _broker_synonyms(row: TopicConfig, config: Config) -> Iterator[tuple[str, str, ConfigSource]]:
-    """The broker's property for new topics, and its default where it was set to something else."""
-    if not row.synonym:
-        return
-    value = broker_default(row, config)
-    if value != row.default:
-        yield row.synonym, value, ConfigSource.STATIC_BROKER
-    yield row.synonym, row.default, ConfigSource.DEFAULT
+def described_broker(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
+    """All properties of one broker; also of other names, where somebody set them at run time."""
+    for name in dict.fromkeys((*BROKER_CONFIGS, *PROPERTIES, *broker.dynamic, *broker.dynamic_default)):
+        yield _described_property(name, _synonyms(name, broker))
 
 
-def described_properties(config: Config) -> Iterator[DescribedConfig]:
-    """Of the broker: the properties that have an effect; what is not its default was set by the user."""
-    for prop in PROPERTIES.values():
-        value = getattr(config, prop.name.replace(".", "_"))
-        text = property_text(value)
-        synonyms = [(prop.name, prop.default, ConfigSource.DEFAULT)]
-        if text != prop.default:
-            synonyms.insert(0, (prop.name, text, ConfigSource.STATIC_BROKER))
-        source = synonyms[0][2]
-        yield DescribedConfig(prop.name, text, source, _property_type(value), tuple(synonyms), prop.doc)
+def described_defaults(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
+    """The properties that were set at run time for all brokers together."""
+    for name, text in broker.dynamic_default.items():
+        yield _described_property(name, (Setting(name, text, ConfigSource.DYNAMIC_DEFAULT_BROKER),))
 
 
-def _property_type(value: object) -> ConfigType:
-    if isinstance(value, bool):
-        return ConfigType.BOOLEAN
-    return ConfigType.INT if isinstance(value, int) else ConfigType.STRING
+def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedConfig:
+    row, prop = BROKER_CONFIGS.get(name), PROPERTIES.get(name)
+    type_ = row.type if row else _our_type(name)
+    sensitive = type_ in (ConfigType.PASSWORD, ConfigType.UNKNOWN)  # what is unknown may be secret
+    own = next((setting.text for setting in synonyms if setting.name == name), None)
+    if own is not None and row is not None:
+        own = _canonical(row, own)
+    return DescribedConfig(
+        name=name,
+        value=own,
+        source=_source(synonyms),
+        type=type_,
+        synonyms=synonyms,
+        doc=prop.doc if prop else _NO_EFFECT,
+        read_only=row is None or row.update is Update.READ_ONLY,
+        is_sensitive=sensitive,
+    )
+
+
+def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
+    """Everything that stands for property `name`, Kafka's default last; from the first of that name on."""
+    names = SYNONYMS.get(name, (name,))
+    defaults = ((other, _default(other)) for other in names)
+    found = [
+        *broker.settings(names),
+        *(Setting(other, text, ConfigSource.DEFAULT) for other, text in defaults if text is not None),
+    ]
+    return tuple(dropwhile(lambda setting: setting.name != name, found))
+
+
+def _default(name: str) -> str | None:
+    if name in PROPERTIES:
+        return PROPERTIES[name].default or None
+    return BROKER_CONFIGS[name].default if name in BROKER_CONFIGS else None
+
+
+def _source(synonyms: tuple[Setting, ...]) -> ConfigSource:
+    return synonyms[0].source if synonyms else ConfigSource.DEFAULT
+
+
+def _our_type(name: str) -> ConfigType:
+    """Of a property that Kafka has only at run time, or not at all."""
+    if name in DYNAMIC_CONFIGS:
+        return DYNAMIC_CONFIGS[name].type
+    if name not in PROPERTIES:
+        return ConfigType.UNKNOWN
+    return _OURS.get(type(PROPERTIES[name].parse(PROPERTIES[name].default)), ConfigType.STRING)
+
+
+def _canonical(row: Definition, text: str) -> str:
+    """As Kafka spells it; what could not be checked stays as it is."""
+    return text if row.fault(text) else row.canonical(text)

@@ -9,7 +9,8 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 _MAX_LENGTH = 249  # "<topic>-<partition>.deleted" and the like must fit into a file name
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
-INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, "__transaction_state", "__share_group_state"})
+TRANSACTION_STATE_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, "__share_group_state"})
 
 
 def fault_in_name(name: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kshim.api.describe_configs import describe_configs
-from kshim.cluster.topic_configs import ConfigType
+from kshim.kafka_configs.definition import ConfigType
 from kshim.context import Broker
 from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResult
 from schemas.error_code import ErrorCode

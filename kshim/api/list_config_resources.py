@@ -1,0 +1,42 @@
+"""ListConfigResources (74): what may have configs (KIP-1142).
+
+v0 asks for client metrics, which are not served, so that there are none.
+"""
+
+from __future__ import annotations
+
+from kshim.cluster.config_changes import ResourceType
+from kshim.context import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+FIRST_VERSION_WITH_TYPES = 1
+CLIENT_METRICS = 16
+OF_KAFKA = (2, 4, 8, 16, 32)  # also loggers, client metrics and groups
+
+
+def list_config_resources(
+    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """All topics and all brokers that run; no types asked for are all types."""
+    asked = request.resource_types or OF_KAFKA
+    if context.api_version < FIRST_VERSION_WITH_TYPES:
+        asked = (CLIENT_METRICS,)
+    if not set(asked) <= set(OF_KAFKA):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    names = {
+        ResourceType.TOPIC: broker.cluster.topics,
+        ResourceType.BROKER: map(str, broker.cluster.running),
+    }
+    return ListConfigResourcesResponse(
+        config_resources=tuple(
+            ConfigResource(resource_name=name, resource_type=each)
+            for each, known in names.items()
+            if each in asked
+            for name in known
+        )
+    )

@@ -1,0 +1,90 @@
+"""What one broker is configured with, as texts by where they come from: set at run time for it, or for all
+brokers, or at its start (KIP-226).
+
+A broker's configs are also the defaults of its topics', so this is asked for the value of a topic config too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from kshim.config import PROPERTIES, Config, property_text
+from kshim.kafka_configs.topics import TOPIC_CONFIGS
+
+ALL_BROKERS = ""
+"""The name under which the configs of all brokers are changed."""
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from (KIP-226)."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class Setting(NamedTuple):
+    """One text that somebody set."""
+
+    name: str
+    text: str
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfigs:
+    """The texts of one broker, by property; `dynamic` wins over `dynamic_default`, and that over `static`."""
+
+    dynamic: Mapping[str, str]
+    dynamic_default: Mapping[str, str]
+    static: Mapping[str, str]
+
+    def settings(self, names: Sequence[str]) -> Iterator[Setting]:
+        """Everything that was set under one of `names`, the strongest first."""
+        for source, texts in (
+            (ConfigSource.DYNAMIC_BROKER, self.dynamic),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
+            (ConfigSource.STATIC_BROKER, self.static),
+        ):
+            for name in names:
+                if name in texts:
+                    yield Setting(name, texts[name], source)
+
+
+def broker_configs(
+    config: Config, node_id: int, dynamic: Mapping[str, Mapping[str, str]] | None = None
+) -> BrokerConfigs:
+    """Those of broker `node_id`; `dynamic`: by broker, as text, or ALL_BROKERS."""
+    dynamic = dynamic or {}
+    static = {**_changed(config), **config.given, "node.id": str(node_id), "broker.id": str(node_id)}
+    for name in ("listeners", "advertised.listeners"):
+        if static.get(name) and "://" not in static[name]:
+            static[name] = f"PLAINTEXT://{static[name]}"
+    return BrokerConfigs(dynamic.get(str(node_id), {}), dynamic.get(ALL_BROKERS, {}), static)
+
+
+def _changed(config: Config) -> dict[str, str]:
+    """The properties that have another value than their default."""
+    texts = {name: property_text(getattr(config, name.replace(".", "_"))) for name in PROPERTIES}
+    return {name: text for name, text in texts.items() if text != PROPERTIES[name].default}
+
+
+def topic_setting(name: str, overrides: Mapping[str, str], configs: BrokerConfigs) -> Setting:
+    """The text of one topic config: the topic's own, else the broker's, else Kafka's default."""
+    row = TOPIC_CONFIGS[name]
+    if name in overrides:
+        return Setting(name, overrides[name], ConfigSource.TOPIC)
+    for synonym, text, source in configs.settings(row.synonyms):
+        return Setting(name, row.from_synonym(synonym, text), source)
+    assert row.default is not None
+    return Setting(name, row.default, ConfigSource.DEFAULT)
+
+
+def topic_value(name: str, overrides: Mapping[str, str], configs: BrokerConfigs) -> Any:
+    """The value of one topic config."""
+    return TOPIC_CONFIGS[name].parse(topic_setting(name, overrides, configs).text)

@@ -1,0 +1,235 @@
+"""What a change of configs comes to: Kafka's refusals in Kafka's order, or the configs from then on.
+
+Pure. A broker refuses what it can see by itself (KIP-226, KIP-339); the rest is the controller's to refuse,
+and of both this is the one that is asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import NamedTuple
+
+from kshim.cluster.broker_configs import ALL_BROKERS, BrokerConfigs
+from kshim.cluster.checks import Refusal
+from kshim.cluster.names import fault_in_name
+from kshim.cluster.topic_configs import fault_in_configs
+from kshim.cluster.topics import Topic
+from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, Update
+from kshim.kafka_configs.definition import ConfigType, Definition
+from kshim.kafka_configs.topics import TOPIC_CONFIGS
+from schemas.error_code import ErrorCode
+
+LISTENER_PREFIX = "listener.name."
+# Of these a listener may have its own, as the default of all brokers too.
+_LISTENER_CONFIGS_OF_ALL = {"max.connections", "max.connection.creation.rate", "num.network.threads"}
+
+
+class ResourceType(IntEnum):
+    """What has configs. Kafka has more types: of loggers, client metrics and groups."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does with one config (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigOperation:
+    """operation: an Operation, or another number that somebody sent."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """The changes of one resource. replaces: what is not named goes back to its default (AlterConfigs)."""
+
+    resource_type: int
+    resource_name: str
+    operations: tuple[ConfigOperation, ...]
+    replaces: bool = False
+
+    @property
+    def resource(self) -> tuple[int, str]:
+        return self.resource_type, self.resource_name
+
+
+class Altered(NamedTuple):
+    """What changes come to: a refusal, or None for success, of each; topics and brokers as they are then."""
+
+    outcome: list[Refusal | None]
+    topics: list[Topic]
+    brokers: dict[str, dict[str, str]]
+
+
+def altered(
+    changes: Sequence[ConfigChange],
+    node_id: int,
+    topics: Mapping[str, Topic],
+    dynamic: Mapping[str, Mapping[str, str]],
+    broker: BrokerConfigs,
+) -> Altered:
+    """What becomes of `changes` that broker `node_id` was asked for.
+
+    dynamic: what was set at run time, by broker. broker: all that the one that is asked is configured with.
+    """
+    result = Altered(_refuse_requests(changes, node_id), [], {})
+    for number, change in enumerate(changes):
+        if result.outcome[number] is not None:
+            continue
+        name = change.resource_name
+        if change.resource_type == ResourceType.BROKER:
+            after = _changed_broker(change, dynamic.get(name, {}))
+            if isinstance(after, dict):
+                result.brokers[name] = after
+        else:
+            after = _changed_topic(change, topics.get(name), broker)
+            if isinstance(after, dict):
+                result.topics.append(replace(topics[name], configs=after))
+        result.outcome[number] = after if isinstance(after, Refusal) else None
+    return result
+
+
+def _refuse_requests(changes: Sequence[ConfigChange], node_id: int) -> list[Refusal | None]:
+    """What the broker `node_id` refuses by looking at the request alone, change by change."""
+    times = Counter(change.resource for change in changes)
+    twice = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    return [twice if times[change.resource] > 1 else _refuse_request(change, node_id) for change in changes]
+
+
+def _refuse_request(change: ConfigChange, node_id: int) -> Refusal | None:
+    names = [operation.name for operation in change.operations]
+    nulls = [
+        each.name for each in change.operations if each.value is None and each.operation != Operation.DELETE
+    ]
+    unknown = [each.operation for each in change.operations if each.operation not in list(Operation)]
+    fault = None
+    if len(set(names)) < len(names):
+        fault = "Error due to duplicate config keys"
+    elif nulls:
+        fault = f"Null value not supported for : {', '.join(nulls)}"
+    elif change.resource_type not in list(ResourceType):
+        fault = f"Unknown resource type {change.resource_type}"
+    elif change.resource_type == ResourceType.BROKER and change.resource_name != ALL_BROKERS:
+        fault = _fault_in_node_id(change.resource_name, node_id)
+    if fault is None and unknown:
+        fault = f"Unknown operations type {unknown[0]}"
+    return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else None
+
+
+def _fault_in_node_id(name: str, node_id: int) -> str | None:
+    digits = name.removeprefix("-").removeprefix("+")
+    if not (digits.isascii() and digits.isdigit()):
+        return f"Node id must be an integer, but it is: {name}"
+    return None if int(name) == node_id else f"Unexpected broker id, expected {node_id}, but received {name}"
+
+
+def _changed_topic(
+    change: ConfigChange, topic: Topic | None, broker: BrokerConfigs
+) -> dict[str, str] | Refusal:
+    """The overrides of a topic after `change`; topic: None if there is none of that name."""
+    after = _applied(change, topic.configs if topic else {}, TOPIC_CONFIGS)
+    if isinstance(after, Refusal):
+        return after
+    if change.resource_name == "":
+        return Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    fault = fault_in_name(change.resource_name)
+    if fault:
+        return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    fault = fault_in_configs(after, broker)
+    if fault:
+        return Refusal(ErrorCode.INVALID_CONFIG, fault)
+    if topic is None:
+        message = f"The topic '{change.resource_name}' does not exist."
+        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+    return after
+
+
+def _changed_broker(change: ConfigChange, configs: Mapping[str, str]) -> dict[str, str] | Refusal:
+    """The dynamic configs of a broker, or of all, after `change`. Kafka keeps names that it does not know."""
+    after = _applied(change, configs, BROKER_CONFIGS)
+    if isinstance(after, Refusal):
+        return after
+    fault = _fault_in_dynamic_configs(after, of_all=change.resource_name == ALL_BROKERS)
+    return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else after
+
+
+def _applied(
+    change: ConfigChange, configs: Mapping[str, str], definitions: Mapping[str, Definition]
+) -> dict[str, str] | Refusal:
+    after = {} if change.replaces else dict(configs)
+    for each in change.operations:
+        definition = definitions.get(each.name)
+        if each.operation == Operation.DELETE:
+            after.pop(each.name, None)
+        elif each.operation == Operation.SET:
+            assert each.value is not None
+            after[each.name] = each.value
+        elif definition is None or definition.type is not ConfigType.LIST:
+            operation = Operation(each.operation).name
+            message = f"Can't {operation} to key {each.name} because its type is not LIST."
+            return Refusal(ErrorCode.INVALID_CONFIG, message)
+        else:
+            assert each.value is not None
+            after[each.name] = _edited(each, after.get(each.name, definition.default) or "")
+    return after
+
+
+def _edited(operation: ConfigOperation, text: str) -> str:
+    """A list with items added to it, or taken from it."""
+    assert operation.value is not None
+    items, others = [item for item in text.split(",") if item], operation.value.split(",")
+    if operation.operation == Operation.APPEND:
+        return ",".join(dict.fromkeys([*items, *others]))
+    return ",".join(item for item in items if item not in others)
+
+
+def _fault_in_dynamic_configs(configs: Mapping[str, str], *, of_all: bool) -> str | None:
+    updates = {name: DYNAMIC_CONFIGS[name].update for name in configs if name in DYNAMIC_CONFIGS}
+    fixed = [name for name in configs if name in BROKER_CONFIGS and name not in updates]
+    if fixed:
+        return f"Cannot update these configs dynamically: {_set(fixed)}"
+    bare = [name for name, update in updates.items() if update is Update.LISTENER]
+    if bare:
+        return (
+            "These security configs can be dynamically updated only per-listener using the listener prefix: "
+            f"{_set(bare)}"
+        )
+    for name, text in configs.items():
+        definition = DYNAMIC_CONFIGS.get(_without_listener(name))
+        fault = definition.fault(text) if definition else ""
+        if fault:
+            return fault
+    single = [name for name in configs if _is_of_one_broker(name, updates.get(name))]
+    if of_all and single:
+        return (
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            f"{_set(single)}"
+        )
+    return None
+
+
+def _without_listener(name: str) -> str:
+    """`listener.name.NAME.what` is `what`."""
+    return name.split(".", 3)[3] if name.startswith(LISTENER_PREFIX) and name.count(".") > 2 else name
+
+
+def _is_of_one_broker(name: str, update: Update | None) -> bool:
+    base = _without_listener(name)
+    return update is Update.BROKER or (base != name and base not in _LISTENER_CONFIGS_OF_ALL)
+
+
+def _set(names: Sequence[str]) -> str:
+    return f"Set({', '.join(names)})"

@@ -1,0 +1,29 @@
+"""The topics that a coordinator keeps its records in, made with configs of their own as soon as one is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshim.cluster.checks import NewTopic
+from kshim.cluster.names import TRANSACTION_STATE_TOPIC
+
+if TYPE_CHECKING:
+    from kshim.config import Config
+
+
+def auto_created(name: str, config: Config, brokers: int) -> NewTopic:
+    """The topic of that name as it is made when somebody asks for it."""
+    if name == TRANSACTION_STATE_TOPIC:
+        return NewTopic(
+            name,
+            config.transaction_state_log_num_partitions,
+            min(config.transaction_state_log_replication_factor, brokers),
+            configs={
+                "cleanup.policy": "compact",
+                "compression.type": "uncompressed",
+                "min.insync.replicas": str(min(config.transaction_state_log_min_isr, brokers)),
+                "segment.bytes": "104857600",
+                "unclean.leader.election.enable": "false",
+            },
+        )
+    return NewTopic(name)
