@@ -30,7 +30,7 @@ class Expired(NamedTuple):
 
 
 class Expiry:
-    """One check at a time; one that comes while another is under way is not made. Used by the writer thread."""
+    """One check at a time; one that comes while another is under way is not made."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -62,14 +62,12 @@ class Expiry:
             if start == end:
                 yield None
                 continue
-            new_start = yield from expired(
-                looking.seek, looking.sizes, start, end, retention, check.now_ms
-            )
+            new_start = yield from expired(looking.seek, looking.sizes, start, end, retention, check.now_ms)
             yield Expired(partition_no, new_start) if new_start > start else None
 
 
 class _Looking:
-    """What `expired` asks of one partition. All that is stored is durable, so its end is the high watermark."""
+    """What `expired` asks of one partition. All that is stored is durable: its end is the high watermark."""
 
     def __init__(self, environment: Environment, partition_no: int) -> None:
         self._environment = environment

@@ -3,8 +3,8 @@
 The log start offsets are durable before anything is freed, so that a restart goes on with it.
 """
 
-from kshim.storage.embedded.freeing import free_chunks
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.freeing import free_chunks
 from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY
 
 

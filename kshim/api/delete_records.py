@@ -1,0 +1,88 @@
+"""DeleteRecords (21): let partitions begin at a later offset (KIP-107). v2 flexible.
+
+Answered when the new log start offsets are durable; the space is freed behind the scenes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import gather, if_not_stored
+from kshim.api.leadership import fault_in_leadership
+from kshim.context import Broker, RequestContext
+from schemas.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from schemas.error_code import ErrorCode
+
+HIGH_WATERMARK = -1
+NO_OFFSET = -1
+
+Outcome = DeleteRecordsPartitionResult | Deferred[DeleteRecordsPartitionResult]
+
+
+def delete_records(
+    broker: Broker, context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse | Deferred[DeleteRecordsResponse]:
+    """Each partition by itself. Of one that is named twice the last entry counts."""
+    wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
+    for topic in request.topics:
+        of_topic = wanted.setdefault(topic.name, {})
+        of_topic |= {partition.partition_index: partition for partition in topic.partitions}
+    outcomes = [
+        _delete(broker, name, partition)
+        for name, partitions in wanted.items()
+        for partition in partitions.values()
+    ]
+
+    def response(results: list[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
+        left = iter(results)
+        return DeleteRecordsResponse(
+            topics=tuple(
+                DeleteRecordsTopicResult(name=name, partitions=tuple(next(left) for _ in partitions))
+                for name, partitions in wanted.items()
+            )
+        )
+
+    answer: DeleteRecordsResponse | Deferred[DeleteRecordsResponse] = gather(outcomes, response)
+    return answer
+
+
+def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Outcome:
+    """What becomes of one partition, by Kafka's checks in their order."""
+    topic = broker.cluster.topics.get(name)
+    partition = None if topic is None else topic.partition(wanted.partition_index)
+    if topic is None or partition is None:
+        return _refusal(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.is_internal:
+        return _refusal(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    fault = fault_in_leadership(broker, partition)
+    if fault is not ErrorCode.NONE:
+        return _refusal(wanted, fault)
+    if broker.cluster.log_config(topic).cleanup.retention is None:
+        return _refusal(wanted, ErrorCode.POLICY_VIOLATION)  # without cleanup.policy=delete
+    high_watermark = broker.log.offsets(partition.partition_no).high_watermark
+    offset = high_watermark if wanted.offset == HIGH_WATERMARK else wanted.offset
+    if not 0 <= offset <= high_watermark:
+        return _refusal(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+    deleted = broker.log.delete_records(partition.partition_no, offset)
+    not_stored = if_not_stored(partial(_refusal, wanted, ErrorCode.KAFKA_STORAGE_ERROR))
+    return deleted.addCallbacks(partial(_result, wanted), not_stored)
+
+
+def _result(wanted: DeleteRecordsPartition, log_start_offset: int) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(
+        partition_index=wanted.partition_index, low_watermark=log_start_offset, error_code=ErrorCode.NONE
+    )
+
+
+def _refusal(wanted: DeleteRecordsPartition, error: ErrorCode) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(
+        partition_index=wanted.partition_index, low_watermark=NO_OFFSET, error_code=error
+    )
