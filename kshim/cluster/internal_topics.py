@@ -1,4 +1,4 @@
-"""The topics that a coordinator keeps its records in, made with configs of their own as soon as one is needed."""
+"""Topics that a coordinator keeps its records in, made with configs of their own when first needed."""
 
 from __future__ import annotations
 

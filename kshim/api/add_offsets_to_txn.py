@@ -1,0 +1,38 @@
+"""AddOffsetsToTxn (25): let a transaction commit offsets of a group (KIP-98).
+
+The offsets will be records of one partition of `__consumer_offsets`, which is what is added.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import then
+from kshim.cluster import GROUP_METADATA_TOPIC
+from kshim.context import Broker, RequestContext
+from kshim.transactions.requests import AddPartitions
+from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from schemas.add_partitions_to_txn import AddPartitionsToTxnResult
+from schemas.error_code import ErrorCode
+
+FIRST_VERSION_WITH_FENCED = 2
+
+
+def add_offsets_to_txn(
+    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse | Deferred[AddOffsetsToTxnResponse]:
+    """Whether or not the group exists; PRODUCER_FENCED came with v2 (KIP-588)."""
+
+    def respond(result: AddPartitionsToTxnResult) -> AddOffsetsToTxnResponse:
+        error = result.topic_results[0].results_by_partition[0].partition_error_code
+        if error == ErrorCode.PRODUCER_FENCED and context.api_version < FIRST_VERSION_WITH_FENCED:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        return AddOffsetsToTxnResponse(error_code=error)
+
+    asked = AddPartitions(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        ((GROUP_METADATA_TOPIC, broker.groups.shard_for(request.group_id)),),
+    )
+    return then(broker.transactions.submit(context, asked), respond)

@@ -1,0 +1,99 @@
+"""AddPartitionsToTxn (24): let a transaction write to partitions (KIP-98).
+
+Up to v3 a client adds them to its one transaction. Later versions are for brokers, which add partitions for
+clients of KIP-890, many transactions in one request, or only verify that they were added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import gather, then
+from kshim.context import Broker, RequestContext
+from kshim.transactions.requests import AddPartitions, partition_results
+from kshim.transactions.transaction import TopicPartition
+from schemas.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+)
+from schemas.error_code import ErrorCode
+
+FIRST_VERSION_WITH_FENCED = 2
+FIRST_VERSION_FOR_BROKERS = 4
+
+Outcome = AddPartitionsToTxnResult | Deferred[AddPartitionsToTxnResult]
+
+
+def add_partitions_to_txn(
+    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
+    """Where one partition does not exist nothing is added, and the others are answered so."""
+    if context.api_version >= FIRST_VERSION_FOR_BROKERS:
+        outcomes = [
+            _add(
+                broker,
+                context,
+                AddPartitions(
+                    each.transactional_id,
+                    each.producer_id,
+                    each.producer_epoch,
+                    _partitions(each.topics),
+                    each.verify_only,
+                    transaction_version=2,
+                ),
+            )
+            for each in request.transactions
+        ]
+        return gather(outcomes, _by_transaction)
+    asked = AddPartitions(
+        request.v3_and_below_transactional_id,
+        request.v3_and_below_producer_id,
+        request.v3_and_below_producer_epoch,
+        _partitions(request.v3_and_below_topics),
+    )
+    knows_fenced = context.api_version >= FIRST_VERSION_WITH_FENCED
+    return then(_add(broker, context, asked), _of_client if knows_fenced else _of_old_client)
+
+
+def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Outcome:
+    topics = broker.cluster.topics
+    errors = {
+        (name, index): ErrorCode.OPERATION_NOT_ATTEMPTED
+        if name in topics and topics[name].partition(index)
+        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        for name, index in asked.partitions
+    }
+    if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
+        return partition_results(asked.transactional_id, errors)
+    outcome: Outcome = broker.transactions.submit(context, asked)
+    return outcome
+
+
+def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:
+    return tuple(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
+
+
+def _by_transaction(results: Sequence[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
+    return AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
+
+
+def _of_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
+
+
+def _of_old_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
+    """With INVALID_PRODUCER_EPOCH for PRODUCER_FENCED, which came with v2 (KIP-588)."""
+    errors = {
+        (topic.name, each.partition_index): ErrorCode(each.partition_error_code)
+        for topic in result.topic_results
+        for each in topic.results_by_partition
+    }
+    known = {
+        partition: ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error
+        for partition, error in errors.items()
+    }
+    return _of_client(partition_results(result.transactional_id, known))

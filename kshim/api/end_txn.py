@@ -1,0 +1,31 @@
+"""EndTxn (26): commit or abort a transaction (KIP-98).
+
+v5 the answer has the producer id and epoch of the next transaction (KIP-890).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import then
+from kshim.context import Broker, RequestContext
+from schemas.end_txn import EndTxnRequest, EndTxnResponse
+from schemas.error_code import ErrorCode
+
+FIRST_VERSION_WITH_FENCED = 2
+
+
+def end_txn(
+    broker: Broker, context: RequestContext, request: EndTxnRequest
+) -> EndTxnResponse | Deferred[EndTxnResponse]:
+    """Answered when the outcome is durable; PRODUCER_FENCED came with v2 (KIP-588)."""
+
+    def respond(response: EndTxnResponse) -> EndTxnResponse:
+        fenced = response.error_code == ErrorCode.PRODUCER_FENCED
+        if fenced and context.api_version < FIRST_VERSION_WITH_FENCED:
+            return replace(response, error_code=ErrorCode.INVALID_PRODUCER_EPOCH)
+        return response
+
+    return then(broker.transactions.submit(context, request), respond)

@@ -1,0 +1,90 @@
+"""What a transaction coordinator can be asked about one transactional id, and how each is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kshim.transactions.transaction import TopicPartition
+from schemas.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+from schemas.describe_transactions import TransactionState
+from schemas.end_txn import EndTxnRequest, EndTxnResponse
+from schemas.error_code import ErrorCode
+from schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+
+class Caller(NamedTuple):
+    """Who asks: the token its reply is addressed to, and the version of its request."""
+
+    token: int
+    api_version: int = 0
+
+
+class AddPartitions(NamedTuple):
+    """One transaction of AddPartitionsToTxn, or the partition of the group in AddOffsetsToTxn.
+
+    verify_only: only ask whether the partitions are in the transaction. transaction_version: 2 where the
+    client gets a new epoch for each transaction, else 0.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[TopicPartition, ...]
+    verify_only: bool = False
+    transaction_version: int = 0
+
+
+class DescribeTransaction(NamedTuple):
+    """One transactional id of DescribeTransactions."""
+
+    transactional_id: str
+
+
+Request = InitProducerIdRequest | AddPartitions | EndTxnRequest | DescribeTransaction
+
+
+def refuse(request: Request, error: ErrorCode) -> Any:
+    """The answer to a request that gets an error and nothing else."""
+    match request:
+        case InitProducerIdRequest():
+            return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)
+        case AddPartitions():
+            return partition_results(request.transactional_id, dict.fromkeys(request.partitions, error))
+        case EndTxnRequest():
+            return EndTxnResponse(error_code=error)
+        case DescribeTransaction():
+            return TransactionState(transactional_id=request.transactional_id, error_code=error)
+
+
+def partition_results(
+    transactional_id: str, errors: Mapping[TopicPartition, ErrorCode]
+) -> AddPartitionsToTxnResult:
+    """What became of each partition of a transaction."""
+    return AddPartitionsToTxnResult(
+        transactional_id=transactional_id,
+        topic_results=tuple(
+            AddPartitionsToTxnTopicResult(
+                name=topic,
+                results_by_partition=tuple(
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=index, partition_error_code=errors[topic, index]
+                    )
+                    for index in indexes
+                ),
+            )
+            for topic, indexes in by_topic(errors).items()
+        ),
+    )
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """The partition indexes of each topic, in the order in which they come."""
+    indexes: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        indexes.setdefault(topic, []).append(index)
+    return indexes
