@@ -177,6 +177,13 @@ class Log(Protocol):
         """Where the records of `leader_epoch` and of those before it end (OffsetForLeaderEpoch)."""
         ...
 
+    def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
+        """Of some of the chunks that a partition is stored in: last offset and bytes; none at the end.
+
+        From the one that holds `offset` on, so many that it takes no longer than a request may take.
+        """
+        ...
+
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback()` each time the high watermark or the log start offset has moved, when the
         partition is deleted, and when it is woken.

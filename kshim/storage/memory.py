@@ -1,7 +1,7 @@
 """A store in memory, for tests and `--data-dir :memory:`: appends are durable at once, and until the end."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 
@@ -148,6 +148,9 @@ class MemoryLog:
     def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
         partition = self._partition(partition_no)
         return epoch_boundary(partition.seek, partition.start, partition.end, leader_epoch)
+
+    def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
+        return next(self._partition(partition_no).sizes(offset))
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)

@@ -7,12 +7,9 @@ from typing import NamedTuple
 
 from kshim.storage.chunk import Chunk
 from kshim.storage.embedded.environment import Environment
-from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR, last_chunk_key, log_start_offset
+from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR, chunk_sizes, last_chunk_key, log_start_offset
 from kshim.storage.interfaces import Retention
 from kshim.storage.retention import expired
-
-STEP_SIZES = 1000
-"""Of how many chunks a step asks for the size."""
 
 
 class Check(NamedTuple):
@@ -96,13 +93,5 @@ class _Looking:
             offset = found[-1][0] + 1
 
     def _some_sizes(self, offset: int) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
         with self._environment.read(self._environment.log) as transaction:
-            cursor = transaction.cursor()
-            cursor.set_range(CHUNK_KEY.pack(self._partition_no, offset))
-            for key, value in cursor.iternext():
-                found_no, last_offset = CHUNK_KEY.unpack(key)
-                if found_no != self._partition_no or len(found) == STEP_SIZES:
-                    break
-                found.append((last_offset, len(value) - SO_FAR.size))
-        return found
+            return chunk_sizes(transaction, self._partition_no, offset)

@@ -24,6 +24,7 @@ from kshim.storage.embedded.writes import (
     Forget,
     Trim,
     Write,
+    chunk_sizes,
     last_chunk_key,
     log_start_offset,
 )
@@ -179,6 +180,10 @@ class EmbeddedLog:
         start, end = partition.start, partition.high_watermark
         with self._environment.read(self._environment.log) as transaction:
             return epoch_boundary(_seek(transaction, partition_no, end), start, end, leader_epoch)
+
+    def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
+        with self._environment.read(self._environment.log) as transaction:
+            return chunk_sizes(transaction, partition_no, offset)
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)

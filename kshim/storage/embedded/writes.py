@@ -31,6 +31,9 @@ CHUNK_BYTES = 64 * 1024
 """Appends of one commit to one partition share chunks up to this size: LMDB gives values of more than about
 2 KiB whole pages, and every value costs the writer two changes of thread."""
 
+STEP_SIZES = 1000
+"""Of how many chunks the size is told at once."""
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Append:
@@ -143,6 +146,19 @@ def last_chunk_key(transaction: ReadTransaction, partition_no: int) -> bytes | m
     found = cursor.set_range(CHUNK_KEY.pack(partition_no, MAX_OFFSET))
     found = cursor.prev() if found else cursor.last()
     return cursor.key() if found and cursor.key()[:4] == PARTITION_KEY.pack(partition_no) else None
+
+
+def chunk_sizes(transaction: ReadTransaction, partition_no: int, offset: int) -> list[tuple[int, int]]:
+    """Last offset and bytes of some chunks from the one that holds `offset` on; none at the end."""
+    found: list[tuple[int, int]] = []
+    cursor = transaction.cursor()
+    cursor.set_range(CHUNK_KEY.pack(partition_no, offset))
+    for key, value in cursor.iternext():
+        found_no, last_offset = CHUNK_KEY.unpack(key)
+        if found_no != partition_no or len(found) == STEP_SIZES:
+            break
+        found.append((last_offset, len(value) - SO_FAR.size))
+    return found
 
 
 def log_start_offset(

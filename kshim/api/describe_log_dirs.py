@@ -1,0 +1,95 @@
+"""DescribeLogDirs (35): the partitions in this broker's one directory, and how large they are (KIP-113).
+
+v4 the size of the disk (KIP-827).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred, inlineCallbacks
+
+from kshim.cluster import Partition
+from kshim.config import Config
+from kshim.context import Broker, RequestContext
+from schemas.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from schemas.error_code import ErrorCode
+
+UNKNOWN_BYTES = -1
+
+
+@inlineCallbacks
+def describe_log_dirs(
+    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+) -> Generator[Deferred[Any], Any, DescribeLogDirsResponse]:
+    """All partitions that this broker has a replica of, or those of them that are named.
+
+    A log may be long: other requests have their turn while its bytes are counted.
+    """
+    topics: list[DescribeLogDirsTopic] = []
+    for name, partitions in _wanted(broker, request).items():
+        described: list[DescribeLogDirsPartition] = []
+        for partition in partitions:
+            size = yield _size_bytes(broker, partition.partition_no)
+            described.append(DescribeLogDirsPartition(partition_index=partition.index, partition_size=size))
+        topics.append(DescribeLogDirsTopic(name=name, partitions=tuple(described)))
+    total_bytes, usable_bytes = _disk_bytes(broker.config)
+    result = DescribeLogDirsResult(
+        error_code=ErrorCode.NONE,
+        log_dir=_log_dir(broker.config),
+        topics=tuple(topics),
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
+    )
+    return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=(result,))
+
+
+def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> dict[str, list[Partition]]:
+    """Null is all; what is not here, and what is named twice, is not told."""
+    topics = broker.cluster.topics
+    if request.topics is None:
+        asked: Iterable[tuple[str, Iterable[int]]] = (
+            (name, range(len(topic.partitions))) for name, topic in topics.items()
+        )
+    else:
+        asked = ((each.topic, each.partitions) for each in request.topics)
+    wanted: dict[str, dict[int, Partition]] = {}
+    for name, indexes in asked:
+        for index in indexes:
+            partition = topics[name].partition(index) if name in topics else None
+            if partition is not None and broker.node_id in partition.replicas:
+                wanted.setdefault(name, {})[index] = partition
+    return {name: list(partitions.values()) for name, partitions in wanted.items()}
+
+
+@inlineCallbacks
+def _size_bytes(broker: Broker, partition_no: int) -> Generator[Deferred[Any], Any, int]:
+    size, offset = 0, broker.log.offsets(partition_no).log_start_offset
+    while sizes := broker.log.sizes(partition_no, offset):
+        size += sum(bytes_ for _, bytes_ in sizes)
+        offset = sizes[-1][0] + 1
+        turn: Deferred[None] = Deferred()
+        broker.clock.callLater(0, turn.callback, None)
+        yield turn
+    return size
+
+
+def _log_dir(config: Config) -> str:
+    return config.log_dirs if config.in_memory else str(Path(config.log_dirs).absolute())
+
+
+def _disk_bytes(config: Config) -> tuple[int, int]:
+    """The disk's size, and what is free on it."""
+    if config.in_memory:
+        return UNKNOWN_BYTES, UNKNOWN_BYTES
+    usage = shutil.disk_usage(config.log_dirs)
+    return usage.total, usage.free

@@ -1,0 +1,96 @@
+"""DescribeTopicPartitions (75): topics by name and partitions by index, a page at a time (KIP-966)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kshim.api.authorized_operations import TOPIC_OPERATIONS
+from kshim.cluster import ZERO_UUID, Partition, fault_in_name
+from kshim.cluster.topics import NO_LEADER
+from kshim.context import Broker, RequestContext
+from schemas.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from schemas.error_code import ErrorCode
+
+MAX_PARTITIONS = 2000  # max.request.partition.size.limit
+
+ResponseTopic = DescribeTopicPartitionsResponseTopic
+
+
+def describe_topic_partitions(
+    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """The topics asked for, none named is all, from the cursor on; and the cursor of the next page.
+
+    A cursor in none of the topics asked for is refused for all of them, as Kafka does.
+    """
+    start = request.cursor or Cursor(topic_name="", partition_index=0)
+    asked = [topic.name for topic in request.topics]
+    names = sorted({name for name in asked or broker.cluster.topics if name >= start.topic_name})
+    if start.partition_index < 0 or (asked and request.cursor and start.topic_name not in names):
+        refused = (_absent(ErrorCode.INVALID_REQUEST, name) for name in dict.fromkeys(asked))
+        return DescribeTopicPartitionsResponse(topics=tuple(refused))
+    limit = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
+    topics, cursor = _page(broker, names, start, limit)
+    return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
+
+
+def _page(
+    broker: Broker, names: Sequence[str], start: Cursor, limit: int
+) -> tuple[list[ResponseTopic], Cursor | None]:
+    """Topics with `limit` partitions in all, and where the next page begins."""
+    described: list[ResponseTopic] = []
+    for name in names:
+        if limit == 0:
+            return described, Cursor(topic_name=name, partition_index=0)
+        first = start.partition_index if name == start.topic_name else 0
+        topic = _topic(broker, name, first, first + limit)
+        described.append(topic)
+        limit -= len(topic.partitions)
+        if name in broker.cluster.topics and first + len(topic.partitions) < len(
+            broker.cluster.topics[name].partitions
+        ):
+            return described, Cursor(topic_name=name, partition_index=first + len(topic.partitions))
+    return described, None
+
+
+def _topic(broker: Broker, name: str, first: int, end: int) -> ResponseTopic:
+    topic = broker.cluster.topics.get(name)
+    if topic is None:
+        fault = fault_in_name(name)
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION if fault else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _absent(error, name, TOPIC_OPERATIONS)
+    return ResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=tuple(_partition(each, broker.cluster.running) for each in topic.partitions[first:end]),
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _absent(error: ErrorCode, name: str, operations: int = -(1 << 31)) -> ResponseTopic:
+    return ResponseTopic(
+        error_code=error, name=name, topic_id=ZERO_UUID, topic_authorized_operations=operations
+    )
+
+
+def _partition(partition: Partition, running: Collection[int]) -> DescribeTopicPartitionsResponsePartition:
+    leaderless = partition.leader == NO_LEADER
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leaderless else ErrorCode.NONE,
+        partition_index=partition.index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=partition.elr,
+        last_known_elr=(),
+        offline_replicas=tuple(node for node in partition.replicas if node not in running),
+    )
