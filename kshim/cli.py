@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import click
 
 from kshim import __version__
+from kshim.tables import print_table
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
+    from kshim.addresses import Endpoint
     from kshim.config import Config
 
 EXIT_USAGE = 2
@@ -31,7 +33,7 @@ class Commands(click.Group):
     quickly.
     """
 
-    lazy: ClassVar = {"demo": "kshim.demo"}
+    lazy: ClassVar = {"cluster": "kshim.cluster_command", "demo": "kshim.demo"}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *self.lazy]
@@ -68,10 +70,22 @@ def commands() -> None:
     help="Address told to clients.",
 )
 @click.option(
+    "--brokers",
+    metavar="N",
+    show_default="1",
+    help="How many brokers to play, on as many ports from that of --listen on.",
+)
+@click.option(
     "--data-dir",
     metavar="DIR",
     show_default="./kshim-data",
     help="Where everything is kept; :memory: keeps nothing.",
+)
+@click.option(
+    "--control",
+    metavar="PATH",
+    show_default="control.sock in the data directory",
+    help="Socket for `kshim cluster`.",
 )
 @click.option("--config", "file", metavar="FILE", type=Path, help="A server.properties file, as Kafka's.")
 @click.option(
@@ -83,14 +97,17 @@ def commands() -> None:
 def serve(
     listen: str | None,
     advertise: str | None,
+    brokers: str | None,
     data_dir: str | None,
+    control: str | None,
     file: Path | None,
     settings: tuple[str, ...],
     log_level: str,
 ) -> None:
     """Serve Kafka clients until SIGINT or SIGTERM.
 
-    When connections are accepted, one line is printed: kshim ready HOST:PORT. The log goes to standard error.
+    When connections are accepted, one line is printed: kshim ready HOST:PORT, with several brokers all their
+    addresses, comma-separated, as clients take them. The log goes to standard error.
     `kshim config` lists the properties for --set and --config. Options win over --set, and --set over the
     file.
 
@@ -99,6 +116,7 @@ def serve(
       kshim serve
       kshim serve --listen 127.0.0.1:0 --data-dir :memory:
       kshim serve --listen 0.0.0.0:9092 --advertise kafka.example.org:9092
+      kshim serve --brokers 3
       kshim serve --set num.partitions=3 --set group.initial.rebalance.delay.ms=3000
     """
     from kshim import logs
@@ -106,7 +124,13 @@ def serve(
 
     properties = _read_file(file) if file else {}
     properties |= dict(map(_key_and_value, settings))
-    options = {"--listen": listen, "--advertise": advertise, "--data-dir": data_dir}
+    options = {
+        "--listen": listen,
+        "--advertise": advertise,
+        "--brokers": brokers,
+        "--data-dir": data_dir,
+        "--control": control,
+    }
     properties |= {key: value for key, value in options.items() if value is not None}
     try:
         config, warnings = new_config(properties)
@@ -133,10 +157,10 @@ def run(config: Config) -> int:
         reactor.addSystemEventTrigger("before", "shutdown", server.stop)
         server.start().addCallbacks(ready, failed)
 
-    def ready(endpoint: object) -> None:
+    def ready(addresses: Sequence[Endpoint]) -> None:
         # What was imported stays for good: no collection needs to look at it again.
         gc.freeze()
-        print(f"kshim ready {endpoint}", flush=True)
+        print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
 
     def failed(failure: Failure) -> None:
         nonlocal status
@@ -166,7 +190,7 @@ def apis() -> None:
         (str(int(key)), api_name(key), f"{served.versions[0]} - {served.versions[-1]}")
         for key, served in sorted(API.items())
     ]
-    _table(("Key", "API", "Versions"), rows)
+    print_table(("Key", "API", "Versions"), rows)
 
 
 @commands.command()
@@ -181,23 +205,7 @@ def config() -> None:
         (p.name, p.default + (f" (Kafka: {p.kafka_default})" if p.kafka_default else ""), p.doc)
         for p in PROPERTIES.values()
     ]
-    _table(("Property", "Default", "Meaning"), rows)
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table where a terminal shows it, else aligned columns without decoration."""
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(*titles)
-        for row in rows:
-            table.add_row(*row)
-        Console().print(table)
-        return
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    for row in (titles, *rows):
-        click.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    print_table(("Property", "Default", "Meaning"), rows)
 
 
 def _read_file(path: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.api.alter_partition_reassignments import alter_partition_reassignments
 from kshim.api.api_versions import answering, unsupported
 from kshim.api.create_partitions import create_partitions
 from kshim.api.create_topics import create_topics
@@ -22,6 +23,7 @@ from kshim.api.delete_topics import delete_topics
 from kshim.api.describe_cluster import describe_cluster
 from kshim.api.describe_configs import describe_configs
 from kshim.api.describe_groups import describe_groups
+from kshim.api.elect_leaders import elect_leaders
 from kshim.api.fetch import fetch
 from kshim.api.find_coordinator import find_coordinator
 from kshim.api.heartbeat import heartbeat
@@ -30,6 +32,7 @@ from kshim.api.join_group import join_group
 from kshim.api.leave_group import leave_group
 from kshim.api.list_groups import list_groups
 from kshim.api.list_offsets import list_offsets
+from kshim.api.list_partition_reassignments import list_partition_reassignments
 from kshim.api.metadata import metadata
 from kshim.api.offset_commit import offset_commit
 from kshim.api.offset_delete import offset_delete
@@ -102,6 +105,9 @@ API = _served(
         ApiKey.DESCRIBE_CONFIGS: describe_configs,
         ApiKey.CREATE_PARTITIONS: create_partitions,
         ApiKey.DELETE_GROUPS: delete_groups,
+        ApiKey.ELECT_LEADERS: elect_leaders,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments,
         ApiKey.OFFSET_DELETE: offset_delete,
         ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     }

@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
-from twisted.internet.error import CannotListenError
+from twisted.internet.defer import Deferred, DeferredLock, gatherResults, inlineCallbacks
 
 from kshim import __version__
 from kshim.addresses import Endpoint
 from kshim.cluster import Cluster
 from kshim.config import Config
-from kshim.connection import Connections
 from kshim.context import Broker
+from kshim.control import ControlSocket, control_path
 from kshim.dispatch import answer
+from kshim.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.runtime import Runtime, new_coordinator
+from kshim.steering import Steering
 from kshim.storage.interfaces import StorageError, Store
 from kshim.storage.journal import LogJournal
 
@@ -32,23 +34,23 @@ class StartError(Exception):
 
 
 class Server:
-    """One broker: `start()` it once, `stop()` it once."""
+    """All brokers of one process: `start()` it once, `stop()` it once."""
 
     def __init__(self, config: Config, reactor: Any, store: Store | None = None) -> None:
         """reactor: where it listens, and its clock. store: instead of the one that the config names."""
         self._config = config
         self._reactor = reactor
         self._store = store or new_store(config, reactor)
-        self._port: Any = None
         self._groups: Runtime | None = None
-        self._connections: Connections | None = None
+        self._listeners: dict[int, Listener] = {}
+        self._control: ControlSocket | None = None
         self._stop_lock = DeferredLock()
         self._stopped = False
 
     @inlineCallbacks
-    def start(self) -> Generator[Deferred[Any], Any, Endpoint]:
-        """Fires with the address once connections are accepted. Errbacks StartError; then nothing is left
-        open.
+    def start(self) -> Generator[Deferred[Any], Any, list[Endpoint]]:
+        """Fires with the brokers' addresses once connections are accepted. Errbacks StartError; then nothing
+        is left open.
         """
         config = self._config
         try:
@@ -70,38 +72,33 @@ class Server:
                 groups=self._groups,
                 clock=self._reactor,
             )
-            endpoint = self._listen(broker)
-        except (StorageError, StartError) as error:
+            addresses: list[Endpoint] = yield self._listen(broker)
+        except (StorageError, CannotListen, StartError) as error:
             yield self.stop()
             raise StartError(str(error)) from error
         log.info(
-            "kshim %s: node %d of cluster %s at %s, data in %s",
+            "kshim %s: node %s of cluster %s at %s, data in %s",
             __version__,
-            config.node_id,
+            ", ".join(map(str, cluster.node_ids)),
             cluster.cluster_id,
-            endpoint,
+            ", ".join(map(str, addresses)),
             config.log_dirs,
         )
-        return endpoint
+        return addresses
 
-    def _listen(self, broker: Broker) -> Endpoint:
-        config, listener = self._config, self._config.listeners
-        self._connections = Connections(
-            partial(answer, broker),
-            self._reactor,
-            max_request_bytes=config.socket_request_max_bytes,
-            max_idle_ms=config.connections_max_idle_ms,
-            advertised=config.advertised_listeners,
-        )
-        try:
-            self._port = self._reactor.listenTCP(
-                listener.port, self._connections, backlog=511, interface=listener.host
-            )
-        except CannotListenError as error:
-            reason = getattr(error.socketError, "strerror", None) or error.socketError
-            raise StartError(f"cannot listen at {listener}: {reason}") from error
-        host = self._port.getHost()
-        return Endpoint(host.host, host.port)
+    @inlineCallbacks
+    def _listen(self, broker: Broker) -> Generator[Deferred[Any], Any, list[Endpoint]]:
+        """Accept connections of clients, and of `kshim cluster`. Errbacks CannotListen."""
+        config, cluster = self._config, broker.cluster
+        answers = {node_id: partial(answer, replace(broker, node_id=node_id)) for node_id in cluster.node_ids}
+        self._listeners = new_listeners(answers, config, self._reactor)
+        addresses: list[Endpoint] = yield open_all(self._listeners, config.listeners)
+        path = control_path(config)
+        if path is not None:
+            steering = Steering(cluster, broker.groups, self._listeners)
+            self._control = ControlSocket(path, steering, self._reactor)
+            self._control.open()
+        return addresses
 
     def stop(self) -> Deferred[None]:
         """Accept nothing more, finish what is under way, close the store. Fires when done, every time."""
@@ -112,15 +109,16 @@ class Server:
         if self._stopped:
             return
         self._stopped = True
-        if self._port is not None:
-            yield self._port.stopListening()
-        if self._connections is not None:
-            self._connections.drain()
+        if self._control is not None:
+            self._control.close()
+        for listener in self._listeners.values():
+            yield listener.close()
+        for listener in self._listeners.values():
+            listener.drain()
         if self._groups is not None:
             self._groups.stop()
         yield self._store.close()
-        if self._connections is not None:
-            yield self._connections.close()
+        yield gatherResults([listener.disconnect() for listener in self._listeners.values()])
 
 
 def new_store(config: Config, reactor: Any) -> Store:

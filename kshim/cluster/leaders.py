@@ -75,20 +75,27 @@ def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition]
 
 
 def reassign(
-    cluster: Cluster, wanted: Sequence[tuple[TopicPartition, Sequence[int] | None]]
+    cluster: Cluster,
+    wanted: Sequence[tuple[TopicPartition, Sequence[int] | None]],
+    *,
+    allow_replication_factor_change: bool = True,
 ) -> Deferred[Outcome]:
     """Give partitions other replicas; None cancels what is in progress. Errbacks StorageError."""
 
     def to(target: Sequence[int] | None) -> Step:
         def step(partition: Partition, min_isr: int) -> Partition | Refusal:
-            if target is not None:
-                fault = fault_in_replicas(target, cluster.node_ids)
-                if fault:
-                    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
-                return replicas.reassigned(partition, target, cluster.running, min_isr)
-            if partition.adding or partition.removing:
-                return replicas.cancelled(partition, cluster.running, min_isr)
-            return _NONE_IN_PROGRESS
+            if target is None:
+                if partition.adding or partition.removing:
+                    return replicas.cancelled(partition, cluster.running, min_isr)
+                return _NONE_IN_PROGRESS
+            fault = fault_in_replicas(target, cluster.node_ids)
+            if fault:
+                return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+            factor = len(set(partition.replicas) - set(partition.removing))
+            if factor != len(target) and not allow_replication_factor_change:
+                message = f"The replication factor is changed from {factor} to {len(target)}"
+                return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+            return replicas.reassigned(partition, target, cluster.running, min_isr)
 
         return step
 

@@ -1,0 +1,62 @@
+"""AlterPartitionReassignments (45): give partitions other replicas (KIP-455). v1 may forbid another number of
+them (KIP-860).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshim.api.later import if_not_stored
+from kshim.cluster import Refusal, leaders
+from kshim.context import Broker, RequestContext
+from schemas.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+
+def alter_partition_reassignments(
+    broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> Deferred[AlterPartitionReassignmentsResponse]:
+    """Each partition by itself. It is done before the answer, unless a new replica's broker is stopped."""
+    wanted = [
+        ((topic.name, partition.partition_index), partition.replicas)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    allow = request.allow_replication_factor_change
+
+    def response(outcome: leaders.Outcome) -> AlterPartitionReassignmentsResponse:
+        return AlterPartitionReassignmentsResponse(
+            allow_replication_factor_change=allow,
+            responses=tuple(
+                ReassignableTopicResponse(
+                    name=topic.name,
+                    partitions=tuple(
+                        _result(partition.partition_index, outcome[topic.name, partition.partition_index])
+                        for partition in topic.partitions
+                    ),
+                )
+                for topic in request.topics
+            ),
+        )
+
+    def failed() -> AlterPartitionReassignmentsResponse:
+        return AlterPartitionReassignmentsResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+
+    changed = leaders.reassign(broker.cluster, wanted, allow_replication_factor_change=allow)
+    return changed.addCallbacks(response, if_not_stored(failed))
+
+
+def _result(index: int, refusal: Refusal | None) -> ReassignablePartitionResponse:
+    return ReassignablePartitionResponse(
+        partition_index=index,
+        error_code=refusal.error_code if refusal else ErrorCode.NONE,
+        error_message=refusal.message if refusal else None,
+    )

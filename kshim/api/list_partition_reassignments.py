@@ -1,0 +1,51 @@
+"""ListPartitionReassignments (46): which partitions are on their way to other replicas (KIP-455).
+
+Only such as wait for a broker that is stopped: all others are there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kshim.cluster import Topic
+from kshim.context import Broker, RequestContext
+from schemas.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+
+def list_partition_reassignments(
+    broker: Broker, context: RequestContext, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    """Those of the topics asked for, of all where null is asked for; unknown ones have none."""
+    topics = broker.cluster.topics
+    asked: list[tuple[Topic, Sequence[int]]]
+    if request.topics is None:
+        asked = [(topic, range(len(topic.partitions))) for topic in topics.values()]
+    else:
+        asked = [
+            (topics[wanted.name], wanted.partition_indexes)
+            for wanted in request.topics
+            if wanted.name in topics
+        ]
+    ongoing = ((topic.name, tuple(_ongoing(topic, indexes))) for topic, indexes in asked)
+    return ListPartitionReassignmentsResponse(
+        topics=tuple(
+            OngoingTopicReassignment(name=name, partitions=found) for name, found in ongoing if found
+        )
+    )
+
+
+def _ongoing(topic: Topic, indexes: Sequence[int]) -> Iterator[OngoingPartitionReassignment]:
+    for index in indexes:
+        partition = topic.partition(index)
+        if partition is not None and (partition.adding or partition.removing):
+            yield OngoingPartitionReassignment(
+                partition_index=index,
+                replicas=partition.replicas,
+                adding_replicas=partition.adding,
+                removing_replicas=partition.removing,
+            )

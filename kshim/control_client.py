@@ -1,0 +1,48 @@
+"""The client's end of the control socket: ask a running server for something, wait for its answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FILE_NAME = "control.sock"
+
+
+class ControlError(Exception):
+    """The server refuses, or there is none. str() is one line for the user."""
+
+
+def ask(path: Path, command: str, *arguments: str | int) -> Any:
+    """What the server whose control socket is at `path` has done. Raises ControlError."""
+    try:
+        with short_path(path) as short, socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(short)
+            connection.sendall(json.dumps([command, arguments]).encode() + b"\n")
+            with connection.makefile("rb") as replies:
+                reply = replies.readline()
+    except (FileNotFoundError, ConnectionRefusedError):
+        raise ControlError(
+            f"no server listens at {path}; name its directory with --data-dir, or its --control"
+        ) from None
+    except OSError as error:
+        raise ControlError(f"{path}: {error.strerror}") from error
+    if not reply.endswith(b"\n"):
+        raise ControlError("the server ended before it answered")
+    answer = json.loads(reply)
+    if "refused" in answer:
+        raise ControlError(answer["refused"])
+    return answer["done"]
+
+
+@contextmanager
+def short_path(path: Path) -> Iterator[str]:
+    """Another name of `path`, for as long as it is needed: a socket's name has about a hundred characters."""
+    with tempfile.TemporaryDirectory(prefix="kshim-") as directory:
+        alias = Path(directory) / "d"
+        alias.symlink_to(path.parent.absolute())
+        yield str(alias / path.name)
