@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import socket
 import stat
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred, inlineCallbacks, maybeDeferred
+from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import Factory
 from twisted.protocols.basic import LineOnlyReceiver
 from twisted.python.failure import Failure
@@ -54,29 +54,27 @@ class ControlSocket:
         self._factory = _Requests(steering)
         self._reactor = reactor
         self._port: Any = None
+        self._open = ExitStack()
 
     def open(self) -> None:
         """Raises CannotListen."""
         try:
             _remove_what_nobody_listens_at(self._path)
-            with short_path(self._path) as path, socket.socket(socket.AF_UNIX) as listener:
-                # Nobody else may connect, not even between bind and chmod.
-                mask = os.umask(0o177)
-                try:
-                    listener.bind(path)
-                finally:
-                    os.umask(mask)
-                listener.listen()
-                listener.setblocking(False)
-                self._port = self._reactor.adoptStreamPort(listener.fileno(), socket.AF_UNIX, self._factory)
+            short = self._open.enter_context(short_path(self._path))
+            self._port = self._reactor.listenUNIX(short, self._factory, mode=0o600)
+        except CannotListenError as error:
+            reason = getattr(error.socketError, "strerror", None) or error.socketError
+            raise CannotListen(f"cannot listen at {self._path}: {reason}") from error
         except OSError as error:
             raise CannotListen(f"cannot listen at {self._path}: {error.strerror}") from error
 
-    def close(self) -> None:
-        if self._port is not None:
-            self._port.stopListening()
-            self._port = None
-            self._path.unlink(missing_ok=True)
+    @inlineCallbacks
+    def close(self) -> Generator[Deferred[Any], Any, None]:
+        """Accept nothing more, and remove the socket. Fires when that is done."""
+        port, self._port = self._port, None
+        if port is not None:
+            yield port.stopListening()
+        self._open.close()
 
 
 def _remove_what_nobody_listens_at(path: Path) -> None:

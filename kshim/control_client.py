@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 FILE_NAME = "control.sock"
+_MAX_SOCKET_NAME_BYTES = 100
 
 
 class ControlError(Exception):
@@ -41,7 +42,12 @@ def ask(path: Path, command: str, *arguments: str | int) -> Any:
 
 @contextmanager
 def short_path(path: Path) -> Iterator[str]:
-    """Another name of `path`, for as long as it is needed: a socket's name has about a hundred characters."""
+    """`path`, or where it is longer than a socket's name may be another name of it, for as long as it is
+    needed.
+    """
+    if len(bytes(path)) <= _MAX_SOCKET_NAME_BYTES:
+        yield str(path)
+        return
     with tempfile.TemporaryDirectory(prefix="kshim-") as directory:
         alias = Path(directory) / "d"
         alias.symlink_to(path.parent.absolute())

@@ -110,7 +110,7 @@ class Server:
             return
         self._stopped = True
         if self._control is not None:
-            self._control.close()
+            yield self._control.close()
         for listener in self._listeners.values():
             yield listener.close()
         for listener in self._listeners.values():
