@@ -5,7 +5,7 @@ round.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from twisted.internet.defer import Deferred, DeferredLock, gatherResults, inline
 
 from kshim import __version__
 from kshim.addresses import Endpoint
-from kshim.cluster import Cluster
+from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
+from kshim.cluster.leaders import Move
 from kshim.config import Config
 from kshim.context import Broker
 from kshim.control import ControlSocket, control_path
@@ -23,7 +24,7 @@ from kshim.dispatch import answer
 from kshim.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.runtime import Runtime, new_coordinator
 from kshim.steering import Steering
-from kshim.storage.interfaces import StorageError, Store
+from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class Server:
                 raise StartError("stopped before it was ready")
             self._groups = _new_groups(cluster, self._store, config, self._reactor)
             self._groups.start()
+            cluster.watch_leaders(partial(_follow, groups=self._groups, log=self._store.log))
             broker = Broker(
                 node_id=config.node_id,
                 config=config,
@@ -130,6 +132,17 @@ def new_store(config: Config, reactor: Any) -> Store:
     from kshim.storage.embedded import EmbeddedStore
 
     return EmbeddedStore(Path(config.log_dirs), reactor=reactor)
+
+
+def _follow(moves: Sequence[Move], groups: Runtime, log: Log) -> None:
+    """Let groups be coordinated where their partition is led now, and wake who waits for a former leader."""
+    for topic, _, after in moves:
+        if topic.name == GROUP_METADATA_TOPIC and after.leader == NO_LEADER:
+            groups.unload(after.index, after.leader_epoch)
+        elif topic.name == GROUP_METADATA_TOPIC:
+            leader = Leader(after.leader, after.leader_epoch)
+            groups.load(after.index, leader).addErrback(lambda _: None)  # the log knows
+        log.wake(after.partition_no)
 
 
 def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any) -> Runtime:
