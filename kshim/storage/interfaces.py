@@ -193,10 +193,6 @@ class Log(Protocol):
         ...
 
     def wake(self, partition_no: int) -> None:
-        """Call who watches the partition: something else has changed, such as its leader."""
-        ...
-
-    def wake(self, partition_no: int) -> None:
         """Call who watches a partition: something else than its log has changed, as its leader."""
         ...
 

@@ -158,9 +158,6 @@ class MemoryLog:
     def wake(self, partition_no: int) -> None:
         self._watchers.notify((partition_no,))
 
-    def wake(self, partition_no: int) -> None:
-        self._watchers.notify((partition_no,))
-
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
         """No compaction: it would take the reactor's own time, for a log that is never loaded again."""
         self._retentions[partition_no] = cleanup.retention

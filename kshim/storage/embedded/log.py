@@ -191,9 +191,6 @@ class EmbeddedLog:
     def wake(self, partition_no: int) -> None:
         self._watchers.notify((partition_no,))
 
-    def wake(self, partition_no: int) -> None:
-        self._watchers.notify((partition_no,))
-
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
         self._cleanups[partition_no] = cleanup
         if (partition := self._partitions.get(partition_no)) is not None:
