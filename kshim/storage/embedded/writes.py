@@ -152,7 +152,8 @@ def chunk_sizes(transaction: ReadTransaction, partition_no: int, offset: int) ->
     """Last offset and bytes of some chunks from the one that holds `offset` on; none at the end."""
     found: list[tuple[int, int]] = []
     cursor = transaction.cursor()
-    cursor.set_range(CHUNK_KEY.pack(partition_no, offset))
+    if not cursor.set_range(CHUNK_KEY.pack(partition_no, offset)):
+        return found
     for key, value in cursor.iternext():
         found_no, last_offset = CHUNK_KEY.unpack(key)
         if found_no != partition_no or len(found) == STEP_SIZES:
