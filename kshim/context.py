@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kshim.cluster import Cluster
     from kshim.config import Config
     from kshim.storage.interfaces import Log
+    from schemas.end_txn_marker import EndTxnMarker
+    from schemas.error_code import ErrorCode
     from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
@@ -70,6 +72,7 @@ class RequestContext:
     advertised: where this client should connect: the advertised listener, else the address at which its
     connection arrived. hurry: fires when another request is behind this one on the connection, or the
     connection is lost; a parked Fetch then finishes at once, because replies leave in request order.
+    node_id: of the broker that was asked.
     """
 
     api_version: int
@@ -78,6 +81,7 @@ class RequestContext:
     advertised: Endpoint
     principal: str = "User:ANONYMOUS"
     hurry: Signal = field(default_factory=Signal)
+    node_id: int = 0
 
 
 class Refused(Exception):
@@ -106,8 +110,24 @@ class Groups(Protocol):
         """Answer a group request: the response, or a Deferred of it while it is parked or not durable."""
         ...
 
-    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
-        """Answer ListGroups, which asks all shards at once."""
+    def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+        """Answer ListGroups, which asks all shards of a broker at once."""
+        ...
+
+    def refusal(self, context: RequestContext, request: Any) -> ErrorCode:
+        """Why a request would be refused before its group is asked; NONE where it would not be."""
+        ...
+
+    def shard_for(self, group_id: str) -> int:
+        """The partition of __consumer_offsets that a group belongs to."""
+        ...
+
+    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+        """End a transaction in `shard`; fires once that is durable and what it has committed counts.
+
+        With NOT_LEADER_OR_FOLLOWER where the shard is not led or loading, INVALID_PRODUCER_EPOCH where the
+        producer has a later epoch, TRANSACTION_COORDINATOR_FENCED where the transaction coordinator has.
+        """
         ...
 
     def topics_deleted(self, names: Collection[str]) -> None:

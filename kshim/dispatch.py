@@ -135,7 +135,12 @@ def answer(
     if log.isEnabledFor(logging.DEBUG):
         log.debug("%s", _request(header, caller))
     context = RequestContext(
-        header.api_version, header.client_id or "", caller.host, caller.advertised, hurry=hurry
+        header.api_version,
+        header.client_id or "",
+        caller.host,
+        caller.advertised,
+        hurry=hurry,
+        node_id=broker.node_id,
     )
     try:
         response = served.function(broker, context, request)

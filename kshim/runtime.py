@@ -4,19 +4,22 @@ A decision is carried out in three steps: its records are replayed, appended to 
 they are durable its replies leave, as do those of later decisions of the same shard in their turn. So nobody
 is ever told of something that a crash could take back. When an append fails the shard is dropped and loaded
 again from the journal.
+
+Each shard is led by one broker, or by none: `load` and `unload` say by whom. All brokers of a process share
+one runtime.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Collection, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from kshim.config import Config
@@ -25,11 +28,12 @@ from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.decision import Caller, Decision, Record, Reply
 from kshim.coordinator.refusals import GroupRequest, refuse
 from kshim.coordinator.settings import Settings
-from kshim.storage.interfaces import Journal, StorageError
+from kshim.loading import Leader, Loading
+from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageError
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
-from schemas.group_metadata_log import UnknownKey, decode_key, decode_value, encode_key, encode_value
+from schemas.group_metadata_log import encode_key, encode_value
 from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
-from schemas.message import MalformedMessage
 
 LONGEST_TURN_MS = 10
 """For how long to do what has come due before requests get their turn; the rest follows after them."""
@@ -61,7 +65,7 @@ class _Waiting:
     """A request without an answer yet."""
 
     deferred: Deferred[Any]
-    request: GroupRequest
+    request: GroupRequest | EndTxnMarker
     caller: Caller
 
 
@@ -70,6 +74,7 @@ class _Lead:
     """One shard for as long as it is led here: for each append under way, the replies that wait for it."""
 
     shard: int
+    leader: Leader
     unsettled: deque[list[Reply]] = field(default_factory=deque)
 
 
@@ -80,7 +85,12 @@ class Runtime:
         self._coordinator = coordinator
         self._journal = journal
         self._clock = clock
+        self._is_running = False
         self._leads: dict[int, _Lead] = {}
+        self._loading: dict[int, Loading] = {}
+        self._leader_epochs: dict[int, int] = {}
+        self._in_flight: Counter[int] = Counter()
+        """How many appends of each shard have not settled, be it led still or not."""
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
         self._call: Any = None
@@ -88,16 +98,28 @@ class Runtime:
 
     # ---- start and stop
 
-    def start(self) -> None:
-        """Lead every shard: load it from the journal. Raises StorageError."""
-        for shard in range(self._coordinator.partitions):
-            self._load(shard)
+    def start(self, leaders: Mapping[int, Leader] | None = None) -> None:
+        """Answer from now on, and load the shards that have a leader: all, of node 0, where none is given.
+
+        Raises StorageError.
+        """
+        self._is_running = True
+        if leaders is None:
+            leaders = dict.fromkeys(range(self._coordinator.partitions), Leader())
+        for shard, leader in leaders.items():
+            self._leader_epochs[shard] = leader.leader_epoch
+            loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
+            self._replay(loading, lambda: False)
         self._wake_at_next_deadline()
 
     def stop(self) -> None:
-        """Give every shard up; what is parked is answered NOT_COORDINATOR: clients look elsewhere."""
-        for shard in list(self._leads):
-            self._give_up(shard, self._now_ms())
+        """Give every shard up; what is parked is answered NOT_COORDINATOR: clients look elsewhere.
+
+        What comes later is answered COORDINATOR_NOT_AVAILABLE.
+        """
+        self._is_running = False
+        for shard in {*self._leads, *self._loading}:
+            self._give_up(shard)
         if self._call is not None:
             self._call.cancel()
             self._call = None
@@ -108,7 +130,9 @@ class Runtime:
         """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
         now_ms = self._now_ms()
         token = next(self._tokens)
-        caller = Caller(token, context.api_version, context.client_id, context.client_host)
+        caller = Caller(token, context.api_version, context.client_id, context.client_host, context.node_id)
+        if not self._is_running:
+            return refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         decision = self._coordinator.handle(caller, request, now_ms)
         self._wake_at_next_deadline()
         lead = self._leads.get(self._coordinator.shard_for(request.group_id))
@@ -116,55 +140,101 @@ class Runtime:
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
         if answered and (lead is None or not lead.unsettled):
             return replies[0].response
-        deferred: Deferred[Any] = Deferred()
-        self._waiting[token] = _Waiting(deferred, request, caller)
-        assert lead is not None
-        self._carry_out(lead, decision, now_ms)
-        return deferred
+        return self._wait(lead, caller, request, decision, now_ms)
 
-    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
-        """The groups of all shards that are led here."""
-        return self._coordinator.list_groups(request)
+    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+        """See `Groups.write_marker`."""
+        now_ms = self._now_ms()
+        caller = Caller(next(self._tokens), 0)
+        decision = self._coordinator.end_transaction(shard, caller, marker)
+        lead = self._leads.get(shard)
+        if lead is None:
+            return succeed(decision.replies[0].response)
+        return self._wait(lead, caller, marker, decision, now_ms)
+
+    def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+        """The groups of all shards that the broker leads."""
+        if not self._is_running:
+            return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return self._coordinator.list_groups(request, context.node_id)
+
+    def refusal(self, context: RequestContext, request: GroupRequest) -> ErrorCode:
+        """See `Groups.refusal`."""
+        if not self._is_running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self._coordinator.refusal(context.node_id, request)
+
+    def shard_for(self, group_id: str) -> int:
+        """The partition of __consumer_offsets that a group belongs to."""
+        return self._coordinator.shard_for(group_id)
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Forget what was committed for topics that are gone: another topic may come to have the name."""
         now_ms = self._now_ms()
+        for loading in self._loading.values():
+            loading.deleted_topics.update(names)
         for shard in list(self._leads):
             decision = self._coordinator.delete_offsets(shard, names, now_ms)
             self._carry_out(self._leads[shard], decision, now_ms)
 
     # ---- decisions
 
+    def _wait(
+        self,
+        lead: _Lead | None,
+        caller: Caller,
+        request: GroupRequest | EndTxnMarker,
+        decision: Decision,
+        now_ms: int,
+    ) -> Deferred[Any]:
+        """Carry a decision out, and answer the request when its reply may leave."""
+        assert lead is not None, f"{request} is answered by nobody"
+        deferred: Deferred[Any] = Deferred()
+        self._waiting[caller.token] = _Waiting(deferred, request, caller)
+        self._carry_out(lead, decision, now_ms)
+        return deferred
+
     def _carry_out(self, lead: _Lead, decision: Decision, now_ms: int) -> None:
         for report in (*decision.rebalances, *decision.expired):
             logger.info("%s", report)
-        if decision.records:
-            self._coordinator.replay(lead.shard, decision.records)
+        if decision.records or decision.marker is not None:
             lead.unsettled.append(list(decision.replies))
-            entries = [_encode(record) for record in decision.records]
-            appended = self._journal.append(lead.shard, entries, now_ms)
+            self._in_flight[lead.shard] += 1
+            appended = self._append(lead.shard, decision, now_ms)
             appended.addCallbacks(self._settled, self._failed, callbackArgs=(lead,), errbackArgs=(lead,))
         elif lead.unsettled:
             lead.unsettled[-1].extend(decision.replies)
         else:
             self._deliver(decision.replies)
 
+    def _append(self, shard: int, decision: Decision, now_ms: int) -> Deferred[None]:
+        if decision.marker is not None:
+            self._coordinator.replay_marker(shard, decision.marker)
+            return self._journal.end_transaction(shard, decision.marker)
+        self._coordinator.replay(shard, decision.records, decision.producer)
+        entries = [_encode(record) for record in decision.records]
+        return self._journal.append(shard, entries, now_ms, producer=decision.producer or NO_PRODUCER)
+
     def _settled(self, _: None, lead: _Lead) -> None:
         if self._leads.get(lead.shard) is lead:
             self._deliver(lead.unsettled.popleft())
+        self._landed(lead.shard)
 
     def _failed(self, failure: Failure, lead: _Lead) -> None:
         """The journal did not take a record, what was decided since is void: begin with what is durable."""
-        if self._leads.get(lead.shard) is not lead:
-            return
-        logger.error("__consumer_offsets-%d: not written, loading it again: %s", lead.shard, failure.value)
-        now_ms = self._now_ms()
-        self._give_up(lead.shard, now_ms)
-        try:
-            self._load(lead.shard)
-        except StorageError as error:
-            logger.error("__consumer_offsets-%d: cannot be loaded: %s", lead.shard, error)
-        self._wake_at_next_deadline()
+        shard = lead.shard
+        if self._leads.get(shard) is lead:
+            logger.error("__consumer_offsets-%d: not written, loading it again: %s", shard, failure.value)
+            self._give_up(shard)
+            self._begin_load(shard, lead.leader).served.addErrback(lambda _: None)
+        self._landed(shard)
+
+    def _landed(self, shard: int) -> None:
+        """An append has settled, on which loading the shard again may wait."""
+        self._in_flight[shard] -= 1
+        loading = self._loading.get(shard)
+        if loading is not None and loading.call is None:
+            self._go_on_loading(loading)
 
     def _deliver(self, replies: list[Reply] | tuple[Reply, ...]) -> None:
         for token, response in replies:
@@ -174,22 +244,82 @@ class Runtime:
 
     # ---- shards
 
-    def _load(self, shard: int) -> None:
-        """Raises StorageError; the shard is not led here then, which is better than to serve a part of it."""
-        now_ms = self._now_ms()
-        self._coordinator.begin_load(shard)
+    def load(self, shard: int, leader: Leader) -> Deferred[None]:
+        """Let a broker lead `shard`: until all of it is known, requests are answered that it is loading.
+
+        Fires when the shard is served, or is given up before; errbacks StorageError when it cannot be read,
+        and is not led then. As in Kafka, a leader from before the present one is ignored, and one that leads
+        already goes on.
+        """
+        now = self._leads.get(shard) or self._loading.get(shard)
+        known = self._leader_epochs.get(shard, -1)
+        if leader.leader_epoch < known or (now is not None and leader.leader_epoch == known):
+            return succeed(None)
+        self._leader_epochs[shard] = leader.leader_epoch
+        if now is not None and now.leader.node_id == leader.node_id:
+            now.leader = leader
+            return succeed(None)
+        self._give_up(shard)
+        return self._begin_load(shard, leader).served
+
+    def unload(self, shard: int, leader_epoch: int | None = None) -> None:
+        """Let nobody lead `shard`: what it has parked and what is asked of it is answered NOT_COORDINATOR.
+
+        With the epoch from which on somebody else leads, nothing happens where that has begun already.
+        """
+        if leader_epoch is None or leader_epoch > self._leader_epochs.get(shard, -1):
+            self._give_up(shard)
+
+    def _begin_load(self, shard: int, leader: Leader) -> Loading:
+        loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
+        self._go_on_loading(loading)
+        return loading
+
+    def _go_on_loading(self, loading: Loading) -> None:
+        """Load for one turn, once nothing is under way that a former leader has appended."""
+        loading.call = None
+        if self._in_flight[loading.shard]:
+            return
+        until_s = self._clock.seconds() + LONGEST_TURN_MS / 1000
         try:
-            self._coordinator.replay(shard, _decoded(self._journal.load(shard), shard))
+            if not self._replay(loading, lambda: self._clock.seconds() >= until_s):
+                loading.call = self._clock.callLater(0, self._go_on_loading, loading)
+        except StorageError as error:
+            logger.error("__consumer_offsets-%d: cannot be loaded: %s", loading.shard, error)
+            loading.served.errback(error)
+        self._wake_at_next_deadline()
+
+    def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
+        """Whether the shard is served now. Raises StorageError; it is not led here then, which is better than
+        to serve a part of it.
+        """
+        shard, now_ms = loading.shard, self._now_ms()
+        try:
+            if not loading.replay(is_long_enough):
+                return False
         except StorageError:
+            del self._loading[shard]
             self._coordinator.unload(shard, now_ms)
             raise
-        lead = self._leads[shard] = _Lead(shard)
+        del self._loading[shard]
+        lead = self._leads[shard] = _Lead(shard, loading.leader)
         self._carry_out(lead, self._coordinator.finish_load(shard, now_ms), now_ms)
+        if loading.deleted_topics:
+            decision = self._coordinator.delete_offsets(shard, loading.deleted_topics, now_ms)
+            self._carry_out(lead, decision, now_ms)
+        loading.served.callback(None)
+        return True
 
-    def _give_up(self, shard: int, now_ms: int) -> None:
-        lead = self._leads.pop(shard)
+    def _give_up(self, shard: int) -> None:
+        """Let go of a shard that is led or loading; nothing happens to another."""
+        lead, loading = self._leads.pop(shard, None), self._loading.pop(shard, None)
+        if loading is not None:
+            self._coordinator.unload(shard, self._now_ms())
+            loading.cancel()
+        if lead is None:
+            return
         void = [reply.token for replies in lead.unsettled for reply in replies]
-        self._deliver(self._coordinator.unload(shard, now_ms).replies)
+        self._deliver(self._coordinator.unload(shard, self._now_ms()).replies)
         for token in void:
             waiting = self._waiting.get(token)
             if waiting is not None:
@@ -223,16 +353,3 @@ class Runtime:
 
 def _encode(record: Record) -> tuple[bytes, bytes | None]:
     return encode_key(record.key), None if record.value is None else encode_value(record.value)
-
-
-def _decoded(entries: Iterator[tuple[bytes, bytes | None]], shard: int) -> Iterator[Record]:
-    """Records from bytes. An unknown kind of key is skipped, as in Kafka; what is corrupt, a StorageError."""
-    for key_bytes, value_bytes in entries:
-        try:
-            key = decode_key(key_bytes)
-            if isinstance(key, UnknownKey):
-                logger.warning("__consumer_offsets-%d: skipped a record with %s", shard, key)
-                continue
-            yield Record(key, decode_value(key, value_bytes))
-        except MalformedMessage as error:
-            raise StorageError(f"__consumer_offsets-{shard} holds a corrupt record: {error}") from error

@@ -22,6 +22,7 @@ from kshim.context import Broker
 from kshim.control import ControlSocket, control_path
 from kshim.dispatch import answer
 from kshim.listeners import CannotListen, Listener, new_listeners, open_all
+from kshim.loading import Leader
 from kshim.runtime import Runtime, new_coordinator
 from kshim.steering import Steering
 from kshim.storage.interfaces import Log, StorageError, Store
@@ -64,7 +65,7 @@ class Server:
             if self._stopped:
                 raise StartError("stopped before it was ready")
             self._groups = _new_groups(cluster, self._store, config, self._reactor)
-            self._groups.start()
+            self._groups.start(_leaders(cluster))
             cluster.watch_leaders(partial(_follow, groups=self._groups, log=self._store.log))
             broker = Broker(
                 node_id=config.node_id,
@@ -143,6 +144,15 @@ def _follow(moves: Sequence[Move], groups: Runtime, log: Log) -> None:
             leader = Leader(after.leader, after.leader_epoch)
             groups.load(after.index, leader).addErrback(lambda _: None)  # the log knows
         log.wake(after.partition_no)
+
+
+def _leaders(cluster: Cluster) -> dict[int, Leader]:
+    """Of the shards of the group coordinator that some broker leads."""
+    return {
+        partition.index: Leader(partition.leader, partition.leader_epoch)
+        for partition in cluster.group_metadata_topic.partitions
+        if partition.leader >= 0
+    }
 
 
 def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any) -> Runtime:

@@ -21,7 +21,7 @@ from schemas.api_key import ApiKey
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 CALLER = Caller("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
-BROKER: Any = SimpleNamespace()
+BROKER: Any = SimpleNamespace(node_id=1)
 HURRY = Signal()
 
 # What Apache Kafka 4.2.0 announces of the APIs that are served here.

@@ -15,7 +15,8 @@ from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
 from kshim.coordinator.settings import Settings
 from kshim.runtime import LONGEST_TURN_MS, Runtime, new_coordinator, new_member_id
-from kshim.storage.interfaces import StorageError
+from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import GroupMetadataKey, encode_key
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -33,6 +34,8 @@ from tests.api.harness import PENDING, context
 from tests.coordinator.history import protocols
 
 Entries = Sequence[tuple[bytes, bytes | None]]
+Entry = JournalBatch | EndTxnMarker
+NONSENSE = JournalBatch([(encode_key(GroupMetadataKey(group="a")), b"\x00\x63 nonsense")])
 SESSION_MS = 10_000
 START_S = 1_700_000_000
 EXPIRY_S = Settings().offsets_retention_check_interval_ms / 1000
@@ -44,24 +47,32 @@ class HeldJournal:
 
     def __init__(self) -> None:
         self.holds = True
-        self.durable: dict[int, list[tuple[bytes, bytes | None]]] = {}
-        self.writes: list[tuple[int, Entries, Deferred[None]]] = []
+        self.durable: dict[int, list[Entry]] = {}
+        self.writes: list[tuple[int, Entry, Deferred[None]]] = []
 
-    def append(self, shard: int, records: Entries, now_ms: int) -> Deferred[None]:
-        write = (shard, list(records), Deferred[None]())
+    def append(
+        self, shard: int, records: Entries, now_ms: int, *, producer: tuple[int, int] = NO_PRODUCER
+    ) -> Deferred[None]:
+        return self._write(shard, JournalBatch(tuple(records), producer))
+
+    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[None]:
+        return self._write(shard, marker)
+
+    def load(self, shard: int) -> Iterator[Entry]:
+        return iter(self.durable.get(shard, ()))
+
+    def _write(self, shard: int, entry: Entry) -> Deferred[None]:
+        write = (shard, entry, Deferred[None]())
         self.writes.append(write)
         if not self.holds:
             self.release()
         return write[2]
 
-    def load(self, shard: int) -> Iterator[tuple[bytes, bytes | None]]:
-        return iter(self.durable.get(shard, ()))
-
     def release(self, shard: int | None = None) -> None:
         """Make the oldest append durable, of any shard or of this one."""
         write = next(write for write in self.writes if shard in (None, write[0]))
         self.writes.remove(write)
-        self.durable.setdefault(write[0], []).extend(write[1])
+        self.durable.setdefault(write[0], []).append(write[1])
         write[2].callback(None)
 
     def fail(self) -> None:
@@ -226,7 +237,9 @@ class TestDurability:
         )
         topic = OffsetCommitRequestTopic(name="topic", partitions=partitions)
         server.submit(OffsetCommitRequest(group_id="a", topics=(topic,)))
-        assert [len(entries) for _, entries, _ in server.journal.writes] == [9]
+        ((_, batch, _),) = server.journal.writes
+        assert isinstance(batch, JournalBatch)
+        assert len(batch.records) == 9
 
     def test_what_is_durable_is_known_after_a_restart(self, server: Server) -> None:
         server.stable()
@@ -343,20 +356,20 @@ class TestFailedAppend:
     ) -> None:
         server.commit("a")
         shard = server.journal.writes[0][0]
-        server.journal.durable[shard] = [(encode_key(GroupMetadataKey(group="a")), b"\x00\x63 nonsense")]
+        server.journal.durable[shard] = [NONSENSE]
         with caplog.at_level(logging.ERROR):
             server.journal.fail()
         assert "cannot be loaded" in caplog.text
         assert error(server.commit("a")) == ErrorCode.NOT_COORDINATOR
         assert server.heartbeat("a") == HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
-        assert server.runtime.list_groups(ListGroupsRequest()).error_code == ErrorCode.NONE
+        assert server.runtime.list_groups(context(5), ListGroupsRequest()).error_code == ErrorCode.NONE
         assert offset(server.fetch("b")) == -1
 
 
 class TestLoading:
     def test_corrupt_records_stop_the_start(self, server: Server) -> None:
         """[161]"""
-        server.journal.durable[0] = [(encode_key(GroupMetadataKey(group="a")), b"\x00\x63 nonsense")]
+        server.journal.durable[0] = [NONSENSE]
         with pytest.raises(StorageError, match="__consumer_offsets-0 holds a corrupt record"):
             server.start()
 
@@ -367,7 +380,7 @@ class TestLoading:
         server.journal.holds = False
         server.commit("a", offset=7)
         for entries in server.journal.durable.values():
-            entries.insert(0, (b"\x00\x08 something", b"newer"))
+            entries.insert(0, JournalBatch([(b"\x00\x08 something", b"newer")]))
         with caplog.at_level(logging.WARNING):
             server.start()
         assert "skipped" in caplog.text
@@ -429,7 +442,7 @@ class TestTime:
         ]
         assert result(server.fetch("a")).topics[0].partitions[0].committed_offset == -1
         server.start()
-        assert server.runtime.list_groups(ListGroupsRequest()).groups == ()
+        assert server.runtime.list_groups(context(5), ListGroupsRequest()).groups == ()
 
     def test_much_that_is_due_makes_way_for_requests(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
@@ -439,12 +452,12 @@ class TestTime:
         seen: list[int] = []
 
         def request() -> None:
-            seen.append(len(server.runtime.list_groups(ListGroupsRequest()).groups))
+            seen.append(len(server.runtime.list_groups(context(5), ListGroupsRequest()).groups))
 
-        def slowly(*arguments: Any) -> Any:
+        def slowly(*arguments: Any, **more: Any) -> Any:
             server.clock.rightNow += 2 * LONGEST_TURN_MS / 1000
             server.clock.callLater(0, request)
-            return append(*arguments)
+            return append(*arguments, **more)
 
         server.journal.holds = False
         for group_id in ("a", "b"):
@@ -476,8 +489,8 @@ class TestStop:
     def test_what_comes_later_is_refused(self, server: Server) -> None:
         committing = server.commit("a")
         server.runtime.stop()
-        assert error(server.commit("a")) == ErrorCode.NOT_COORDINATOR
-        assert server.submit(DeleteGroup("a"), 2).error_code == ErrorCode.NOT_COORDINATOR
+        assert error(server.commit("a")) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert server.submit(DeleteGroup("a"), 2).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
         server.journal.release()
         assert error(committing) == ErrorCode.NOT_COORDINATOR
 

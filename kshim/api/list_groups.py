@@ -8,4 +8,4 @@ from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 
 def list_groups(broker: Broker, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     """The groups as they are now."""
-    return broker.groups.list_groups(request)
+    return broker.groups.list_groups(context, request)

@@ -7,6 +7,7 @@ partitions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from twisted.internet.defer import Deferred
@@ -14,6 +15,7 @@ from twisted.internet.defer import Deferred
 from kshim.api.later import gather, then
 from kshim.cluster import Cluster
 from kshim.context import Broker, RequestContext
+from kshim.coordinator.refusals import StableOffsetFetch
 from schemas.error_code import ErrorCode
 from schemas.offset_fetch import (
     OffsetFetchRequest,
@@ -27,6 +29,8 @@ from schemas.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
+Answer = OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]
+
 FIRST_VERSION_WITH_GROUP_ERROR = 2
 FIRST_VERSION_WITH_GROUPS = 8
 FIRST_VERSION_WITH_TOPIC_IDS = 10
@@ -35,16 +39,23 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 def offset_fetch(
     broker: Broker, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
-    """The groups in the order asked for. A commit under way is waited for, whatever `require_stable` says."""
+    """The groups in the order asked for. A commit under way is waited for, whatever `require_stable` says;
+    with it, what a transaction may still move is refused (KIP-447).
+    """
+
+    def fetch(group: OffsetFetchRequestGroup) -> Answer:
+        wanted = StableOffsetFetch(group) if request.require_stable else group
+        answer: Answer = broker.groups.submit(context, wanted)
+        return answer
+
     if context.api_version < FIRST_VERSION_WITH_GROUPS:
         return then(
-            broker.groups.submit(context, _one_group(request)),
+            fetch(_one_group(request)),
             lambda group: _one_response(request, group, context.api_version),
         )
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     answers = [
-        _fetch_by_id(broker, context, group) if by_id else broker.groups.submit(context, group)
-        for group in request.groups
+        _fetch_by_id(broker.cluster, fetch, group) if by_id else fetch(group) for group in request.groups
     ]
     return gather(answers, lambda groups: OffsetFetchResponse(groups=tuple(groups)))
 
@@ -104,12 +115,11 @@ def _failed_topics(request: OffsetFetchRequest, error: int) -> tuple[OffsetFetch
 
 
 def _fetch_by_id(
-    broker: Broker, context: RequestContext, group: OffsetFetchRequestGroup
-) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
+    cluster: Cluster, fetch: Callable[[OffsetFetchRequestGroup], Answer], group: OffsetFetchRequestGroup
+) -> Answer:
     """Ask with the topics' names, and answer with their ids; an unknown id is an error of its partitions."""
-    cluster = broker.cluster
     if group.topics is None:
-        return then(broker.groups.submit(context, group), lambda answer: _with_ids(cluster, answer))
+        return then(fetch(group), lambda answer: _with_ids(cluster, answer))
     known, unknown = [], []
     for wanted in group.topics:
         topic = cluster.topic_by_id(wanted.topic_id)
@@ -118,7 +128,7 @@ def _fetch_by_id(
         else:
             known.append(replace(wanted, name=topic.name))
     return then(
-        broker.groups.submit(context, replace(group, topics=tuple(known))),
+        fetch(replace(group, topics=tuple(known))),
         lambda answer: answer if answer.error_code else replace(answer, topics=(*answer.topics, *unknown)),
     )
 

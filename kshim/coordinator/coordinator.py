@@ -12,10 +12,12 @@ from functools import lru_cache
 
 from kshim.coordinator.decision import Caller, Decision, Record, Reply
 from kshim.coordinator.draft import Surroundings
+from kshim.coordinator.fencing import Producer
 from kshim.coordinator.refusals import GroupRequest, refuse
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.shard import OPERATIONS, Shard
 from kshim.coordinator.timers import ShardTimer, Timers
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.heartbeat import HeartbeatRequest
 from schemas.join_group import JoinGroupRequest
@@ -23,9 +25,17 @@ from schemas.leave_group import LeaveGroupRequest
 from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.offset_delete import OffsetDeleteRequest
 from schemas.sync_group import SyncGroupRequest
+from schemas.txn_offset_commit import TxnOffsetCommitRequest
 
 _NEEDS_GROUP_ID = frozenset(
-    {JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest, OffsetDeleteRequest}
+    {
+        JoinGroupRequest,
+        SyncGroupRequest,
+        HeartbeatRequest,
+        LeaveGroupRequest,
+        TxnOffsetCommitRequest,
+        OffsetDeleteRequest,
+    }
 )
 """Requests for which an empty group id is an error; offsets may be kept under it, as old consumers did."""
 
@@ -46,7 +56,10 @@ def partition_for(group_id: str, partitions: int) -> int:
 
 
 class Coordinator:
-    """All groups of the shards that are led here. Pure: no clock, no disk, no network."""
+    """All groups of the shards that are led here. Pure: no clock, no disk, no network.
+
+    Of several brokers each leads some of the shards, and refuses what is asked of the others'.
+    """
 
     def __init__(self, settings: Settings, new_member_id: Callable[[str], str], partitions: int = 50) -> None:
         self.settings = settings
@@ -61,15 +74,20 @@ class Coordinator:
         """The number of the shard that a group belongs to."""
         return partition_for(group_id, self.partitions)
 
-    def begin_load(self, shard: int) -> None:
-        """Take over `shard`, empty and loading: requests for it are told so."""
-        self._shards[shard] = Shard(shard, self._surroundings)
+    def begin_load(self, shard: int, node_id: int = 0) -> None:
+        """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
+        self._shards[shard] = Shard(shard, node_id, self._surroundings)
 
-    def replay(self, shard: int, records: Iterable[Record]) -> None:
-        """Apply records of `shard` in the order of its log, while loading and after each decision alike."""
-        apply = self._shards[shard].replay
-        for record in records:
-            apply(record)
+    def replay(self, shard: int, records: Iterable[Record], producer: Producer | None = None) -> None:
+        """Apply records of `shard` in the order of its log, while loading and after each decision alike.
+
+        `producer`: whose transaction they are part of.
+        """
+        self._shards[shard].replay(records, producer)
+
+    def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
+        """Apply the end of a transaction, in the order of the log as well."""
+        self._shards[shard].hard_state.end_transaction(marker)
 
     def finish_load(self, shard: int, now_ms: int) -> Decision:
         """Serve `shard` from now on."""
@@ -83,38 +101,51 @@ class Coordinator:
 
     def handle(self, caller: Caller, request: GroupRequest, now_ms: int) -> Decision:
         """Decide one request. What can be wrong before the group is asked is checked in Kafka's order."""
-        kind = type(request)
-        error = self._static_error(kind, request)
-        if error is ErrorCode.NONE:
-            shard = self._shards.get(partition_for(request.group_id, self.partitions))
-            if shard is None:
-                error = ErrorCode.NOT_COORDINATOR
-            elif shard.is_loading:
-                error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            else:
-                return OPERATIONS[kind](shard, caller, request, now_ms)
-        return Decision((), (Reply(caller.token, refuse(request, caller, error)),))
+        found = self._find(caller.node_id, request)
+        if isinstance(found, ErrorCode):
+            return Decision((), (Reply(caller.token, refuse(request, caller, found)),))
+        return OPERATIONS[type(request)](found, caller, request, now_ms)
 
-    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
-        """All groups led here; while one shard is loading the list would be incomplete, and is refused."""
-        if any(shard.is_loading for shard in self._shards.values()):
+    def refusal(self, node_id: int, request: GroupRequest) -> ErrorCode:
+        """Why a request is refused before its group is asked; NONE where it is not."""
+        found = self._find(node_id, request)
+        return found if isinstance(found, ErrorCode) else ErrorCode.NONE
+
+    def end_transaction(self, shard: int, caller: Caller, marker: EndTxnMarker) -> Decision:
+        """Decide whether a transaction ends so in `shard`; the reply is an error code."""
+        led = self._shards.get(shard)
+        if led is not None and not led.is_loading:
+            return led.end_transaction(caller, marker)
+        error = ErrorCode.NOT_COORDINATOR if led is None else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return Decision((), (Reply(caller.token, refuse(marker, caller, error)),))
+
+    def list_groups(self, request: ListGroupsRequest, node_id: int = 0) -> ListGroupsResponse:
+        """All groups that a broker leads; while one shard is loading the list would be incomplete, and is
+        refused.
+        """
+        led = [shard for shard in self._shards.values() if shard.node_id == node_id]
+        if any(shard.is_loading for shard in led):
             return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        groups = (group for shard in self._shards.values() for group in shard.list_groups(request))
+        groups = (group for shard in led for group in shard.list_groups(request))
         return ListGroupsResponse(groups=tuple(groups))
 
     def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
         """Drop what the groups of `shard` have committed for topics that no longer exist."""
         return self._shards[shard].delete_offsets(topics, now_ms)
 
-    def _static_error(self, kind: type, request: GroupRequest) -> ErrorCode:
-        if not request.group_id and kind in _NEEDS_GROUP_ID:
+    def _find(self, node_id: int, request: GroupRequest) -> Shard | ErrorCode:
+        """The shard that answers, or what is wrong before that."""
+        if not request.group_id and type(request) in _NEEDS_GROUP_ID:
             return ErrorCode.INVALID_GROUP_ID
         if isinstance(request, JoinGroupRequest):
             settings = self.settings
             lowest, highest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
             if not lowest <= request.session_timeout_ms <= highest:
                 return ErrorCode.INVALID_SESSION_TIMEOUT
-        return ErrorCode.NONE
+        shard = self._shards.get(partition_for(request.group_id, self.partitions))
+        if shard is None or shard.node_id != node_id:
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.is_loading else shard
 
     # ---- time
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kshim.coordinator.expiry_report import ExpiryReport
+from kshim.coordinator.fencing import Producer
 from kshim.coordinator.rebalance_report import RebalanceReport
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -26,6 +28,8 @@ class Caller(NamedTuple):
     api_version: int
     client_id: str = ""
     client_host: str = ""
+    node_id: int = 0
+    """The broker that was asked: it answers only for the shards that it leads."""
 
 
 class Record(NamedTuple):
@@ -51,6 +55,10 @@ class Decision(NamedTuple):
     """Rebalances that this call completed: why each happened and how long it took."""
     expired: tuple[ExpiryReport, ...] = ()
     """Groups from which this call took what has expired."""
+    producer: Producer | None = None
+    """Whose transaction the records are part of; None where they count at once."""
+    marker: EndTxnMarker | None = None
+    """The end of a transaction, to be made durable like a record; then there are no records."""
 
 
 NOTHING = Decision()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Decision, Record, Reply
 from kshim.coordinator.expiry_report import ExpiryReport
+from kshim.coordinator.fencing import Producer
 from kshim.coordinator.member import Member
 from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.settings import Settings
@@ -43,6 +44,7 @@ class Draft:
         "_replies",
         "new_member_id",
         "now_ms",
+        "producer",
         "settings",
         "timers",
     )
@@ -54,6 +56,8 @@ class Draft:
         self._replies: list[Reply] = []
         self._rebalances: list[RebalanceReport] = []
         self._expired: list[ExpiryReport] = []
+        self.producer: Producer | None = None
+        """Whose transaction the records are part of; None where they count at once."""
 
     def reply(self, token: int, response: Any) -> None:
         """Answer the request of `token`."""
@@ -88,7 +92,11 @@ class Draft:
     def decision(self) -> Decision:
         """All that was collected."""
         return Decision(
-            tuple(self._records), tuple(self._replies), tuple(self._rebalances), tuple(self._expired)
+            tuple(self._records),
+            tuple(self._replies),
+            tuple(self._rebalances),
+            tuple(self._expired),
+            self.producer if self._records else None,
         )
 
     # ---- timers, by what they are for

@@ -6,24 +6,28 @@ offset that was committed with a retention time of its own, which versions 2 to 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kshim.coordinator.classic_group import CONSUMER, ClassicGroup
 from kshim.coordinator.draft import Draft
 from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.offsets import NO_TIMESTAMP, Committed
+from kshim.coordinator.pending_offsets import Partition
 from kshim.coordinator.states import State
 from schemas.group_metadata_log import OffsetCommitValue
 
 
-def expire(draft: Draft, group: ClassicGroup, committed: Committed) -> bool:
+def expire(draft: Draft, group: ClassicGroup, committed: Committed, pending: Collection[Partition]) -> bool:
     """Write a tombstone for every offset of `group` that has expired, and one for itself if it is to go.
 
     A group goes when it has no members and no offset is left: there is no grace period. Returns whether it
-    does. O(offsets of the group).
+    does. What a transaction that is still open has committed stays, and is not left behind by its group.
+    O(offsets of the group).
     """
-    expired = _expired(draft, group, committed)
+    expired = [partition for partition in _expired(draft, group, committed) if partition not in pending]
     for topic, index in expired:
         draft.forget_offset(group.group_id, topic, index)
-    is_deleted = group.state is State.EMPTY and len(expired) == len(committed)
+    is_deleted = group.state is State.EMPTY and len(expired) == len(committed) and not pending
     if is_deleted:
         draft.forget_group(group)
     if expired or is_deleted:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from kshim.coordinator.classic_group import CONSUMER, ClassicGroup
 from kshim.coordinator.decision import Caller
 from kshim.coordinator.draft import Draft
+from kshim.coordinator.pending_offsets import Partition
 from kshim.coordinator.states import ANSWERS, State
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -38,7 +39,7 @@ from schemas.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-Committed = Mapping[tuple[str, int], OffsetCommitValue]
+Committed = Mapping[Partition, OffsetCommitValue]
 
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
 NO_TIMESTAMP = -1
@@ -123,10 +124,13 @@ def _value(
     )
 
 
-def fetch(committed: Committed, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def fetch(
+    committed: Committed, request: OffsetFetchRequestGroup, unstable: Collection[Partition] = ()
+) -> OffsetFetchResponseGroup:
     """What a group has committed, for the partitions asked for or, with null topics, for all that it has.
 
-    A partition without a commit is offset -1 and no error, whether or not it exists.
+    A partition without a commit is offset -1 and no error, whether or not it exists. `unstable`: partitions
+    whose offset is refused, since a transaction that is still open may move it (KIP-447).
     """
     wanted = _all_topics(committed) if request.topics is None else request.topics
     topics = tuple(
@@ -134,7 +138,9 @@ def fetch(committed: Committed, request: OffsetFetchRequestGroup) -> OffsetFetch
             name=topic.name,
             topic_id=topic.topic_id,
             partitions=tuple(
-                _fetched(topic, index, committed.get((topic.name, index)))
+                _unstable(index)
+                if (topic.name, index) in unstable
+                else _fetched(topic, index, committed.get((topic.name, index)))
                 for index in topic.partition_indexes
             ),
         )
@@ -150,6 +156,15 @@ def _all_topics(committed: Committed) -> tuple[OffsetFetchRequestTopics, ...]:
     return tuple(
         OffsetFetchRequestTopics(name=name, partition_indexes=tuple(of_topic))
         for name, of_topic in indexes.items()
+    )
+
+
+def _unstable(index: int) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=-1,
+        metadata="",
+        error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
     )
 
 
@@ -181,9 +196,15 @@ def validate_delete(group: ClassicGroup | None) -> ErrorCode:
 
 
 def delete(
-    draft: Draft, group: ClassicGroup, committed: Committed, caller: Caller, request: OffsetDeleteRequest
+    draft: Draft,
+    group: ClassicGroup,
+    known: Collection[Partition],
+    caller: Caller,
+    request: OffsetDeleteRequest,
 ) -> None:
-    """Write a tombstone for every offset named that there is, but of topics that the group subscribes to."""
+    """Write a tombstone for every offset named that is `known`, but of topics that the group subscribes
+    to.
+    """
     subscribed = group.subscribed_topics()
     topics = []
     for topic in request.topics:
@@ -191,7 +212,7 @@ def delete(
         if subscribed is None or topic.name in subscribed:
             error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         else:
-            _delete_partitions(draft, group.group_id, committed, topic)
+            _delete_partitions(draft, group.group_id, known, topic)
         partitions = tuple(
             OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=error)
             for partition in topic.partitions
@@ -201,23 +222,22 @@ def delete(
 
 
 def _delete_partitions(
-    draft: Draft, group_id: str, committed: Committed, topic: OffsetDeleteRequestTopic
+    draft: Draft, group_id: str, known: Collection[Partition], topic: OffsetDeleteRequestTopic
 ) -> None:
     for index in dict.fromkeys(partition.partition_index for partition in topic.partitions):
-        if (topic.name, index) in committed:
+        if (topic.name, index) in known:
             draft.forget_offset(group_id, topic.name, index)
 
 
-def delete_group(draft: Draft, group: ClassicGroup, committed: Committed) -> None:
-    """Write a tombstone for every committed offset of `group`, then one for the group itself."""
-    for topic, index in committed:
+def delete_group(draft: Draft, group: ClassicGroup, known: Collection[Partition]) -> None:
+    """Write a tombstone for every offset of `group` that is known, then one for the group itself."""
+    for topic, index in known:
         draft.forget_offset(group.group_id, topic, index)
     draft.forget_group(group)
 
 
-def delete_topics(draft: Draft, offsets: Mapping[str, Committed], topics: Collection[str]) -> None:
-    """Write a tombstone for whatever any group has committed for one of `topics`."""
-    for group_id, committed in offsets.items():
-        for topic, index in committed:
-            if topic in topics:
-                draft.forget_offset(group_id, topic, index)
+def delete_topics(draft: Draft, group_id: str, known: Collection[Partition], topics: Collection[str]) -> None:
+    """Write a tombstone for whatever a group has committed for one of `topics`."""
+    for topic, index in known:
+        if topic in topics:
+            draft.forget_offset(group_id, topic, index)

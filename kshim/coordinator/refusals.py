@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kshim.coordinator.decision import Caller
 from schemas.delete_groups import DeletableGroupResult
 from schemas.describe_groups import DescribedGroup
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
@@ -26,6 +27,14 @@ from schemas.offset_commit import (
 from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from schemas.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+FIRST_TXN_VERSION_THAT_KNOWS_LOADING = 2
 
 
 class DescribeGroup(NamedTuple):
@@ -40,6 +49,16 @@ class DeleteGroup(NamedTuple):
     group_id: str
 
 
+class StableOffsetFetch(NamedTuple):
+    """One group of an OffsetFetch request that asks for stable offsets alone."""
+
+    request: OffsetFetchRequestGroup
+
+    @property
+    def group_id(self) -> str:
+        return self.request.group_id
+
+
 GroupRequest = (
     JoinGroupRequest
     | SyncGroupRequest
@@ -47,6 +66,8 @@ GroupRequest = (
     | LeaveGroupRequest
     | OffsetCommitRequest
     | OffsetFetchRequestGroup
+    | StableOffsetFetch
+    | TxnOffsetCommitRequest
     | OffsetDeleteRequest
     | DescribeGroup
     | DeleteGroup
@@ -54,7 +75,7 @@ GroupRequest = (
 """What a shard answers: each is about one group, in `group_id`."""
 
 
-def refuse(request: GroupRequest, caller: Caller, error: ErrorCode) -> Any:
+def refuse(request: GroupRequest | EndTxnMarker, caller: Caller, error: ErrorCode) -> Any:
     """The response to `request` that says `error`."""
     return _REFUSALS[type(request)](request, caller, error)
 
@@ -99,6 +120,40 @@ def _offset_fetch(
     return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
 
 
+def _stable_offset_fetch(
+    request: StableOffsetFetch, caller: Caller, error: ErrorCode
+) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
+
+
+def _txn_offset_commit(
+    request: TxnOffsetCommitRequest, caller: Caller, error: ErrorCode
+) -> TxnOffsetCommitResponse:
+    """Producers before v2 may fail on the code for loading (KAFKA-7296), and get another."""
+    loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if loading and caller.api_version < FIRST_TXN_VERSION_THAT_KNOWS_LOADING:
+        error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return TxnOffsetCommitResponse(
+        topics=tuple(
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error
+                    )
+                    for partition in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _end_transaction(request: EndTxnMarker, caller: Caller, error: ErrorCode) -> ErrorCode:
+    """A transaction coordinator knows leaders and replicas, not group coordinators; it tries again."""
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_HERE else error
+
+
 def _offset_delete(request: OffsetDeleteRequest, caller: Caller, error: ErrorCode) -> OffsetDeleteResponse:
     return OffsetDeleteResponse(error_code=error)
 
@@ -111,6 +166,13 @@ def _delete_group(request: DeleteGroup, caller: Caller, error: ErrorCode) -> Del
     return DeletableGroupResult(group_id=request.group_id, error_code=error)
 
 
+_NOT_HERE = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
 _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     JoinGroupRequest: _join_group,
     SyncGroupRequest: _sync_group,
@@ -118,6 +180,9 @@ _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     LeaveGroupRequest: _leave_group,
     OffsetCommitRequest: _offset_commit,
     OffsetFetchRequestGroup: _offset_fetch,
+    StableOffsetFetch: _stable_offset_fetch,
+    TxnOffsetCommitRequest: _txn_offset_commit,
+    EndTxnMarker: _end_transaction,
     OffsetDeleteRequest: _offset_delete,
     DescribeGroup: _describe_group,
     DeleteGroup: _delete_group,

@@ -6,26 +6,29 @@ groups are derived from the hard state once, when loading ends; from then on bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from kshim.coordinator import describe, offsets, rebalance
+from kshim.coordinator import describe, offsets, rebalance, txn_offset_commit
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import NOTHING, Caller, Decision, Record, Reply
 from kshim.coordinator.draft import Draft, Surroundings
 from kshim.coordinator.expiry import expire
+from kshim.coordinator.fencing import Producer
 from kshim.coordinator.hard_state import HardState
 from kshim.coordinator.heartbeat import heartbeat
 from kshim.coordinator.join_group import join_group, refuse
 from kshim.coordinator.leave_group import leave_group, unknown_members
+from kshim.coordinator.pending_offsets import Partition
 from kshim.coordinator.rebalance_report import Trigger
-from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
+from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordinator.refusals import refuse as _refuse
 from kshim.coordinator.states import ANSWERS, State
 from kshim.coordinator.sync_group import sync_group
 from kshim.coordinator.timers import AnyTimer, ShardTimer, TimerKind
 from schemas.api_key import ApiKey
 from schemas.delete_groups import DeletableGroupResult
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import GroupMetadataKey, GroupMetadataValue
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -36,6 +39,7 @@ from schemas.offset_commit import OffsetCommitRequest
 from schemas.offset_delete import OffsetDeleteRequest
 from schemas.offset_fetch import OffsetFetchRequestGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from schemas.txn_offset_commit import TxnOffsetCommitRequest
 
 MOST_OFFSETS = 1_000
 """How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work, if
@@ -50,9 +54,11 @@ _HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode
 class Shard:
     """The groups of one partition. Requests go to `OPERATIONS`."""
 
-    __slots__ = ("_surroundings", "_timer", "_unchecked", "groups", "hard_state", "is_loading")
+    __slots__ = ("_surroundings", "_timer", "_unchecked", "groups", "hard_state", "is_loading", "node_id")
 
-    def __init__(self, number: int, surroundings: Surroundings) -> None:
+    def __init__(self, number: int, node_id: int, surroundings: Surroundings) -> None:
+        """node_id: the broker that leads the shard; the others do not answer for it."""
+        self.node_id = node_id
         self._surroundings = surroundings
         self._timer = ShardTimer(number)
         self._unchecked: Iterator[str] | None = None
@@ -63,9 +69,9 @@ class Shard:
 
     # ---- loading and unloading
 
-    def replay(self, record: Record) -> None:
-        """Apply a record to what survives; see `HardState`."""
-        self.hard_state.replay(record)
+    def replay(self, records: Iterable[Record], producer: Producer | None) -> None:
+        """Apply records to what survives; see `HardState`."""
+        self.hard_state.replay(records, producer)
 
     def finish_load(self, now_ms: int) -> Decision:
         """Bring the groups to life: a whole session for each member, a rebalance where one is too large."""
@@ -154,9 +160,36 @@ class Shard:
         offsets.commit(draft, caller, request)
         return draft.decision()
 
+    def txn_offset_commit(self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int) -> Decision:
+        """As with `offset_commit`, a group that there is not yet is created; its offsets are pending."""
+        group = self.groups.get(request.group_id)
+        error = txn_offset_commit.validate_commit(group, request)
+        if error is ErrorCode.NONE:
+            error = self.hard_state.fencing.check(Producer(request.producer_id, request.producer_epoch))
+        if error is not ErrorCode.NONE:
+            return _reply(caller, _refuse(request, caller, error))
+        if group is None:
+            self.groups[request.group_id] = ClassicGroup(request.group_id, now_ms)
+        draft = Draft(self._surroundings, now_ms)
+        txn_offset_commit.commit(draft, caller, request)
+        return draft.decision()
+
+    def end_transaction(self, caller: Caller, marker: EndTxnMarker) -> Decision:
+        """The marker is written even where nothing is pending: from then on its epoch fences older ones."""
+        error = self.hard_state.fencing.check_marker(marker)
+        return Decision(
+            replies=(Reply(caller.token, error),), marker=marker if error is ErrorCode.NONE else None
+        )
+
     def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
         """Answered whether or not the group exists."""
         return _reply(caller, offsets.fetch(self._committed(request.group_id), request))
+
+    def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
+        """Offsets that a transaction may still move are refused."""
+        group_id = fetch.group_id
+        unstable = self.hard_state.pending.of_group(group_id)
+        return _reply(caller, offsets.fetch(self._committed(group_id), fetch.request, unstable))
 
     def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
         """Offsets that nobody consumes from are deleted; the group stays, if without any."""
@@ -165,7 +198,7 @@ class Shard:
         if group is None or error is not ErrorCode.NONE:
             return _reply(caller, _refuse(request, caller, error))
         draft = Draft(self._surroundings, now_ms)
-        offsets.delete(draft, group, self._committed(request.group_id), caller, request)
+        offsets.delete(draft, group, self._known(request.group_id), caller, request)
         return draft.decision()
 
     def describe_group(self, caller: Caller, request: DescribeGroup, now_ms: int) -> Decision:
@@ -184,7 +217,7 @@ class Shard:
         if group is not None and error is ErrorCode.NONE:
             del self.groups[request.group_id]
             draft.cancel_all(group)
-            offsets.delete_group(draft, group, self._committed(request.group_id))
+            offsets.delete_group(draft, group, self._known(request.group_id))
         draft.reply(caller.token, DeletableGroupResult(group_id=request.group_id, error_code=error))
         return draft.decision()
 
@@ -195,7 +228,8 @@ class Shard:
     def delete_offsets(self, topics: Collection[str], now_ms: int) -> Decision:
         """See `offsets.delete_topics`. O(offsets of the shard)."""
         draft = Draft(self._surroundings, now_ms)
-        offsets.delete_topics(draft, self.hard_state.offsets, topics)
+        for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
+            offsets.delete_topics(draft, group_id, self._known(group_id), topics)
         return draft.decision()
 
     # ---- time
@@ -227,7 +261,8 @@ class Shard:
         checked = 0
         for group_id in self._unchecked:
             group, committed = self.groups.get(group_id), self._committed(group_id)
-            if group is not None and expire(draft, group, committed):
+            pending = self.hard_state.pending.of_group(group_id)
+            if group is not None and expire(draft, group, committed, pending):
                 del self.groups[group_id]
                 draft.cancel_all(group)
             checked += 1 + len(committed)
@@ -245,6 +280,11 @@ class Shard:
     def _committed(self, group_id: str) -> offsets.Committed:
         return self.hard_state.offsets.get(group_id, _NO_OFFSETS)
 
+    def _known(self, group_id: str) -> Collection[Partition]:
+        """What a group has committed, be it for good or pending, once."""
+        committed, pending = self._committed(group_id), self.hard_state.pending.of_group(group_id)
+        return dict.fromkeys((*committed, *pending)) if pending else committed.keys()
+
 
 Operation = Callable[[Shard, Caller, Any, int], Decision]
 
@@ -255,6 +295,8 @@ OPERATIONS: dict[type, Operation] = {
     LeaveGroupRequest: Shard.leave_group,
     OffsetCommitRequest: Shard.offset_commit,
     OffsetFetchRequestGroup: Shard.offset_fetch,
+    StableOffsetFetch: Shard.stable_offset_fetch,
+    TxnOffsetCommitRequest: Shard.txn_offset_commit,
     OffsetDeleteRequest: Shard.offset_delete,
     DescribeGroup: Shard.describe_group,
     DeleteGroup: Shard.delete_group,

@@ -90,6 +90,13 @@ ANSWERS: dict[ApiKey, dict[State, ErrorCode | Action]] = {
         State.STABLE: Action.ACCEPT,
         State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     },
+    ApiKey.TXN_OFFSET_COMMIT: {
+        State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
+        State.PREPARING_REBALANCE: Action.ACCEPT,
+        State.COMPLETING_REBALANCE: Action.ACCEPT,
+        State.STABLE: Action.ACCEPT,
+        State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    },
     ApiKey.DELETE_GROUPS: {
         State.EMPTY: Action.ACCEPT,
         State.PREPARING_REBALANCE: ErrorCode.NON_EMPTY_GROUP,

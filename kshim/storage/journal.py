@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 
-from kshim.storage.interfaces import Appended, Log, StorageError
+from kshim.storage.interfaces import NO_PRODUCER, Appended, JournalBatch, Log, StorageError
+from schemas.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 from schemas.record_batch import CorruptRecordBatch, Record, batches, decode_header, encode, records
 
 __all__ = ["LogJournal"]
@@ -13,9 +14,10 @@ LOAD_BYTES = 1024 * 1024
 
 
 class LogJournal:
-    """Implements `kshim.storage.interfaces.Journal`: a record batch an append, CreateTime, no producer id.
+    """Implements `kshim.storage.interfaces.Journal`: a record batch an append, CreateTime.
 
-    `partition_nos[shard]` is the partition_no of __consumer_offsets-<shard>.
+    Those of a transaction are transactional and name its producer, but have no sequence; a transaction ends
+    with a control batch. `partition_nos[shard]` is the partition_no of __consumer_offsets-<shard>.
     """
 
     def __init__(self, log: Log, partition_nos: Sequence[int]) -> None:
@@ -23,25 +25,53 @@ class LogJournal:
         self._partition_nos = tuple(partition_nos)
 
     def append(
-        self, shard: int, records: Sequence[tuple[bytes, bytes | None]], now_ms: int
+        self,
+        shard: int,
+        records: Sequence[tuple[bytes, bytes | None]],
+        now_ms: int,
+        *,
+        producer: tuple[int, int] = NO_PRODUCER,
     ) -> Deferred[None]:
         if not records:
             return succeed(None)
-        batch = encode(Record(delta, now_ms, key, value) for delta, (key, value) in enumerate(records))
+        producer_id, producer_epoch = producer
+        batch = encode(
+            (Record(delta, now_ms, key, value) for delta, (key, value) in enumerate(records)),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=producer != NO_PRODUCER,
+        )
         return self._log.append(self._partition_nos[shard], batch, now_ms=now_ms).addCallback(_durable)
 
-    def load(self, shard: int) -> Iterator[tuple[bytes, bytes | None]]:
+    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[None]:
+        batch = encode_marker(marker)
+        appended = self._log.append(self._partition_nos[shard], batch, now_ms=marker.timestamp_ms)
+        return appended.addCallback(_durable)
+
+    def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
         partition_no = self._partition_nos[shard]
-        offset, end, _ = self._log.offsets(partition_no)
+        start = self._log.offsets(partition_no)
+        offset, end = start.log_start_offset, start.high_watermark
         while offset < end and (data := self._log.read(partition_no, offset, LOAD_BYTES)):
             try:
                 for batch in batches(data):
-                    header = decode_header(batch)
-                    if not header.is_control:
-                        yield from ((r.key, r.value) for r in records(batch) if r.key is not None)
-                    offset = header.next_offset
+                    entry = _entry(batch)
+                    if entry is not None:
+                        yield entry
+                    offset = decode_header(batch).next_offset
             except CorruptRecordBatch as error:
                 raise StorageError(f"__consumer_offsets-{shard} at offset {offset}: {error}") from None
+
+
+def _entry(batch: memoryview) -> JournalBatch | EndTxnMarker | None:
+    """What a batch says; None for a control batch that ends no transaction. Records without a key are
+    skipped. Raises CorruptRecordBatch.
+    """
+    header = decode_header(batch)
+    if header.is_control:
+        return decode_marker(batch)
+    producer = (header.producer_id, header.producer_epoch) if header.is_transactional else NO_PRODUCER
+    return JournalBatch(tuple((r.key, r.value) for r in records(batch) if r.key is not None), producer)
 
 
 def _durable(_: Appended) -> None:

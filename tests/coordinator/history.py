@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.decision import Caller, Decision, Record
 from kshim.coordinator.expiry_report import ExpiryReport
+from kshim.coordinator.fencing import Producer
 from kshim.coordinator.hard_state import HardState
 from kshim.coordinator.rebalance_report import RebalanceReport
-from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
+from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.timers import TimerKey
 from schemas.api_key import ApiKey
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import decode_key, decode_value, encode_key, encode_value
 from schemas.heartbeat import HeartbeatRequest
@@ -33,9 +35,18 @@ from schemas.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from schemas.offset_delete import OffsetDeleteRequest
-from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from schemas.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponsePartitions,
+)
 from schemas.registry import VERSIONS
 from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from schemas.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from tests.coordinator import invariants
 
 START_MS = 1_700_000_000_000
@@ -51,6 +62,8 @@ LATEST = {
     LeaveGroupRequest: VERSIONS[ApiKey.LEAVE_GROUP][-1],
     OffsetCommitRequest: VERSIONS[ApiKey.OFFSET_COMMIT][-1],
     OffsetFetchRequestGroup: VERSIONS[ApiKey.OFFSET_FETCH][-1],
+    StableOffsetFetch: VERSIONS[ApiKey.OFFSET_FETCH][-1],
+    TxnOffsetCommitRequest: VERSIONS[ApiKey.TXN_OFFSET_COMMIT][-1],
     OffsetDeleteRequest: VERSIONS[ApiKey.OFFSET_DELETE][-1],
     DescribeGroup: VERSIONS[ApiKey.DESCRIBE_GROUPS][-1],
     DeleteGroup: VERSIONS[ApiKey.DELETE_GROUPS][-1],
@@ -62,6 +75,16 @@ def protocols(*names: str, metadata: bytes = b"topics") -> tuple[JoinGroupReques
     return tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name in names)
 
 
+class Written(NamedTuple):
+    """A record as it stands in the journal, and whose transaction it is part of."""
+
+    record: Record
+    producer: Producer | None = None
+
+
+Entry = Written | EndTxnMarker
+
+
 class History:
     """One coordinator from its first moment on. It leads all its shards."""
 
@@ -69,7 +92,7 @@ class History:
         self.settings = replace(Settings(group_initial_rebalance_delay_ms=DELAY_MS), **settings)
         self.partitions = partitions
         self.now_ms = START_MS
-        self.journal: list[tuple[int, Record]] = []
+        self.journal: list[tuple[int, Entry]] = []
         self.answers: dict[int, Any] = {}
         self.rebalances: list[RebalanceReport] = []
         self.expired: list[ExpiryReport] = []
@@ -116,6 +139,23 @@ class History:
         """The tokens that have no answer."""
         return set(range(self._sent)) - self.answers.keys()
 
+    def end_transaction(
+        self,
+        producer_id: int,
+        *,
+        committed: bool,
+        producer_epoch: int = 0,
+        coordinator_epoch: int = 0,
+        group_id: str = "group",
+    ) -> ErrorCode:
+        """A transaction coordinator ends a transaction in the shard of `group_id`."""
+        token = self._sent
+        self._sent += 1
+        marker = EndTxnMarker(producer_id, producer_epoch, committed, coordinator_epoch, self.now_ms)
+        shard = self.coordinator.shard_for(group_id)
+        self._carry_out(shard, self.coordinator.end_transaction(shard, Caller(token, 0), marker))
+        return ErrorCode(self.answer(token))
+
     def list_groups(self, **filters: tuple[str, ...]) -> ListGroupsResponse:
         return self.coordinator.list_groups(ListGroupsRequest(**filters))
 
@@ -154,8 +194,11 @@ class History:
         coordinator = Coordinator(self.settings, self._new_member_id, self.partitions)
         for shard in range(self.partitions):
             coordinator.begin_load(shard)
-        for shard, record in self.journal:
-            coordinator.replay(shard, [record])
+        for shard, entry in self.journal:
+            if isinstance(entry, EndTxnMarker):
+                coordinator.replay_marker(shard, entry)
+            else:
+                coordinator.replay(shard, [entry.record], entry.producer)
         self.coordinator = coordinator
         for shard in range(self.partitions):
             self._carry_out(shard, coordinator.finish_load(shard, self.now_ms))
@@ -183,8 +226,8 @@ class History:
         return None if deadline_ms is None else deadline_ms - self.now_ms
 
     def records(self) -> list[Record]:
-        """The journal, without the shards."""
-        return [record for _, record in self.journal]
+        """The records of the journal, without the shards."""
+        return [entry.record for _, entry in self.journal if isinstance(entry, Written)]
 
     # ---- clients
 
@@ -215,9 +258,12 @@ class History:
 
     def _carry_out(self, shard: int, decision: Decision) -> None:
         for record in decision.records:
-            stored = _through_bytes(record)
+            stored = Written(_through_bytes(record), decision.producer)
             self.journal.append((shard, stored))
-            self.coordinator.replay(shard, [stored])
+            self.coordinator.replay(shard, [stored.record], stored.producer)
+        if decision.marker is not None:
+            self.journal.append((shard, decision.marker))
+            self.coordinator.replay_marker(shard, decision.marker)
         self.rebalances += decision.rebalances
         self.expired += decision.expired
         self._deliver(decision)
@@ -350,13 +396,43 @@ class Client:
         answer = self.history.ask(replace(request, **fields), version)
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
-    def committed(self) -> int:
-        """The offset that the group has committed for partition 0 of the topic; -1 without one."""
-        request = OffsetFetchRequestGroup(
-            group_id=self.group_id, topics=(OffsetFetchRequestTopics(name="topic", partition_indexes=(0,)),)
+    def txn_commit(
+        self,
+        offset: int,
+        producer_id: int,
+        version: int | None = None,
+        metadata: str | None = None,
+        partition: int = 0,
+        **fields: Any,
+    ) -> ErrorCode:
+        """Commit `offset` in a producer's transaction; the error of that partition."""
+        entry = TxnOffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=offset, committed_metadata=metadata
         )
-        offset: int = self.history.ask(request).topics[0].partitions[0].committed_offset
-        return offset
+        request = TxnOffsetCommitRequest(
+            transactional_id=f"transactional-{producer_id}",
+            group_id=self.group_id,
+            producer_id=producer_id,
+            producer_epoch=0,
+            generation_id=self.generation_id,
+            member_id=self.member_id,
+            group_instance_id=self.group_instance_id,
+            topics=(TxnOffsetCommitRequestTopic(name="topic", partitions=(entry,)),),
+        )
+        answer = self.history.ask(replace(request, **fields), version)
+        return ErrorCode(answer.topics[0].partitions[0].error_code)
+
+    def committed(self, partition: int = 0) -> int:
+        """The offset that the group has committed for a partition of the topic; -1 without one."""
+        return self.fetched(partition).committed_offset
+
+    def fetched(self, partition: int = 0, *, stable: bool = False) -> OffsetFetchResponsePartitions:
+        """What OffsetFetch says of one partition."""
+        topic = OffsetFetchRequestTopics(name="topic", partition_indexes=(partition,))
+        request = OffsetFetchRequestGroup(group_id=self.group_id, topics=(topic,))
+        answer = self.history.ask(StableOffsetFetch(request) if stable else request)
+        fetched: OffsetFetchResponsePartitions = answer.topics[0].partitions[0]
+        return fetched
 
     def answer(self, token: int) -> Any:
         return self.history.answer(token)

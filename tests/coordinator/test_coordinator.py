@@ -6,7 +6,7 @@ import pytest
 
 from kshim.coordinator.coordinator import Coordinator, partition_for
 from kshim.coordinator.decision import Caller
-from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
+from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.shard import OPERATIONS
 from schemas.delete_groups import DeletableGroupResult
@@ -27,6 +27,14 @@ from schemas.offset_commit import (
 from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from schemas.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 from tests.coordinator.history import LATEST, History, protocols
 
 NOW_MS = 1_000
@@ -80,6 +88,19 @@ REQUESTS: list[Any] = [
         ),
     ),
     OffsetFetchRequestGroup(group_id="group", topics=None),
+    StableOffsetFetch(OffsetFetchRequestGroup(group_id="group", topics=None)),
+    TxnOffsetCommitRequest(
+        transactional_id="t",
+        group_id="group",
+        producer_id=7,
+        producer_epoch=0,
+        topics=(
+            TxnOffsetCommitRequestTopic(
+                name="topic",
+                partitions=(TxnOffsetCommitRequestPartition(partition_index=3, committed_offset=1),),
+            ),
+        ),
+    ),
     OffsetDeleteRequest(group_id="group"),
     DescribeGroup("group"),
     DeleteGroup("group"),
@@ -102,6 +123,15 @@ def refusals(error: ErrorCode) -> list[Any]:
             )
         ),
         OffsetFetchResponseGroup(group_id="group", error_code=error),
+        OffsetFetchResponseGroup(group_id="group", error_code=error),
+        TxnOffsetCommitResponse(
+            topics=(
+                TxnOffsetCommitResponseTopic(
+                    name="topic",
+                    partitions=(TxnOffsetCommitResponsePartition(partition_index=3, error_code=error),),
+                ),
+            )
+        ),
         OffsetDeleteResponse(error_code=error),
         DescribedGroup(group_id="group", error_code=error),
         DeletableGroupResult(group_id="group", error_code=error),

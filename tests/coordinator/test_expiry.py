@@ -21,7 +21,7 @@ from schemas.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from schemas.offset_fetch import OffsetFetchRequestGroup
-from tests.coordinator.history import DELAY_MS, SESSION_MS, START_MS, Client, History, protocols
+from tests.coordinator.history import DELAY_MS, SESSION_MS, START_MS, Client, History, Written, protocols
 
 CHECK_MS = 600_000
 RETENTION_MS = 10_080 * 60_000
@@ -184,16 +184,19 @@ class TestEmptyGroups:
         """[149]"""
         (client,) = history.stable(1)
         client.leave()
-        number, (key, value) = history.journal[-1]
-        history.journal.append((number, Record(key, replace(value, current_state_timestamp=-1))))
+        number, key = history.journal[-1][0], history.records()[-1].key
+        value = replace(history.records()[-1].value, current_state_timestamp=-1)
+        history.journal.append((number, Written(Record(key, value))))
         history.restart()
         history.sleep(RETENTION_MS // 2 - CHECK_MS)
         history.journal.append(
             (
                 number,
-                Record(
-                    OffsetCommitKey(group="group", topic="topic", partition=0),
-                    OffsetCommitValue(offset=1, metadata="", commit_timestamp=history.now_ms),
+                Written(
+                    Record(
+                        OffsetCommitKey(group="group", topic="topic", partition=0),
+                        OffsetCommitValue(offset=1, metadata="", commit_timestamp=history.now_ms),
+                    )
                 ),
             )
         )

@@ -15,7 +15,7 @@ from schemas.group_metadata_log import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from tests.coordinator.history import SESSION_MS, START_MS, History, protocols
+from tests.coordinator.history import SESSION_MS, START_MS, History, Written, protocols
 
 GROUP = GroupMetadataKey(group="group")
 OFFSET = OffsetCommitKey(group="group", topic="topic", partition=0)
@@ -51,7 +51,9 @@ def committed(offset: int) -> OffsetCommitValue:
 def loaded(*records: Record, **settings: int) -> History:
     """A coordinator that was started with these records."""
     history = History(**settings)
-    history.journal = [(history.coordinator.shard_for(record.key.group), record) for record in records]
+    history.journal = [
+        (history.coordinator.shard_for(record.key.group), Written(record)) for record in records
+    ]
     history.restart()
     return history
 
@@ -109,7 +111,7 @@ class TestRecords:
     @pytest.mark.parametrize("key", [OFFSET, GROUP])
     def test_a_tombstone_of_nothing(self, key: OffsetCommitKey | GroupMetadataKey) -> None:
         hard_state = HardState()
-        hard_state.replay(Record(key, None))
+        hard_state.replay([Record(key, None)])
         assert (hard_state.groups, hard_state.offsets) == ({}, {})
 
     def test_the_last_record_counts(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Decision
 from kshim.coordinator.states import State
+from kshim.storage.interfaces import JournalBatch
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import (
     GroupMetadataValue,
@@ -193,8 +194,13 @@ class Checks:
     # ---- each durable record
 
     def journaled(self, shard: int, entry: Entry) -> None:
-        key = decode_key(entry[0])
-        value: Any = decode_value(key, entry[1])
+        if isinstance(entry, JournalBatch):
+            for key_bytes, value_bytes in entry.records:
+                self._recorded(shard, key_bytes, value_bytes)
+
+    def _recorded(self, shard: int, key_bytes: bytes, value_bytes: bytes | None) -> None:
+        key = decode_key(key_bytes)
+        value: Any = decode_value(key, value_bytes)
         self._shard_of[key.group] = shard
         if isinstance(key, OffsetCommitKey):
             self._committed((key.group, key.topic, key.partition), value)

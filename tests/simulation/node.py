@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
+from twisted.python.failure import Failure
+
 from kshim.addresses import Endpoint
 from kshim.context import RequestContext
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.decision import Caller, Decision
 from kshim.coordinator.timers import TimerKey
+from kshim.loading import Leader
 from kshim.runtime import Runtime
 from tests.simulation.clock import SimulatedClock
 from tests.simulation.journal import SimulatedJournal
@@ -71,6 +74,7 @@ class Node:
         self._clock = clock
         self._journal = journal
         self._runtime = Runtime(coordinator, journal, clock)
+        self._runtime.start({})
 
     # ---- what a cluster does with it
 
@@ -82,16 +86,18 @@ class Node:
         """From now on requests are told that the shard is loading."""
         self.coordinator.begin_load(shard)
 
-    def lead(self, shard: int) -> None:
+    def lead(self, shard: int, leader_epoch: int) -> None:
         """Raises StorageError."""
         self.is_touched = True
         self._journal.shut_out(shard)
-        self._runtime._load(shard)
-        self._runtime._wake_at_next_deadline()
+        failures: list[Failure] = []
+        self._runtime.load(shard, Leader(leader_epoch=leader_epoch)).addErrback(failures.append)
+        for failure in failures:
+            failure.raiseException()
 
     def resign(self, shard: int) -> None:
         self.is_touched = True
-        self._runtime._give_up(shard, self._clock.now_ms)
+        self._runtime.unload(shard)
 
     def delete_topics(self, *topics: str) -> None:
         self.is_touched = True
@@ -100,6 +106,7 @@ class Node:
     def crash(self, led: Collection[int]) -> None:
         """It is gone, and with it what it led."""
         self.is_alive = False
+        self._runtime._leads.clear()
         for shard in led:
             self._journal.shut_out(shard)
         if self._runtime._call is not None:

@@ -240,7 +240,7 @@ class World:
             self.elect(shard, 0)
             return
         try:
-            node.lead(shard)
+            node.lead(shard, election)
         except StorageError:
             self.elect(shard, 500)
             return
