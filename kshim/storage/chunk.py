@@ -154,7 +154,7 @@ def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
 
 
 def first_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> int:
-    """An offset of the first chunk between `start` and `end` that says it has a timestamp so late; else `end`."""
+    """An offset of the first chunk from `start` on that says it has a timestamp so late, else `end`."""
     low, high = start, end
     while low < high:
         middle = (low + high) // 2

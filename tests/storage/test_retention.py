@@ -266,8 +266,8 @@ class TestOnDisk:
         """A pass has read what is freed before it writes."""
         monkeypatch.setattr(log, "MIN_DIRTY_RECORDS", 5)
         monkeypatch.setattr(compaction, "STEP_BYTES", 1)
+        monkeypatch.setattr(compaction, "CHUNK_BYTES", 300)
         store = open_embedded()
-        self.fill(store, reactor)
         put = compaction._Compacting._put
         trimmed = []
 
@@ -281,7 +281,7 @@ class TestOnDisk:
 
         monkeypatch.setattr(compaction._Compacting, "_put", late)
         store.log.configure(1, Cleanup(Compaction(), Retention()))
-        self.fill(store, reactor, count=20)
+        self.fill(store, reactor, count=30)
         settle(store, reactor)
         assert trimmed
         assert min(offset for _, offset in chunks(store)) >= 9

@@ -312,7 +312,7 @@ class EmbeddedLog:
                 partition = _Partition(start, start, NO_TIMESTAMP)
             else:
                 (_, last_offset) = CHUNK_KEY.unpack(key)
-                (max_timestamp,) = SO_FAR.unpack_from(transaction.get(key))
+                (max_timestamp,) = SO_FAR.unpack_from(transaction.get(key, b""))
                 partition = _Partition(start, max(start, last_offset + 1), max_timestamp)
             partition.producers = load_producers(self._environment, transaction, partition_no)
             partition.last_aborted_offset = last_aborted_offset(self._environment, transaction, partition_no)

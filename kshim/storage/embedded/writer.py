@@ -53,7 +53,7 @@ class Chore(Protocol):
         ...
 
     def step(self) -> object:
-        """Do a little. Returns what the ledger is to be told, None if nothing. If it raises it is tried later."""
+        """Do a little. Returns what the ledger is to be told, None if nothing. Raises: to be tried later."""
         ...
 
 
