@@ -295,6 +295,18 @@ class Config:
     transaction_remove_expired_transaction_cleanup_interval_ms: int = _int(
         3600000, "How often to look for transactional ids that have expired."
     )
+    add_partitions_to_txn_retry_backoff_max_ms: int = _int(
+        100, "How long Produce waits for a producer's last transaction to be ended before it refuses.", low=0
+    )
+    add_partitions_to_txn_retry_backoff_ms: int = _int(
+        20, "How often Produce looks meanwhile whether it has been.", low=1
+    )
+    producer_id_expiration_ms: int = _int(
+        86400000, "How long a partition knows the sequences of a producer that sends nothing."
+    )
+    producer_id_expiration_check_interval_ms: int = _int(
+        600000, "How often to forget such producers."
+    )
     socket_request_max_bytes: int = _int(
         104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
     )

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kshim.addresses import Endpoint
-from kshim.idempotence import ProducerStates
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kshim.cluster import Cluster
     from kshim.config import Config
+    from kshim.producer_appends import ProducerAppends
     from kshim.storage.interfaces import Log
     from schemas.end_txn_marker import EndTxnMarker
     from schemas.error_code import ErrorCode
@@ -148,7 +148,7 @@ class Broker:
     log: Log
     groups: Groups
     clock: Clock
-    producers: ProducerStates = field(default_factory=ProducerStates)
+    producers: ProducerAppends
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
         """Where this client finds the broker `node_id`; None while it does not run."""

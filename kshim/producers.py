@@ -1,81 +1,117 @@
-"""Idempotent producers: which batch of a producer is new, which was here before, and which comes too early.
+"""The rules for producers with an id: which batch is new, which was here before, which may not be appended.
 
-Pure: the state of one partition, and the rules of KIP-98 and KIP-360. A producer numbers the records it sends
-to a partition; the last five batches of each producer are remembered, because a client has at most five on
-their way.
+Pure (KIP-98, KIP-360, KIP-890). A producer numbers the records it sends to a partition; its last five batches
+are remembered, because a client has at most five on their way. Its records are transactional or not; they may
+begin a transaction only where the transaction coordinator has said that the partition is part of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.record_batch import RecordBatchHeader
 
-REMEMBERED_BATCHES = 5
-MAX_PRODUCERS = 5000  # of one partition; beyond, the one that has been silent for longest is forgotten
+NO_EPOCH = -1
+STRICT_VERSION = 2
+"""From this transaction.version on each transaction of a producer has an epoch of its own."""
 _SEQUENCES = 1 << 31  # the number after 2**31 - 1 is 0
 
 
-class SentBatch(NamedTuple):
-    """A batch that was accepted. timestamp_ms: its largest."""
+@dataclass(slots=True, eq=False)
+class Verification:
+    """That the coordinator was asked whether a partition is part of a producer's transaction.
 
-    base_sequence: int
-    last_sequence: int
-    base_offset: int
-    timestamp_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Producer:
-    """One producer in one partition. batches: the last five of this epoch, oldest first; never none."""
+    It is known from the question until a record of the transaction, or its end, is in the partition: an
+    answer from before the end says nothing of a transaction that has begun since. adds: the question was to
+    add the partition; such a client begins each epoch with sequence 0. lowest_sequence: of all asked for.
+    """
 
     producer_epoch: int
-    batches: tuple[SentBatch, ...]
+    lowest_sequence: int
+    adds: bool
+    asked_at_ms: int
+
+    def ask_again(self, header: RecordBatchHeader) -> None:
+        if header.producer_epoch > self.producer_epoch:
+            self.producer_epoch, self.lowest_sequence = header.producer_epoch, header.base_sequence
+        elif header.producer_epoch == self.producer_epoch:
+            self.lowest_sequence = min(self.lowest_sequence, header.base_sequence)
 
 
-class PartitionProducers:
-    """The producers of one partition, by producer id."""
+def check(
+    producer: Producer | None,
+    header: RecordBatchHeader,
+    verification: Verification | None = None,
+    *,
+    is_verified: bool = True,
+) -> SentBatch | ErrorCode:
+    """What a client's batch is: one that was here before, NONE for a new one, or the error that refuses it.
 
-    def __init__(self) -> None:
-        self._producers: dict[int, Producer] = {}  # in the order of their last batches
-
-    def check(self, header: RecordBatchHeader) -> SentBatch | ErrorCode:
-        """What a batch is: one that was here before, or NONE for a new one, or the error that refuses it.
-
-        The first batch of an unknown producer is new, whatever its sequence: it may have been forgotten.
-        """
-        producer = self._producers.get(header.producer_id)
-        if producer is None:
-            return ErrorCode.NONE
+    verification: what is known of the producer in this partition; is_verified: it is of this very batch. The
+    first batch of an unknown producer is new, whatever its sequence: it may have been forgotten.
+    """
+    if producer is not None:
+        repeated = _repeated(producer, header)
+        if repeated is not None:
+            return repeated
         if header.producer_epoch < producer.producer_epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if header.producer_epoch > producer.producer_epoch:
-            return ErrorCode.NONE if header.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    if header.is_transactional and not is_verified and not in_transaction(producer, header.producer_epoch):
+        return ErrorCode.INVALID_TXN_STATE
+    if not _is_next(producer, header, verification):
+        return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    if producer is not None and producer.transaction_start != NO_TRANSACTION and not header.is_transactional:
+        return ErrorCode.INVALID_TXN_STATE
+    return ErrorCode.NONE
+
+
+def in_transaction(producer: Producer | None, producer_epoch: int) -> bool:
+    """Whether it has a transaction open in the partition, in this epoch."""
+    return (
+        producer is not None
+        and producer.transaction_start != NO_TRANSACTION
+        and producer.producer_epoch == producer_epoch
+    )
+
+
+def _repeated(producer: Producer, header: RecordBatchHeader) -> SentBatch | None:
+    if header.producer_epoch == producer.producer_epoch:
         for sent in producer.batches:
             if sent.base_sequence == header.base_sequence and sent.last_sequence == header.last_sequence:
                 return sent
-        follows = (producer.batches[-1].last_sequence + 1) % _SEQUENCES
-        return ErrorCode.NONE if header.base_sequence == follows else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-
-    def accept(self, header: RecordBatchHeader, base_offset: int, timestamp_ms: int) -> None:
-        """Remember a batch that `check` called new, or that the log holds."""
-        producer = self._producers.pop(header.producer_id, None)
-        sent = SentBatch(header.base_sequence, header.last_sequence, base_offset, timestamp_ms)
-        known = producer.batches if producer and producer.producer_epoch == header.producer_epoch else ()
-        self._producers[header.producer_id] = Producer(
-            header.producer_epoch, (*known, sent)[-REMEMBERED_BATCHES:]
-        )
-        if len(self._producers) > MAX_PRODUCERS:
-            del self._producers[next(iter(self._producers))]
+    return None
 
 
-def replay(headers: Iterable[RecordBatchHeader]) -> PartitionProducers:
-    """The producers as the batches of a log leave them; oldest first."""
-    producers = PartitionProducers()
-    for header in headers:
-        if header.producer_id >= 0 and header.base_sequence >= 0:
-            producers.accept(header, header.base_offset, header.max_timestamp)
-    return producers
+def _is_next(producer: Producer | None, header: RecordBatchHeader, verification: Verification | None) -> bool:
+    sequence = header.base_sequence
+    if verification is not None:
+        has_sent = producer is not None and producer.batches
+        if verification.adds and sequence != 0 and not has_sent:
+            return False
+        if sequence > verification.lowest_sequence:
+            return False
+    if producer is None or producer.producer_epoch == NO_EPOCH:
+        return True
+    if producer.producer_epoch != header.producer_epoch:
+        return sequence == 0
+    return sequence == (producer.last_sequence + 1) % _SEQUENCES
+
+
+def check_marker(producer: Producer | None, marker: EndTxnMarker, transaction_version: int = 0) -> ErrorCode:
+    """Whether a marker may be appended: NONE, INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
+
+    transaction_version: the one that the transaction was made with. From 2 on its end has a later epoch than
+    its records, so a marker that comes late cannot end the next one; but one may come twice.
+    """
+    if producer is None:
+        return ErrorCode.NONE
+    ended = producer.transaction_start == NO_TRANSACTION
+    is_late = marker.producer_epoch == producer.producer_epoch and transaction_version >= STRICT_VERSION
+    if marker.producer_epoch < producer.producer_epoch or (is_late and not ended):
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if marker.coordinator_epoch < producer.coordinator_epoch:
+        return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    return ErrorCode.NONE

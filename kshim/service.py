@@ -23,6 +23,7 @@ from kshim.control import ControlSocket, control_path
 from kshim.dispatch import answer
 from kshim.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.loading import Leader
+from kshim.producer_appends import ProducerAppends
 from kshim.runtime import Runtime, new_coordinator
 from kshim.steering import Steering
 from kshim.storage.interfaces import Log, StorageError, Store
@@ -74,6 +75,7 @@ class Server:
                 log=self._store.log,
                 groups=self._groups,
                 clock=self._reactor,
+                producers=ProducerAppends(self._store.log, config),
             )
             addresses: list[Endpoint] = yield self._listen(broker)
         except (StorageError, CannotListen, StartError) as error:

@@ -34,6 +34,7 @@ __all__ = [
     "batches",
     "decode_header",
     "encode",
+    "is_transactional",
     "patch",
     "patch_in_place",
     "records",
@@ -147,6 +148,11 @@ def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
         return RecordBatchHeader._make(HEADER.unpack_from(view, offset))
     except struct.error:
         raise _corrupt(f"{max(0, len(view) - offset)} bytes are no record batch") from None
+
+
+def is_transactional(view: View) -> bool:
+    """Whether the batch at the beginning of at least HEADER_BYTES is one of a transaction."""
+    return view[MAGIC_AT] == 2 and bool(view[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)
 
 
 def batches(view: View) -> Iterator[memoryview]:

@@ -51,10 +51,7 @@ def delete_topics(
 
 
 def _forget(broker: Broker, deleted: list[Topic]) -> None:
-    """What groups committed and what producers sent does not outlive its topic."""
-    for topic in deleted:
-        for partition in topic.partitions:
-            broker.producers.forget(partition.partition_no)
+    """What groups committed does not outlive its topic."""
     if deleted:
         broker.groups.topics_deleted([topic.name for topic in deleted])
 

@@ -4,19 +4,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any, NamedTuple, cast
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import gather, if_not_stored
+from kshim.api.later import gather, if_not_stored, then
+from kshim.api.leadership import fault_in_leadership, node_endpoints
 from kshim.api.record_checks import fault_in_records
+from kshim.api.transaction_checks import Asked, NotAllowed, Verdicts, verify
 from kshim.cluster import Partition, Topic
 from kshim.context import Broker, Refused, RequestContext
+from kshim.producers import Verification
 from kshim.storage.interfaces import Appended
 from schemas.error_code import ErrorCode
 from schemas.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -24,13 +30,28 @@ from schemas.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from schemas.record_batch import CorruptRecordBatch, decode_header, validate
+from schemas.record_batch import (
+    HEADER_BYTES,
+    CorruptRecordBatch,
+    decode_header,
+    is_transactional,
+    validate,
+)
 
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_BY_TOPIC_ID = 13
 NO_REPLY = 0  # acks
+NOT_SAID = LeaderIdAndEpoch()
 
+Entry = tuple[TopicProduceData, PartitionProduceData]
 Outcome = PartitionProduceResponse | Deferred[PartitionProduceResponse]
+
+
+class _Target(NamedTuple):
+    """Where what one partition is sent is to go."""
+
+    topic: Topic
+    partition: Partition
 
 
 def produce(
@@ -40,22 +61,56 @@ def produce(
 
     A refusal with acks=0 closes the connection, as in Kafka: else the producer would never learn of it.
     """
-    unauthorized = request.transactional_id is None and any(
-        _is_transactional(data) for topic in request.topic_data for data in topic.partition_data
-    )
-    append: Callable[[TopicProduceData, PartitionProduceData], Outcome]
-    append = _refuse_transaction if unauthorized else partial(_append, broker, context, request)
-    outcomes = [append(topic, data) for topic in request.topic_data for data in topic.partition_data]
+    entries = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
+    append = partial(_append_all, broker, context, request, entries)
+    answer = partial(_answer, broker, context, request)
+    in_transaction = [(topic, data) for topic, data in entries if _is_transactional(data)]
+    if not in_transaction:
+        return answer(append({}))
+    if request.transactional_id is None:
+        return answer(_refuse(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+    asked = list(_asked(broker, context, in_transaction))
+    producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
+    if len(producers) > 1:
+        return answer(_refuse(entries, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    if not asked:
+        return answer(append({}))
+    ((producer_id, _),) = producers
+    ask = partial(verify, broker, context, request.transactional_id, asked)
+    appended = broker.producers.in_turn(producer_id, lambda: then(ask(), append))
+    answered: Any = then(appended, answer)
+    return cast("Deferred[ProduceResponse] | Deferred[None]", answered)
+
+
+def _asked(broker: Broker, context: RequestContext, entries: Iterable[Entry]) -> Iterator[Asked]:
+    """The batches of a transaction that the coordinator may have to be asked about."""
+    for topic_data, data in entries:
+        target, header = _find(broker, context, topic_data, data), decode_header(data.records or b"")
+        if isinstance(target, _Target) and header.producer_id >= 0:
+            yield Asked(target.topic.name, data.index, target.partition.partition_no, header)
+
+
+def _answer(
+    broker: Broker, context: RequestContext, request: ProduceRequest, outcomes: Sequence[Outcome]
+) -> ProduceResponse | Deferred[ProduceResponse] | Deferred[None] | None:
     if request.acks == NO_REPLY:
         nothing: Deferred[None] | None = gather(outcomes, partial(_no_reply, context))
         return nothing
-    response: ProduceResponse | Deferred[ProduceResponse] = gather(outcomes, partial(_response, request))
+    respond = partial(_response, broker, context, request)
+    response: ProduceResponse | Deferred[ProduceResponse] = gather(outcomes, respond)
     return response
 
 
-def _response(request: ProduceRequest, outcomes: list[PartitionProduceResponse]) -> ProduceResponse:
+def _response(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    outcomes: list[PartitionProduceResponse],
+) -> ProduceResponse:
     left = iter(outcomes)
+    leaders = [outcome.current_leader.leader_id for outcome in outcomes if outcome.error_code]
     return ProduceResponse(
+        node_endpoints=node_endpoints(broker, context, leaders, _node_endpoint) if leaders else (),
         responses=tuple(
             TopicProduceResponse(
                 name=topic.name,
@@ -64,8 +119,12 @@ def _response(request: ProduceRequest, outcomes: list[PartitionProduceResponse])
             )
             for topic in request.topic_data
             if topic.partition_data
-        )
+        ),
     )
+
+
+def _node_endpoint(node_id: int, host: str, port: int) -> NodeEndpoint:
+    return NodeEndpoint(node_id=node_id, host=host, port=port)
 
 
 def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse]) -> None:
@@ -79,25 +138,17 @@ def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse])
 
 
 def _is_transactional(data: PartitionProduceData) -> bool:
-    try:
-        header = decode_header(data.records or b"")
-    except CorruptRecordBatch:
-        return False
-    return header.is_transactional and header.magic == 2
+    records = data.records or b""
+    return len(records) >= HEADER_BYTES and is_transactional(records)
 
 
-def _refuse_transaction(_: TopicProduceData, data: PartitionProduceData) -> PartitionProduceResponse:
-    return _refusal(data, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+def _refuse(entries: Iterable[Entry], error_code: ErrorCode) -> list[Outcome]:
+    return [_refusal(data, error_code) for _, data in entries]
 
 
-def _append(
-    broker: Broker,
-    context: RequestContext,
-    request: ProduceRequest,
-    topic_data: TopicProduceData,
-    data: PartitionProduceData,
-) -> Outcome:
-    """Check and append what one partition was sent, in Kafka's order of checks."""
+def _find(
+    broker: Broker, context: RequestContext, topic_data: TopicProduceData, data: PartitionProduceData
+) -> _Target | PartitionProduceResponse:
     by_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     cluster = broker.cluster
     topic = cluster.topic_by_id(topic_data.topic_id) if by_id else cluster.topics.get(topic_data.name)
@@ -106,21 +157,52 @@ def _append(
     partition = topic.partition(data.index)
     if partition is None:
         return _refusal(data, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if request.transactional_id is not None and _is_transactional(data):
-        return _refusal(data, ErrorCode.INVALID_PRODUCER_ID_MAPPING)  # no transactional id has a producer id
+    return _Target(topic, partition)
+
+
+def _append_all(
+    broker: Broker, context: RequestContext, request: ProduceRequest, entries: list[Entry], verdicts: Verdicts
+) -> list[Outcome]:
+    return [_append(broker, context, request, topic_data, data, verdicts) for topic_data, data in entries]
+
+
+def _append(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    topic_data: TopicProduceData,
+    data: PartitionProduceData,
+    verdicts: Verdicts,
+) -> Outcome:
+    """Check and append what one partition was sent, in Kafka's order of checks."""
+    target = _find(broker, context, topic_data, data)
+    if not isinstance(target, _Target):
+        return target
+    topic, partition = target
+    verdict = verdicts.get((topic.name, data.index)) if verdicts else None
+    if isinstance(verdict, NotAllowed):
+        return _refusal(data, verdict.error_code, message=verdict.message)
     if request.acks not in (-1, 0, 1):
         return _refusal(data, ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.is_internal:
         return _refusal(data, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if (fault := fault_in_leadership(broker, partition)) is not ErrorCode.NONE:
+        leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+        return _refusal(data, fault, current_leader=leader)
     try:
-        return _append_batch(broker, context, topic, partition, data)
+        return _append_batch(broker, context, target, data, verdict)
     except CorruptRecordBatch as error:
         return _refusal(data, error.error_code, message=str(error))
 
 
 def _append_batch(
-    broker: Broker, context: RequestContext, topic: Topic, partition: Partition, data: PartitionProduceData
+    broker: Broker,
+    context: RequestContext,
+    target: _Target,
+    data: PartitionProduceData,
+    verification: Verification | None,
 ) -> Outcome:
+    topic, partition = target
     config, now_ms = broker.cluster.log_config(topic), broker.now_ms()
     sent = memoryview(data.records or b"")
     allow_zstd = context.api_version >= FIRST_VERSION_WITH_ZSTD
@@ -143,8 +225,9 @@ def _append_batch(
     if header.producer_id < 0:
         appended: Deferred[Appended] | ErrorCode = append()
     else:
-        timestamp_ms = now_ms if config.log_append_time else header.max_timestamp
-        appended = broker.producers.append(broker.log, partition.partition_no, header, timestamp_ms, append)
+        appended = broker.producers.append(
+            partition.partition_no, header, append, now_ms=now_ms, verification=verification
+        )
     if isinstance(appended, ErrorCode):
         return _refusal(data, appended, _log_start_offset(broker, partition))
     not_stored = if_not_stored(partial(_refusal, data, ErrorCode.KAFKA_STORAGE_ERROR))
@@ -171,6 +254,7 @@ def _refusal(
     log_start_offset: int = -1,
     message: str | None = None,
     record_errors: tuple[BatchIndexAndErrorMessage, ...] = (),
+    current_leader: LeaderIdAndEpoch = NOT_SAID,
 ) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=data.index,
@@ -179,4 +263,5 @@ def _refusal(
         log_start_offset=log_start_offset,
         record_errors=record_errors,
         error_message=message,
+        current_leader=current_leader,
     )

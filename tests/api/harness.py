@@ -6,7 +6,7 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -19,8 +19,11 @@ from kshim.addresses import Endpoint
 from kshim.cluster import Cluster, Topic
 from kshim.config import Config
 from kshim.context import Broker, RequestContext, Signal
+from kshim.producer_appends import ProducerAppends
+from kshim.storage.chunk import place
 from kshim.storage.interfaces import Appended, Offsets, StorageError
 from kshim.storage.memory import MemoryLog, MemoryMetadata, MemoryStore
+from kshim.storage.producers import Produced, Producers
 from schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.record_batch import Record, decode_header, encode
 
@@ -44,6 +47,13 @@ class NoGroups:
         self.deleted += names
 
 
+class NoTransactions:
+    """No request about transactions is expected."""
+
+    def submit(self, context: RequestContext, request: Any) -> Any:
+        raise AssertionError(request)
+
+
 def new_broker(store: Any = None, **config: Any) -> Broker:
     """A started broker; `config` are properties, with "_" for "."."""
     store = store or MemoryStore()
@@ -61,7 +71,9 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         cluster=cluster,
         log=store.log,
         groups=NoGroups(),
+        transactions=NoTransactions(),
         clock=clock,
+        producers=ProducerAppends(store.log, settings),
     )
 
 
@@ -156,14 +168,19 @@ class HeldStore:
             self.release()
 
     def fail(self) -> None:
-        """Let the oldest write fail."""
-        self.writes.pop(0).fail()
+        """Let the oldest write fail; those behind it in its partition are lost, and are to fail too."""
+        failed = self.writes.pop(0)
+        for write in self.writes:
+            write.lost = write.lost or not failed.records.keys().isdisjoint(write.records)
+        failed.fail()
 
 
 class HeldWrite:
-    def __init__(self, write: Any, records: Mapping[int, int]) -> None:
+    def __init__(self, write: Any, records: Mapping[int, int], produced: Sequence[Produced] = ()) -> None:
         self.write = write
         self.records = records
+        self.produced = produced
+        self.lost = False
         self.done: Deferred[Any] = Deferred()
 
     def release(self) -> None:
@@ -178,16 +195,32 @@ class HeldLog(MemoryLog):
         super().__init__()
         self._writes = writes
 
+    def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:
+        held = HeldWrite(lambda: super(HeldLog, self).delete_records(partition_no, offset), {})
+        self._writes.append(held)
+        return held.done
+
     def append(self, partition_no: int, batch: Any, **more: Any) -> Deferred[Appended]:
         kept, append = bytes(batch), super().append
+        placed = place(kept, self.offsets(partition_no).log_end_offset, 0, None)
         held = HeldWrite(
-            lambda: append(partition_no, kept, **more), {partition_no: decode_header(kept).records_count}
+            lambda: append(partition_no, kept, **more),
+            {partition_no: decode_header(kept).records_count},
+            placed.produced,
         )
         self._writes.append(held)
         return held.done
 
+    def producers(self, partition_no: int) -> Producers:
+        """As of the end, with what is held back and was not lost behind a failure."""
+        producers = Producers(super().producers(partition_no).items())
+        for write in self._writes:
+            if partition_no in write.records and not write.lost:
+                producers.replay(write.produced)
+        return producers
+
     def offsets(self, partition_no: int) -> Offsets:
-        start, high_watermark, _ = super().offsets(partition_no)
+        start, high_watermark, *_ = super().offsets(partition_no)
         held = sum(write.records.get(partition_no, 0) for write in self._writes)
         return Offsets(start, high_watermark, high_watermark + held, high_watermark)
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from kshim.api.delete_topics import delete_topics
 from kshim.api.produce import produce
 from kshim.cluster import NewTopic
 from kshim.context import Broker, Refused
+from kshim.producer_appends import ProducerAppends
 from schemas.delete_topics import DeleteTopicsRequest
 from schemas.error_code import ErrorCode
 from schemas.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
@@ -153,34 +155,6 @@ def test_the_largest_batch_is_the_topics_else_the_brokers() -> None:
     big = batch(b"x" * 200)
     assert send(broker, big).error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert send(broker, big, topic="wide").error_code == ErrorCode.NONE
-
-
-# -- transactions are not served
-
-
-def transactional(producer_id: int = 3) -> bytes:
-    return encode(
-        [Record(0, NOW_MS, b"k", b"v")],
-        producer_id=producer_id,
-        producer_epoch=0,
-        base_sequence=0,
-        is_transactional=True,
-    )
-
-
-def test_a_transactional_batch_without_transactional_id_refuses_the_whole_request(broker: Broker) -> None:
-    response = ask(produce, broker, request(batch(), transactional()), 9)
-    errors = [answer.error_code for answer in response.responses[0].partition_responses]
-    assert errors == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
-    assert send(broker, batch()).base_offset == 0
-
-
-def test_no_transactional_id_has_a_producer_id(broker: Broker) -> None:
-    """Kafka answers so for a transactional id that nobody has initialised, in every version."""
-    for version in (3, 9, 11, 12):
-        answer = send(broker, transactional(), version, transactional_id="x")
-        assert answer.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    assert send(broker, batch(), transactional_id="x").error_code == ErrorCode.NONE
 
 
 # -- timestamps and keys
@@ -332,7 +306,7 @@ def test_a_repeated_batch_fails_with_its_original_and_may_then_be_sent_again() -
 
 
 def test_after_a_failed_append_nothing_is_accepted_out_of_order() -> None:
-    """Batches 0 and 1 are on their way and 0 fails: while nobody knows what becomes of 1, 2 is refused."""
+    """Batches 0 and 1 are on their way and 0 fails, so 1 is lost too: 2 comes too early."""
     store = HeldStore()
     broker = held_broker(store)
     on_their_way = [
@@ -340,7 +314,7 @@ def test_after_a_failed_append_nothing_is_accepted_out_of_order() -> None:
     ]
     store.fail()
     early = collect(produce(broker, context(9), request(batch(producer=(7, 0, 2)))))
-    assert early[0].responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert early[0].responses[0].partition_responses[0].error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     store.fail()
     assert [len(seen) for seen in on_their_way] == [1, 1]
     again = collect(produce(broker, context(9), request(batch(producer=(7, 0, 0)))))
@@ -352,14 +326,7 @@ def test_the_log_remembers_the_producers_over_a_restart(broker: Broker) -> None:
     for sequence in range(7):
         send(broker, batch(producer=(7, 1, sequence)))
     send(broker, batch(b"not idempotent"))
-    restarted = Broker(
-        node_id=1,
-        config=broker.config,
-        cluster=broker.cluster,
-        log=broker.log,
-        groups=broker.groups,
-        clock=broker.clock,
-    )
+    restarted = replace(broker, producers=ProducerAppends(broker.log, broker.config))
     assert send(restarted, batch(producer=(7, 1, 6))).base_offset == 6
     assert send(restarted, batch(producer=(7, 1, 2))).base_offset == 2
     too_old = send(restarted, batch(producer=(7, 1, 1)))
@@ -368,43 +335,21 @@ def test_the_log_remembers_the_producers_over_a_restart(broker: Broker) -> None:
     assert send(restarted, batch(producer=(7, 1, 7))).base_offset == 8
 
 
-@pytest.mark.parametrize("first_window", [1, 2, 3, 4, 5, 7])
-def test_wherever_the_reading_begins_each_batch_counts_once(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch, first_window: int
-) -> None:
-    monkeypatch.setattr("kshim.idempotence._FIRST_WINDOW_RECORDS", first_window)
-    for sequence in range(0, 18, 3):
-        send(broker, batch(b"a", b"b", b"c", producer=(7, 0, sequence)))
-    broker.producers.forget(broker.cluster.topics["t"].partitions[0].partition_no)
-    repeated = [send(broker, batch(b"a", b"b", b"c", producer=(7, 0, n))) for n in range(0, 18, 3)]
-    assert [answer.base_offset for answer in repeated] == [-1, 3, 6, 9, 12, 15]
-
-
-def test_only_the_newest_records_are_looked_at_after_a_restart(broker: Broker, monkeypatch: Any) -> None:
-    monkeypatch.setattr("kshim.idempotence._MAX_SCANNED_RECORDS", 20)
-    monkeypatch.setattr("kshim.idempotence._FIRST_WINDOW_RECORDS", 4)
-    send(broker, batch(producer=(1, 0, 0)))
-    for sequence in range(30):
-        send(broker, batch(producer=(2, 0, sequence)))
-    read: list[int] = []
-    real_read = broker.log.read
-
-    def counted_read(partition_no: int, offset: int, max_bytes: int, **more: Any) -> bytes:
-        read.append(offset)
-        return real_read(partition_no, offset, max_bytes, **more)
-
-    monkeypatch.setattr(broker.log, "read", counted_read)
-    broker.producers.forget(broker.cluster.topics["t"].partitions[0].partition_no)
-    assert send(broker, batch(producer=(2, 0, 29))).base_offset == 30
-    assert min(read) == 31 - 20
-    assert (
-        send(broker, batch(producer=(1, 0, 5))).error_code == ErrorCode.NONE
-    )  # forgotten: any sequence will do
+def test_silent_producers_are_forgotten(broker: Broker) -> None:
+    day_s = 24 * 60 * 60
+    send(broker, batch(producer=(7, 0, 0)))
+    send(broker, batch(producer=(8, 0, 0), at_ms=NOW_MS + 20 * 60 * 1000))
+    broker.clock.advance(day_s - 1)  # type: ignore[attr-defined]
+    assert send(broker, batch(producer=(7, 0, 5))).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    broker.clock.advance(9 * 60)  # type: ignore[attr-defined]
+    assert send(broker, batch(producer=(7, 0, 5))).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    broker.clock.advance(2 * 60)  # type: ignore[attr-defined]
+    assert send(broker, batch(producer=(7, 0, 5))).error_code == ErrorCode.NONE
+    assert send(broker, batch(producer=(8, 0, 5))).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_recreated_topic_starts_without_producers(broker: Broker) -> None:
     assert send(broker, batch(producer=(7, 0, 0))).error_code == ErrorCode.NONE
     ask(delete_topics, broker, DeleteTopicsRequest(topic_names=("t",), timeout_ms=1), 5)
-    assert broker.producers._partitions == {}
     create(broker, "t")
     assert send(broker, batch(producer=(7, 0, 9))).base_offset == 0
