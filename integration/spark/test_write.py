@@ -66,7 +66,7 @@ def test_stream_from_topic_to_topic(
         )
         assert query.awaitTermination(90)
         assert query.exception() is None
-        return len([progress for progress in query.recentProgress if progress.numInputRows])
+        return len([progress for progress in query.recentProgress if progress["numInputRows"]])
 
     produce(range(100))
     assert run() == 5

@@ -1,0 +1,206 @@
+"""Rows decoded by column expressions are what the schemas say, for every version and for damaged bytes."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from uuid import UUID
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from kshim.spark.decode import decode
+from schemas import compiled
+from schemas.group_metadata_log import (
+    VERSIONS,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    UnknownKey,
+    decode_key,
+    decode_value,
+    encode_key,
+)
+from schemas.message import MalformedMessage
+
+LOG = "key binary, value binary, partition int, offset long, timestamp timestamp"
+Entry = tuple["bytes | None", "bytes | None"]
+
+names = st.text(max_size=30).filter(lambda it: len(it.encode("utf-8", "replace")) == len(it.encode("utf-8")))
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+int32s = st.integers(-(2**31), 2**31 - 1)
+times_ms = st.integers(-1, 2**43)
+tags = st.dictionaries(st.integers(1, 300), st.binary(max_size=150), max_size=3).map(
+    lambda it: tuple(sorted(it.items()))
+)
+
+offset_keys = st.builds(OffsetCommitKey, group=text, topic=text, partition=int32s)
+group_keys = st.builds(GroupMetadataKey, group=text)
+
+
+@st.composite
+def offset_values(draw: st.DrawFn) -> bytes:
+    version = draw(st.sampled_from(VERSIONS))
+    value = OffsetCommitValue(
+        offset=draw(st.integers(-(2**63), 2**63 - 1)),
+        leader_epoch=draw(int32s) if version >= 3 else -1,
+        metadata=draw(text),
+        commit_timestamp=draw(times_ms),
+        expire_timestamp=draw(times_ms) if version == 1 else -1,
+        topic_id=draw(st.uuids()) if version == 4 and draw(st.booleans()) else UUID(int=0),
+        unknown_tags=draw(tags) if version == 4 else (),
+    )
+    return encode(value, version)
+
+
+@st.composite
+def group_values(draw: st.DrawFn) -> bytes:
+    version = draw(st.sampled_from(VERSIONS))
+    unknown = tags if version == 4 else st.just(())
+    members = st.builds(
+        MemberMetadata,
+        member_id=text,
+        group_instance_id=st.none() | text if version >= 3 else st.none(),
+        client_id=text,
+        client_host=text,
+        rebalance_timeout=int32s if version >= 1 else st.just(-1),
+        session_timeout=int32s,
+        subscription=st.binary(max_size=200),
+        assignment=st.binary(max_size=200),
+        unknown_tags=unknown,
+    )
+    value = GroupMetadataValue(
+        protocol_type=draw(text),
+        generation=draw(int32s),
+        protocol=draw(st.none() | text),
+        leader=draw(st.none() | text),
+        current_state_timestamp=draw(times_ms) if version >= 2 else -1,
+        members=tuple(draw(st.lists(members, max_size=4))),
+        unknown_tags=draw(unknown),
+    )
+    return encode(value, version)
+
+
+def encode(value: Any, version: int) -> bytes:
+    encoded: bytes = compiled.encoder(type(value), version)(value, version.to_bytes(2))
+    return encoded
+
+
+@st.composite
+def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
+    data = draw(whole)
+    cut = draw(st.integers(0, len(data)))
+    return draw(st.sampled_from([data, data[:cut], data + b"\0", data[:cut] + draw(st.binary(max_size=3))]))
+
+
+entries = st.one_of(
+    st.tuples(offset_keys.map(encode_key), st.none() | offset_values()),
+    st.tuples(group_keys.map(encode_key), st.none() | group_values()),
+)
+bad_entries = st.one_of(
+    st.tuples(offset_keys.map(encode_key), damaged(offset_values())),
+    st.tuples(group_keys.map(encode_key), damaged(group_values())),
+    st.tuples(damaged(offset_keys.map(encode_key)), offset_values()),
+    st.tuples(st.none() | st.binary(max_size=40), st.none() | st.binary(max_size=60)),
+    st.tuples(group_keys.map(encode_key), st.binary(max_size=60)),
+)
+
+# Few examples of many records each: a Spark job takes a second, a record nothing.
+many = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+
+
+def log_of(spark: SparkSession, log: list[Entry]) -> DataFrame:
+    rows = [
+        (None if key is None else bytearray(key), None if value is None else bytearray(value), 3, offset, None)
+        for offset, (key, value) in enumerate(log)
+    ]
+    return spark.createDataFrame(rows, LOG)
+
+
+def decoded(spark: SparkSession, log: list[Entry]) -> list[Row]:
+    frame = decode(log_of(spark, log)).selectExpr(
+        "*", "unix_millis(commit_time) c", "unix_millis(expire_time) e", "unix_millis(state_time) s"
+    )
+    return sorted(frame.drop("commit_time", "expire_time", "state_time").collect(), key=lambda it: it.log_offset)
+
+
+@many
+@given(st.lists(entries, min_size=100, max_size=200))
+def test_every_version(spark: SparkSession, log: list[Entry]) -> None:
+    for row, (key, value) in zip(decoded(spark, log), log, strict=True):
+        assert row.error is None
+        assert row.key is None
+        assert row.value is None
+        assert expected(key, value) == found(row)
+
+
+@many
+@given(st.lists(bad_entries, min_size=100, max_size=200))
+def test_damaged_records_are_kept_as_they_are(spark: SparkSession, log: list[Entry]) -> None:
+    for row, (key, value) in zip(decoded(spark, log), log, strict=True):
+        try:
+            wanted = expected(key, value)
+        except MalformedMessage:
+            wanted = None
+        if wanted is None:
+            assert row.error
+            assert (row.key, row.value) == (key, value)
+            assert row.offset is row.generation is None
+        else:
+            assert (row.error, found(row)) == (None, wanted)
+
+
+def expected(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
+    """What the schemas say; None for what is of another kind. Raises MalformedMessage."""
+    read_key = decode_key(key or b"")
+    if isinstance(read_key, UnknownKey):
+        return None
+    read = decode_value(read_key, value)
+    if isinstance(read_key, OffsetCommitKey):
+        name = ("offset", read_key.group, read_key.topic, read_key.partition)
+        return name if read is None else (*name, *_commit(read))
+    name = ("group", read_key.group)
+    return name if read is None else (*name, *_state(read))
+
+
+def _commit(value: OffsetCommitValue) -> tuple[Any, ...]:
+    topic_id = base64.urlsafe_b64encode(value.topic_id.bytes).decode()[:22] if value.topic_id.int else None
+    expire = value.expire_timestamp
+    return value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, expire, topic_id
+
+
+def _state(value: GroupMetadataValue) -> tuple[Any, ...]:
+    members = [
+        (
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            member.rebalance_timeout,
+            member.session_timeout,
+            member.subscription,
+            member.assignment,
+        )
+        for member in value.members
+    ]
+    time = value.current_state_timestamp
+    return value.protocol_type, value.generation, value.protocol, value.leader, time, members
+
+
+def found(row: Row) -> tuple[Any, ...]:
+    """The row in the shape of `expected`: -1 where a version does not have a field."""
+    if row.kind == "offset":
+        name = (row.kind, row.group, row.topic, row.partition)
+        expire = -1 if row.e is None else row.e
+        values = (row.offset, row.leader_epoch, row.metadata, row.c, expire, row.topic_id)
+        return name if row.tombstone else (*name, *values)
+    if row.tombstone:
+        return row.kind, row.group
+    members = [
+        (m[0], m[1], m[2], m[3], -1 if m[4] is None else m[4], m[5], bytes(m[6]), bytes(m[7])) for m in row.members
+    ]
+    time = -1 if row.s is None else row.s
+    return row.kind, row.group, row.protocol_type, row.generation, row.protocol, row.leader, time, members

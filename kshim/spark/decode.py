@@ -1,0 +1,314 @@
+"""The coordinator's log as typed rows: `decode` gives one for each record of `__consumer_offsets`.
+
+The layouts are those of `schemas.group_metadata_log`, written once more as column expressions; tests hold the
+two equal. A record of another kind, of a version that is not known, or that is damaged, keeps its bytes and
+says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+
+from kshim.spark.binary import int16, int32, int64, let, raw, text, uvarint
+
+OFFSET, GROUP, OTHER = "offset", "group", "other"
+
+LAST_VERSION = 4  # of both values
+FLEXIBLE = 4
+
+Layout: TypeAlias = tuple[tuple[str, int, int], ...]
+
+
+def decode(log: DataFrame) -> DataFrame:
+    """Typed rows from the columns of Spark's Kafka source: key, value, partition, offset, timestamp.
+
+    kind: "offset" (a commit), "group" (a group's state after a rebalance), or "other".
+    tombstone: the value is null: what the key names was deleted.
+    error: null, or why `key` and `value` are left as they are. These two are null where there is no error.
+    log_partition, log_offset, log_time: where the record stands; (log_partition, log_offset) is the order of
+    a group's history, never a timestamp.
+    """
+    rows = log.select(
+        "key",
+        "value",
+        fn.col("partition").alias("log_partition"),
+        fn.col("offset").alias("log_offset"),
+        fn.col("timestamp").alias("log_time"),
+        int16(fn.col("key"), 0).alias("key_kind"),
+        int16(fn.col("value"), 0).alias("version"),
+    )
+    return rows.transform(_keys).transform(_offsets).transform(_flat)
+
+
+def _keys(rows: DataFrame) -> DataFrame:
+    """group, topic and partition, and the kind of record. Each step is a projection that later ones share."""
+    key, group_size = fn.col("key"), fn.col("group_size")
+    is_offset = fn.col("key_kind").isin(0, 1)
+    topic_size, end = fn.col("topic_size"), fn.col("key_end")
+    sized = rows.withColumn("group_size", int16(key, 2))
+    ended = sized.withColumn("topic_size", fn.when(is_offset, int16(key, group_size + 4))).withColumn(
+        "key_end", fn.when(is_offset, group_size + topic_size + 10).otherwise(group_size + 4)
+    )
+    whole = (group_size >= 0) & (fn.octet_length(key) == end)
+    kind = fn.when(is_offset & (topic_size >= 0) & whole, OFFSET).when(
+        (fn.col("key_kind") == 2) & whole, GROUP
+    )
+    is_known = fn.col("kind") != OTHER
+    return ended.withColumn("kind", fn.coalesce(kind, fn.lit(OTHER))).withColumns(
+        {
+            "group": fn.when(is_known, text(key, 4, group_size)),
+            "topic": fn.when(fn.col("kind") == OFFSET, text(key, group_size + 6, topic_size)),
+            "partition": fn.when(fn.col("kind") == OFFSET, int32(key, end - 4)),
+        }
+    )
+
+
+def _offsets(rows: DataFrame) -> DataFrame:
+    """`commit`: what was committed, null for bytes that are no such value.
+
+    struct<offset, leader_epoch, metadata, commit_time_ms, expire_time_ms, topic_id>: leader_epoch is -1,
+    expire_time_ms and topic_id are null in versions without them. topic_id is in Kafka's text form.
+    """
+    value, version = fn.col("value"), fn.col("version")
+    flexible, expires = version == FLEXIBLE, version == 1
+    compact_size, size_bytes = uvarint(value, 14)
+    size_at = fn.when(version >= 3, 14).otherwise(10)
+    size, text_at, after, tagged = (fn.col(name) for name in ("size", "text_at", "after", "tagged"))
+    rows = rows.withColumns(
+        {
+            "size": fn.when(flexible, compact_size - 1).otherwise(int16(value, size_at)),
+            "text_at": size_at + fn.when(flexible, size_bytes).otherwise(2),
+        }
+    ).withColumn("after", text_at + size)
+    end = after + fn.when(expires, 16).otherwise(8)
+    rows = rows.withColumn("tagged", fn.when(size >= 0, raw(value, end, fn.octet_length(value) - end)))
+    whole = fn.when(flexible, _is_tagged(tagged)).otherwise(fn.octet_length(value) == end)
+    is_commit = (fn.col("kind") == OFFSET) & version.between(0, LAST_VERSION) & (size >= 0) & whole
+    return rows.withColumn("is_commit", is_commit).withColumns(
+        {
+            "commit": fn.when(
+                fn.col("is_commit"),
+                fn.struct(
+                    int64(value, 2).alias("offset"),
+                    fn.when(version >= 3, int32(value, 10)).otherwise(-1).alias("leader_epoch"),
+                    text(value, text_at, size).alias("metadata"),
+                    int64(value, after).alias("commit_time_ms"),
+                    fn.when(expires, int64(value, after + 8)).alias("expire_time_ms"),
+                    fn.when(flexible, _topic_id(tagged)).alias("topic_id"),
+                ),
+            ),
+            "state": fn.when(fn.col("kind") == GROUP, group_value(value, version)),
+        }
+    )
+
+
+def _flat(rows: DataFrame) -> DataFrame:
+    tombstone = fn.col("value").isNull()
+    unread = ~tombstone & fn.coalesce(fn.col("commit.offset"), fn.col("state.generation")).isNull()
+    error = fn.when(fn.col("kind") == OTHER, _why_no_key()).when(unread, _why_no_value())
+    return rows.withColumn("error", error).select(
+        "kind",
+        "group",
+        "topic",
+        "partition",
+        *(f"commit.{name}" for name in ("offset", "leader_epoch", "metadata", "topic_id")),
+        *(fn.timestamp_millis(f"commit.{name}_ms").alias(name) for name in ("commit_time", "expire_time")),
+        *(f"state.{name}" for name in ("protocol_type", "generation", "protocol", "leader", "members")),
+        fn.timestamp_millis("state.state_time_ms").alias("state_time"),
+        tombstone.alias("tombstone"),
+        "log_partition",
+        "log_offset",
+        "log_time",
+        "error",
+        *(fn.when(fn.col("error").isNotNull(), fn.col(name)).alias(name) for name in ("key", "value")),
+    )
+
+
+def _why_no_key() -> Column:
+    key, kind = fn.col("key"), fn.col("key_kind")
+    return (
+        fn.when(key.isNull() | (fn.octet_length(key) < 2), "no key")
+        .when(kind.isin(0, 1, 2), "a damaged key")
+        .otherwise(fn.format_string("a key of kind %d", kind))
+    )
+
+
+def _why_no_value() -> Column:
+    version = fn.col("version")
+    is_unknown = (fn.octet_length("value") >= 2) & ~version.between(0, LAST_VERSION)
+    return fn.when(is_unknown, fn.format_string("a value of version %d", version)).otherwise(
+        "a damaged value"
+    )
+
+
+# ---- tagged fields
+
+_NO_TAGS = bytearray([0])
+_TOPIC_ID = bytearray([1, 0, 16])  # one tagged field: number 0, 16 bytes
+
+
+def _is_tagged(data: Column) -> Column:
+    """Whether these bytes are tagged fields and nothing else; nearly always none, or a topic id alone."""
+    usual = (fn.octet_length(data) == 1) & (data == fn.lit(_NO_TAGS))
+    known = (fn.octet_length(data) == 19) & (raw(data, 0, fn.lit(3)) == fn.lit(_TOPIC_ID))
+    return fn.when(usual | known, True).otherwise(
+        let(data, lambda it: fn.octet_length(it) == after_tags(it, fn.lit(0)))
+    )
+
+
+def _topic_id(data: Column) -> Column:
+    is_first = raw(data, 1, fn.lit(2)) == fn.lit(_TOPIC_ID[1:])
+    coded = fn.translate(fn.base64(raw(data, 3, fn.lit(16))), "+/", "-_")
+    return fn.when(is_first & (coded != fn.lit("A" * 22 + "==")), coded.substr(1, 22))
+
+
+def after_tags(data: Column, at: Column) -> Column:
+    """The position behind tagged fields of any number; null where there are none."""
+
+    def skip(position: Column) -> Column:
+        _, tag_bytes = uvarint(data, position)
+        return let(position + tag_bytes, behind)
+
+    def behind(position: Column) -> Column:
+        size, size_bytes = uvarint(data, position)
+        return (position + size_bytes + size).cast("int")
+
+    count, count_bytes = uvarint(data, at)
+    first = (at + count_bytes).cast("int")
+    tags = fn.when(count * 2 <= fn.octet_length(data) - first, count)  # never more than there is room for
+    return fn.when(count == 0, first).otherwise(
+        fn.aggregate(_up_to(tags), first, lambda position, _: skip(position))
+    )
+
+
+def _up_to(count: Column) -> Column:
+    """[1, …, count]; [] for 0, null for null."""
+    return fn.when(count == 0, fn.array().cast("array<int>")).when(count > 0, fn.sequence(fn.lit(1), count))
+
+
+# ---- the value of a group
+
+# How a field is written. A text or some bytes have their size in front: an int16 or an int32, and in flexible
+# versions a uvarint of one more.
+_TEXT, _NULLABLE_TEXT, _BYTES, _INT32, _INT64, _TAGS, _ABSENT = range(7)
+
+_GROUP = (  # name, how it is written, the first version that has it
+    ("protocol_type", _TEXT, 0),
+    ("generation", _INT32, 0),
+    ("protocol", _NULLABLE_TEXT, 0),
+    ("leader", _NULLABLE_TEXT, 0),
+    ("state_time_ms", _INT64, 2),
+)
+_MEMBER = (
+    ("member_id", _TEXT, 0),
+    ("group_instance_id", _NULLABLE_TEXT, 3),
+    ("client_id", _TEXT, 0),
+    ("client_host", _TEXT, 0),
+    ("rebalance_timeout_ms", _INT32, 1),
+    ("session_timeout_ms", _INT32, 0),
+    ("subscription", _BYTES, 0),
+    ("assignment", _BYTES, 0),
+    ("tags", _TAGS, FLEXIBLE),
+)
+MEMBER = (
+    "struct<member_id:string,group_instance_id:string,client_id:string,client_host:string,"
+    "rebalance_timeout_ms:int,session_timeout_ms:int,subscription:binary,assignment:binary>"
+)
+_LEAST_MEMBER_BYTES = 14  # in any version, without any text
+
+_READ: dict[int, Callable[[Column], Column]] = {
+    _TEXT: lambda data: data.cast("string"),
+    _NULLABLE_TEXT: lambda data: data.cast("string"),
+    _BYTES: lambda data: data,
+    _INT32: lambda data: int32(data, 0),
+    _INT64: lambda data: int64(data, 0),
+}
+
+
+def group_value(value: Column, version: Column) -> Column:
+    """A group's state after a rebalance, null for bytes that are no such value.
+
+    struct<protocol_type, generation, protocol, leader, state_time_ms, members: array<MEMBER>>; fields that a
+    version does not have are null.
+    """
+
+    def state(head: Column) -> Column:
+        return let(_members(value, head["at"], version), lambda members: whole(head, members))
+
+    def whole(head: Column, members: Column) -> Column:
+        fields = *_values(head["fields"], _GROUP), members["read"].alias("members")
+        end = fn.when(version >= FLEXIBLE, after_tags(value, members["at"])).otherwise(members["at"])
+        return fn.when(end == fn.octet_length(value), fn.struct(*fields))
+
+    head = _fields(value, fn.lit(2), version, _GROUP)
+    return fn.when(version.between(0, LAST_VERSION), let(head, state))
+
+
+def _members(data: Column, at: Column, version: Column) -> Column:
+    """struct<at, read: array<MEMBER>>, from where the number of members stands."""
+    compact, compact_bytes = uvarint(data, at)
+    flexible = version >= FLEXIBLE
+    count = fn.when(flexible, compact - 1).otherwise(int32(data, at))
+    start = at + fn.when(flexible, compact_bytes).otherwise(4)
+    fitting = fn.when(count * _LEAST_MEMBER_BYTES <= fn.octet_length(data) - start, count)
+    none = fn.struct(start.cast("int").alias("at"), fn.array().cast(f"array<{MEMBER}>").alias("read"))
+
+    def add(so_far: Column, _: Column) -> Column:
+        return let(_fields(data, so_far["at"], version, _MEMBER), lambda it: with_member(so_far, it))
+
+    def with_member(so_far: Column, member: Column) -> Column:
+        one = fn.struct(*_values(member["fields"], _MEMBER)).cast(MEMBER)
+        return fn.struct(member["at"], fn.concat(so_far["read"], fn.array(one)).alias("read"))
+
+    return fn.aggregate(_up_to(fitting), none, add)
+
+
+def _values(fields: Column, layout: Layout) -> list[Column]:
+    """Columns from the bytes of the fields."""
+    return [
+        _READ[kind](fn.element_at(fields, number)).alias(name)
+        for number, (name, kind, _) in enumerate(layout, 1)
+        if kind in _READ
+    ]
+
+
+def _fields(data: Column, at: Column, version: Column, layout: Layout) -> Column:
+    """struct<at, fields: array<binary>>: the bytes of each field, and where they end; null: damaged."""
+    kinds = [fn.when(version >= since, kind).otherwise(_ABSENT) for _, kind, since in layout]
+    none = fn.struct(at.cast("int").alias("at"), fn.array().cast("array<binary>").alias("fields"))
+
+    def add(so_far: Column, kind: Column) -> Column:
+        return let(_field(data, so_far["at"], version, kind), lambda it: with_field(so_far, it))
+
+    def with_field(so_far: Column, field: Column) -> Column:
+        found = fn.when(field["size"] >= 0, raw(data, field["start"], field["size"]))
+        following = field["start"] + fn.greatest(field["size"], fn.lit(0))
+        return fn.struct(
+            following.cast("int").alias("at"), fn.concat(so_far["fields"], fn.array(found)).alias("fields")
+        )
+
+    return fn.aggregate(fn.array(*kinds), none, add)
+
+
+def _field(data: Column, at: Column, version: Column, kind: Column) -> Column:
+    """struct<start, size>: where the bytes of a field are; a size of -1: null; a start of null: damaged."""
+    flexible, sized = version >= FLEXIBLE, kind <= _BYTES
+    compact, compact_bytes = uvarint(data, at)
+    plain = fn.when(kind == _BYTES, int32(data, at)).otherwise(int16(data, at))
+    size = (
+        fn.when(kind == _INT32, 4)
+        .when(kind == _INT64, 8)
+        .when(sized, fn.when(flexible, compact - 1).otherwise(plain))
+        .otherwise(-1)
+    )
+    behind_size = at + fn.when(flexible, compact_bytes).when(kind == _BYTES, 4).otherwise(2)
+    start = (
+        fn.when(kind == _TAGS, after_tags(data, at))
+        .when(~sized, at)
+        .when((size >= 0) | (size == -1) & (kind == _NULLABLE_TEXT), behind_size)
+    )
+    return fn.struct(start.alias("start"), size.alias("size"))
