@@ -234,6 +234,11 @@ class Config:
         0.5, _ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
     )
     fetch_max_bytes: int = _int(57671680, "Most bytes of records in one Fetch response.", low=1024)
+    max_incremental_fetch_session_cache_slots: int = _int(
+        1000,
+        "Most fetch sessions that are kept; a client without one names all its partitions each time.",
+        low=0,
+    )
     group_min_session_timeout_ms: int = _int(
         6000, "Smallest session timeout that a group member may ask for."
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kshim.addresses import Endpoint
+from kshim.fetch_sessions import FetchSessions
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -149,6 +150,7 @@ class Broker:
     groups: Groups
     clock: Clock
     producers: ProducerAppends
+    fetch_sessions: FetchSessions = field(default_factory=FetchSessions)
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
         """Where this client finds the broker `node_id`; None while it does not run."""

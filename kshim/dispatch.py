@@ -37,6 +37,7 @@ from kshim.api.metadata import metadata
 from kshim.api.offset_commit import offset_commit
 from kshim.api.offset_delete import offset_delete
 from kshim.api.offset_fetch import offset_fetch
+from kshim.api.offset_for_leader_epoch import offset_for_leader_epoch
 from kshim.api.produce import produce
 from kshim.api.sync_group import sync_group
 from kshim.context import Broker, Caller, Refused, RequestContext, Signal
@@ -109,6 +110,7 @@ API = _served(
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments,
         ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments,
         ApiKey.OFFSET_DELETE: offset_delete,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
         ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     }
 )

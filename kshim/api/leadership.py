@@ -7,32 +7,62 @@ go (KIP-951).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kshim.cluster import Partition
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
 
+if TYPE_CHECKING:
+    from kshim.storage.interfaces import Log
+
 NO_EPOCH = -1
+NO_OFFSET = -1
 
 NodeEndpoint = TypeVar("NodeEndpoint")
 
 
 def fault_in_leadership(
-    broker: Broker, partition: Partition, current_leader_epoch: int = NO_EPOCH
+    broker: Broker,
+    partition: Partition,
+    current_leader_epoch: int = NO_EPOCH,
+    *,
+    any_replica: bool = False,
 ) -> ErrorCode:
     """Why this broker does not answer for `partition` to a client that knows of `current_leader_epoch`.
 
     NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH (the client is behind), UNKNOWN_LEADER_EPOCH (it is ahead), or
-    NONE. A client that names no epoch is not fenced.
+    NONE. A client that names no epoch is not fenced. any_replica: this broker need not lead (KIP-392).
     """
-    if partition.leader != broker.node_id:
+    if broker.node_id not in partition.replicas:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if current_leader_epoch in (NO_EPOCH, partition.leader_epoch):
-        return ErrorCode.NONE
-    if current_leader_epoch < partition.leader_epoch:
-        return ErrorCode.FENCED_LEADER_EPOCH
-    return ErrorCode.UNKNOWN_LEADER_EPOCH
+    if current_leader_epoch not in (NO_EPOCH, partition.leader_epoch):
+        is_behind = current_leader_epoch < partition.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if is_behind else ErrorCode.UNKNOWN_LEADER_EPOCH
+    if partition.leader != broker.node_id and not any_replica:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.NONE
+
+
+def end_of_epoch(log: Log, partition: Partition, leader_epoch: int) -> tuple[int, int]:
+    """The largest epoch not above `leader_epoch` of which the log knows, and the offset at which it ends.
+
+    (-1, -1) where `leader_epoch` is none, or above the current one. An epoch older than all that the log
+    knows is answered as it is asked: it ends where the log begins (KIP-101, KIP-279).
+    """
+    if leader_epoch == NO_EPOCH or leader_epoch > partition.leader_epoch:
+        return NO_EPOCH, NO_OFFSET
+    if leader_epoch == partition.leader_epoch:
+        return leader_epoch, log.offsets(partition.partition_no).log_end_offset
+    boundary = log.epoch_boundary(partition.partition_no, leader_epoch)
+    epoch = leader_epoch if boundary.epoch == NO_EPOCH else boundary.epoch
+    return epoch, boundary.offset
+
+
+def first_epoch(log: Log, partition: Partition) -> int:
+    """The leader epoch of the first record, or the current one where there is none."""
+    first = log.epoch_boundary(partition.partition_no, NO_EPOCH).next_epoch
+    return partition.leader_epoch if first == NO_EPOCH else first
 
 
 def node_endpoints(

@@ -8,10 +8,9 @@ answer -1, as Kafka does without it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
-from kshim.api.leadership import fault_in_leadership
+from kshim.api.leadership import fault_in_leadership, first_epoch
 from kshim.cluster import Partition
 from kshim.context import Broker, RequestContext
 from kshim.storage.interfaces import Log, TimestampOffset
@@ -21,34 +20,39 @@ from schemas.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
-    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 
 NONE = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+CONSUMER = -1  # replica_id
 
 Found = TimestampOffset | None
 
 
-def _latest(log: Log, partition: Partition) -> Found:
-    """The high watermark; also the last stable offset, as there are no transactions."""
-    return TimestampOffset(NONE, log.offsets(partition.partition_no).high_watermark, partition.leader_epoch)
+def _latest(log: Log, partition: Partition, end: int) -> Found:
+    return TimestampOffset(NONE, end, partition.leader_epoch)
 
 
-def _earliest(log: Log, partition: Partition) -> Found:
-    return TimestampOffset(NONE, log.offsets(partition.partition_no).log_start_offset, partition.leader_epoch)
+def _earliest(log: Log, partition: Partition, end: int) -> Found:
+    start = log.offsets(partition.partition_no).log_start_offset
+    return TimestampOffset(NONE, start, first_epoch(log, partition))
 
 
-def _max_timestamp(log: Log, partition: Partition) -> Found:
-    return log.max_timestamp(partition.partition_no)
+def _max_timestamp(log: Log, partition: Partition, end: int) -> Found:
+    return _below(log.max_timestamp(partition.partition_no), end)
 
 
-def _tiered(log: Log, partition: Partition) -> Found:
+def _tiered(log: Log, partition: Partition, end: int) -> Found:
     return None
 
 
-SPECIAL: dict[int, tuple[int, Callable[[Log, Partition], Found]]] = {
+def _below(found: Found, end: int) -> Found:
+    """Who reads committed records only is not told of any other."""
+    return found if found is not None and found.offset < end else None
+
+
+SPECIAL: dict[int, tuple[int, Callable[[Log, Partition, int], Found]]] = {
     -1: (0, _latest),
     -2: (0, _earliest),
     -3: (7, _max_timestamp),
@@ -60,21 +64,24 @@ SPECIAL: dict[int, tuple[int, Callable[[Log, Partition], Found]]] = {
 
 def list_offsets(broker: Broker, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Each partition by itself. One that is named twice is refused, once."""
-    named = Counter(
-        (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
-    )
+    asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
+    for topic in request.topics:
+        partitions = asked.setdefault(topic.name, {})
+        for partition in topic.partitions:
+            index = partition.partition_index
+            partitions[index] = None if index in partitions else partition
     return ListOffsetsResponse(
         topics=tuple(
             ListOffsetsTopicResponse(
-                name=topic.name,
+                name=name,
                 partitions=tuple(
-                    _refusal(asked, ErrorCode.INVALID_REQUEST)
-                    if named[topic.name, asked.partition_index] > 1
-                    else _answer(broker, context, request, topic, asked)
-                    for asked in {asked.partition_index: asked for asked in topic.partitions}.values()
+                    _answer(broker, context, request, name, partition)
+                    if partition is not None
+                    else _refusal(index, ErrorCode.INVALID_REQUEST)
+                    for index, partition in partitions.items()
                 ),
             )
-            for topic in request.topics
+            for name, partitions in asked.items()
         )
     )
 
@@ -83,28 +90,29 @@ def _answer(
     broker: Broker,
     context: RequestContext,
     request: ListOffsetsRequest,
-    topic: ListOffsetsTopic,
+    name: str,
     asked: ListOffsetsPartition,
 ) -> ListOffsetsPartitionResponse:
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        return _refusal(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return _refusal(asked.partition_index, ErrorCode.UNKNOWN_SERVER_ERROR)
     since, special = SPECIAL.get(asked.timestamp, (0, None))
     if asked.timestamp < 0 and (special is None or context.api_version < since):
-        return _refusal(asked, ErrorCode.UNSUPPORTED_VERSION)
-    known = broker.cluster.topics.get(topic.name)
+        return _refusal(asked.partition_index, ErrorCode.UNSUPPORTED_VERSION)
+    known = broker.cluster.topics.get(name)
     partition = known.partition(asked.partition_index) if known else None
     if partition is None:
-        return _refusal(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return _refusal(asked.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     error = fault_in_leadership(broker, partition, asked.current_leader_epoch)
     if error is not ErrorCode.NONE:
-        return _refusal(asked, error)
+        return _refusal(asked.partition_index, error)
+    end = _end(broker.log, partition, request)
     found = (
-        special(broker.log, partition)
+        special(broker.log, partition, end)
         if special
-        else broker.log.offset_for_time(partition.partition_no, asked.timestamp)
+        else _below(broker.log.offset_for_time(partition.partition_no, asked.timestamp), end)
     )
     if found is None:
-        return _refusal(asked, ErrorCode.NONE)
+        return _refusal(asked.partition_index, ErrorCode.NONE)
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         error_code=ErrorCode.NONE,
@@ -114,6 +122,15 @@ def _answer(
     )
 
 
-def _refusal(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
+def _end(log: Log, partition: Partition, request: ListOffsetsRequest) -> int:
+    """The end of what the caller may read."""
+    offsets = log.offsets(partition.partition_no)
+    if request.replica_id != CONSUMER:
+        return offsets.log_end_offset
+    is_committed = request.isolation_level == READ_COMMITTED
+    return offsets.last_stable_offset if is_committed else offsets.high_watermark
+
+
+def _refusal(partition_index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
     """No offset: because of an error, or because no record is as late as asked."""
-    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
+    return ListOffsetsPartitionResponse(partition_index=partition_index, error_code=error)
