@@ -54,24 +54,27 @@ def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMP
         return output[:size]
 
 
-def compress(codec: Compression, data: bytes | bytearray) -> bytes:
-    """Compress as Kafka's Java client does: lz4 in independent blocks, snappy in xerial's framing."""
+def compress(codec: Compression, data: bytes | bytearray, level: int | None = None) -> bytes:
+    """Compress as Kafka's Java client does: lz4 in independent blocks, snappy in xerial's framing.
+
+    level: in the codec's own numbers, None for its default; snappy has none.
+    """
     import cramjam
 
     match codec:
         case Compression.NONE:
             return bytes(data)
         case Compression.GZIP:
-            return bytes(cramjam.gzip.compress(data))
+            return bytes(cramjam.gzip.compress(data, level=level))
         case Compression.SNAPPY:
             return _snappy(bytes(data))
         case Compression.LZ4:
             # Kafka refuses frames whose blocks depend on each other.
-            frame = cramjam.lz4.Compressor(block_linked=False, content_checksum=False)
+            frame = cramjam.lz4.Compressor(level=level, block_linked=False, content_checksum=False)
             frame.compress(bytes(data))
             return bytes(frame.finish())
         case Compression.ZSTD:
-            return bytes(cramjam.zstd.compress(data))
+            return bytes(cramjam.zstd.compress(data, level=level))
 
 
 def _snappy(data: bytes) -> bytes:

@@ -370,7 +370,20 @@ def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
         raise _corrupt(str(error)) from None
 
 
-# -------------------------------------------------------------------------------------------------- filtering
+# -------------------------------------------------------------------------------------------------- changing
+
+
+def recompress(batch: View, codec: Compression, level: int | None = None) -> bytes:
+    """One whole batch with its records compressed by `codec`; all else stays.
+
+    Raises CorruptRecordBatch where the records, or their number, are not what the batch says.
+    """
+    header = decode_header(batch)
+    body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+    for _ in _records(header, body):
+        pass
+    attributes = header.attributes & ~COMPRESSION_MASK | codec
+    return _assemble(header._replace(attributes=attributes), compress(codec, body, level))
 
 
 def retain(batch: View, is_retained: Callable[[Record], bool], delete_horizon_ms: int) -> View:

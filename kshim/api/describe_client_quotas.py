@@ -23,7 +23,7 @@ def describe_client_quotas(
     error, message = _fault(request.components)
     if error is not ErrorCode.NONE:
         return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
-    return DescribeClientQuotasResponse(error_code=error, error_message=None, entries=())
+    return DescribeClientQuotasResponse(error_code=error, entries=())
 
 
 def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:

@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.api.later import gather, if_not_stored, then
 from kshim.api.leadership import fault_in_leadership, node_endpoints
+from kshim.api.recompression import as_configured
 from kshim.api.record_checks import fault_in_records
 from kshim.api.transaction_checks import Asked, NotAllowed, Verdicts, verify
 from kshim.cluster import Partition, Topic
@@ -40,7 +41,7 @@ from schemas.record_batch import (
 
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_BY_TOPIC_ID = 13
-NO_REPLY = 0  # acks
+NO_REPLY, ALL_IN_SYNC = 0, -1  # acks
 NOT_SAID = LeaderIdAndEpoch()
 
 Entry = tuple[TopicProduceData, PartitionProduceData]
@@ -189,10 +190,19 @@ def _append(
     if (fault := fault_in_leadership(broker, partition)) is not ErrorCode.NONE:
         leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return _refusal(data, fault, current_leader=leader)
+    if request.acks == ALL_IN_SYNC and not _enough_in_sync(broker, target):
+        return _refusal(data, ErrorCode.NOT_ENOUGH_REPLICAS)
     try:
         return _append_batch(broker, context, target, data, verdict)
     except CorruptRecordBatch as error:
         return _refusal(data, error.error_code, message=str(error))
+
+
+def _enough_in_sync(broker: Broker, target: _Target) -> bool:
+    """min.insync.replicas asks for no more replicas than there are (KIP-966)."""
+    topic, partition = target
+    wanted = broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
+    return len(partition.isr) >= min(wanted, len(partition.replicas))
 
 
 def _append_batch(
@@ -203,7 +213,7 @@ def _append_batch(
     verification: Verification | None,
 ) -> Outcome:
     topic, partition = target
-    config, now_ms = broker.cluster.log_config(topic), broker.now_ms()
+    config, now_ms = broker.cluster.log_config(topic, broker.node_id), broker.now_ms()
     sent = memoryview(data.records or b"")
     allow_zstd = context.api_version >= FIRST_VERSION_WITH_ZSTD
     header = validate(sent, max_batch_bytes=config.max_message_bytes, allow_zstd=allow_zstd)
@@ -212,6 +222,7 @@ def _append_batch(
     if fault is not None:
         log_start_offset = _log_start_offset(broker, partition)
         return _refusal(data, fault.error_code, log_start_offset, fault.message, fault.record_errors)
+    batch = as_configured(header, batch, config)
 
     def append() -> Deferred[Appended]:
         return broker.log.append(

@@ -62,10 +62,14 @@ def broker_configs(
     """Those of broker `node_id`; `dynamic`: by broker, as text, or ALL_BROKERS."""
     dynamic = dynamic or {}
     static = {**_changed(config), **config.given, "node.id": str(node_id), "broker.id": str(node_id)}
-    for name in ("listeners", "advertised.listeners"):
-        if static.get(name) and "://" not in static[name]:
-            static[name] = f"PLAINTEXT://{static[name]}"
+    static = {name: listener_text(name, text) for name, text in static.items()}
     return BrokerConfigs(dynamic.get(str(node_id), {}), dynamic.get(ALL_BROKERS, {}), static)
+
+
+def listener_text(name: str, text: str) -> str:
+    """The text of a property; an address as Kafka spells it, PLAINTEXT://HOST:PORT."""
+    bare = name in ("listeners", "advertised.listeners") and text and "://" not in text
+    return f"PLAINTEXT://{text}" if bare else text
 
 
 def _changed(config: Config) -> dict[str, str]:

@@ -17,14 +17,12 @@ from kshim.cluster.checks import Refusal
 from kshim.cluster.names import fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
-from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, Update
+from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS
 from kshim.kafka_configs.definition import ConfigType, Definition
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
 from schemas.error_code import ErrorCode
 
 LISTENER_PREFIX = "listener.name."
-# Of these a listener may have its own, as the default of all brokers too.
-_LISTENER_CONFIGS_OF_ALL = {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 
 
 class ResourceType(IntEnum):
@@ -162,7 +160,7 @@ def _changed_broker(change: ConfigChange, configs: Mapping[str, str]) -> dict[st
     after = _applied(change, configs, BROKER_CONFIGS)
     if isinstance(after, Refusal):
         return after
-    fault = _fault_in_dynamic_configs(after, of_all=change.resource_name == ALL_BROKERS)
+    fault = _fault_in_dynamic_configs(after)
     return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else after
 
 
@@ -178,13 +176,19 @@ def _applied(
             assert each.value is not None
             after[each.name] = each.value
         elif definition is None or definition.type is not ConfigType.LIST:
-            operation = Operation(each.operation).name
-            message = f"Can't {operation} to key {each.name} because its type is not LIST."
-            return Refusal(ErrorCode.INVALID_CONFIG, message)
+            return _not_a_list(change.resource_type, each)
         else:
             assert each.value is not None
             after[each.name] = _edited(each, after.get(each.name, definition.default) or "")
     return after
+
+
+def _not_a_list(resource_type: int, operation: ConfigOperation) -> Refusal:
+    what = Operation(operation.operation).name
+    message = f"Can't {what} to key {operation.name} because its type is not LIST."
+    if resource_type == ResourceType.BROKER:
+        message = f"Config value {what.lower()} is not allowed for config key: {operation.name}"
+    return Refusal(ErrorCode.INVALID_CONFIG, message)
 
 
 def _edited(operation: ConfigOperation, text: str) -> str:
@@ -196,40 +200,13 @@ def _edited(operation: ConfigOperation, text: str) -> str:
     return ",".join(item for item in items if item not in others)
 
 
-def _fault_in_dynamic_configs(configs: Mapping[str, str], *, of_all: bool) -> str | None:
-    updates = {name: DYNAMIC_CONFIGS[name].update for name in configs if name in DYNAMIC_CONFIGS}
-    fixed = [name for name in configs if name in BROKER_CONFIGS and name not in updates]
+def _fault_in_dynamic_configs(configs: Mapping[str, str]) -> str | None:
+    fixed = [
+        name
+        for name in configs
+        if name.startswith(LISTENER_PREFIX) or (name in BROKER_CONFIGS and name not in DYNAMIC_CONFIGS)
+    ]
     if fixed:
-        return f"Cannot update these configs dynamically: {_set(fixed)}"
-    bare = [name for name, update in updates.items() if update is Update.LISTENER]
-    if bare:
-        return (
-            "These security configs can be dynamically updated only per-listener using the listener prefix: "
-            f"{_set(bare)}"
-        )
-    for name, text in configs.items():
-        definition = DYNAMIC_CONFIGS.get(_without_listener(name))
-        fault = definition.fault(text) if definition else ""
-        if fault:
-            return fault
-    single = [name for name in configs if _is_of_one_broker(name, updates.get(name))]
-    if of_all and single:
-        return (
-            "Cannot update these configs at default cluster level, broker id must be specified: "
-            f"{_set(single)}"
-        )
-    return None
-
-
-def _without_listener(name: str) -> str:
-    """`listener.name.NAME.what` is `what`."""
-    return name.split(".", 3)[3] if name.startswith(LISTENER_PREFIX) and name.count(".") > 2 else name
-
-
-def _is_of_one_broker(name: str, update: Update | None) -> bool:
-    base = _without_listener(name)
-    return update is Update.BROKER or (base != name and base not in _LISTENER_CONFIGS_OF_ALL)
-
-
-def _set(names: Sequence[str]) -> str:
-    return f"Set({', '.join(names)})"
+        return f"Cannot update these configs dynamically: Set({', '.join(fixed)})"
+    faults = (DYNAMIC_CONFIGS[name].fault(text) for name, text in configs.items() if name in DYNAMIC_CONFIGS)
+    return next(filter(None, faults), None)

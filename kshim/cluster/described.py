@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, topic_setting
+from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, listener_text, topic_setting
 from kshim.config import PROPERTIES
-from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS, Update
+from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS
 from kshim.kafka_configs.definition import ConfigType, Definition
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
 
@@ -72,7 +72,7 @@ def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedCo
         type=type_,
         synonyms=synonyms,
         doc=prop.doc if prop else _NO_EFFECT,
-        read_only=row is None or row.update is Update.READ_ONLY,
+        read_only=row is None or not row.dynamic,
         is_sensitive=sensitive,
     )
 
@@ -90,7 +90,7 @@ def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
 
 def _default(name: str) -> str | None:
     if name in PROPERTIES:
-        return PROPERTIES[name].default or None
+        return listener_text(name, PROPERTIES[name].default) or None
     return BROKER_CONFIGS[name].default if name in BROKER_CONFIGS else None
 
 

@@ -10,6 +10,7 @@ from kshim.cluster.broker_configs import BrokerConfigs, topic_value
 from kshim.kafka_configs.definition import LONG_MAX
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
 from kshim.storage.interfaces import Cleanup, Compaction, Retention
+from schemas.compression import Compression
 
 __all__ = ["LONG_MAX", "LogConfig", "fault_in_configs", "log_config"]
 
@@ -46,6 +47,15 @@ def _contradiction(configs: Mapping[str, str], broker: BrokerConfigs) -> str | N
     return None
 
 
+_CODECS = {  # producer is none of them
+    "uncompressed": Compression.NONE,
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class LogConfig:
     """What of a topic's configs matters to its log."""
@@ -55,6 +65,8 @@ class LogConfig:
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
     min_insync_replicas: int
+    compression: Compression | None
+    compression_level: int | None
     cleanup: Cleanup
 
     @property
@@ -68,12 +80,15 @@ def log_config(configs: Mapping[str, str], broker: BrokerConfigs) -> LogConfig:
     def value(name: str) -> Any:
         return topic_value(name, configs, broker)
 
+    codec = _CODECS.get(value("compression.type"))
     return LogConfig(
         max_message_bytes=value("max.message.bytes"),
         log_append_time=value("message.timestamp.type") == "LogAppendTime",
         timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
         timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
         min_insync_replicas=value("min.insync.replicas"),
+        compression=codec,
+        compression_level=_compression_level(codec, value),
         cleanup=Cleanup(
             compaction=_compaction(value) if "compact" in value("cleanup.policy") else None,
             retention=_retention(value) if "delete" in value("cleanup.policy") else None,
@@ -87,3 +102,10 @@ def _compaction(value: Callable[[str], Any]) -> Compaction:
 
 def _retention(value: Callable[[str], Any]) -> Retention:
     return Retention(value("retention.ms"), value("retention.bytes"))
+
+
+def _compression_level(codec: Compression | None, value: Callable[[str], Any]) -> int | None:
+    if codec not in (Compression.GZIP, Compression.LZ4, Compression.ZSTD):
+        return None
+    level: int = value(f"compression.{codec.name.lower()}.level")
+    return None if codec is Compression.GZIP and level == -1 else level

@@ -7,7 +7,6 @@ that asks for a broker's configs, or changes one, is answered. Imported only whe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from kshim.kafka_configs.definition import (
@@ -26,24 +25,16 @@ from kshim.kafka_configs.definition import (
 PREFIXES = ("listener.name.", "sasl.", "ssl.", "remote.log.", "zookeeper.")
 
 
-class Update(Enum):
-    """How a property may be changed while the broker runs (KIP-226)."""
-
-    READ_ONLY = ""
-    CLUSTER = "cluster"  # for one broker, or as the default of all
-    BROKER = "broker"  # for one broker
-    LISTENER = "listener"  # for one listener of one broker, under the prefix listener.name.NAME.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig(Definition):
-    """One row."""
+    """One row. dynamic: it may be changed while the broker runs (KIP-226)."""
 
-    update: Update
+    dynamic: bool
 
 
-# name TYPE default [update [legal values]]: "-" is null; LOW..HIGH, LOW.., one|of|these. Of what is read-only
-# the legal values are left out. A line that begins with a space goes on with the one before.
+# name TYPE default [dynamic [legal values]]: "-" is null; LOW..HIGH, LOW.., one|of|these. The legal values of
+# what is read-only are left out. A line that begins with a space goes on with the one before. Kafka can change
+# its listeners and their security while it runs too; here they are read-only.
 _ROWS = """\
 add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20
@@ -54,17 +45,17 @@ alter.log.dirs.replication.quota.window.size.seconds INT 1
 authorizer.class.name STRING ""
 auto.create.topics.enable BOOLEAN true
 auto.leader.rebalance.enable BOOLEAN true
-background.threads INT 10 cluster 1..
+background.threads INT 10 dynamic 1..
 broker.heartbeat.interval.ms INT 2000
 broker.id INT -1
 broker.rack STRING -
 broker.session.timeout.ms INT 9000
 client.quota.callback.class CLASS -
-compression.gzip.level INT -1 cluster gzip
-compression.lz4.level INT 9 cluster 1..17
-compression.type STRING producer cluster uncompressed|zstd|lz4|snappy|gzip|producer
-compression.zstd.level INT 3 cluster -131072..22
-config.providers LIST "" cluster
+compression.gzip.level INT -1 dynamic gzip
+compression.lz4.level INT 9 dynamic 1..17
+compression.type STRING producer dynamic uncompressed|zstd|lz4|snappy|gzip|producer
+compression.zstd.level INT 3 dynamic -131072..22
+config.providers LIST "" dynamic
 connection.failed.authentication.delay.ms INT 100
 connections.max.idle.ms LONG 600000
 connections.max.reauth.ms LONG 0
@@ -139,54 +130,54 @@ kafka.metrics.polling.interval.secs INT 10
 kafka.metrics.reporters LIST ""
 leader.imbalance.check.interval.seconds LONG 300
 listener.security.protocol.map STRING
-  SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT broker
-listeners LIST PLAINTEXT://:9092 broker
-log.cleaner.backoff.ms LONG 15000 cluster 0..
-log.cleaner.dedupe.buffer.size LONG 134217728 cluster 1048576..
-log.cleaner.delete.retention.ms LONG 86400000 cluster 0..
+  SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
+listeners LIST PLAINTEXT://:9092
+log.cleaner.backoff.ms LONG 15000 dynamic 0..
+log.cleaner.dedupe.buffer.size LONG 134217728 dynamic 1048576..
+log.cleaner.delete.retention.ms LONG 86400000 dynamic 0..
 log.cleaner.enable BOOLEAN true
-log.cleaner.io.buffer.load.factor DOUBLE 0.9 cluster
-log.cleaner.io.buffer.size INT 524288 cluster 0..
-log.cleaner.io.max.bytes.per.second DOUBLE 1.7976931348623157E308 cluster
-log.cleaner.max.compaction.lag.ms LONG 9223372036854775807 cluster 1..
-log.cleaner.min.cleanable.ratio DOUBLE 0.5 cluster 0..1
-log.cleaner.min.compaction.lag.ms LONG 0 cluster 0..
-log.cleaner.threads INT 1 cluster 0..
-log.cleanup.policy LIST delete cluster compact|delete
+log.cleaner.io.buffer.load.factor DOUBLE 0.9 dynamic
+log.cleaner.io.buffer.size INT 524288 dynamic 0..
+log.cleaner.io.max.bytes.per.second DOUBLE 1.7976931348623157E308 dynamic
+log.cleaner.max.compaction.lag.ms LONG 9223372036854775807 dynamic 1..
+log.cleaner.min.cleanable.ratio DOUBLE 0.5 dynamic 0..1
+log.cleaner.min.compaction.lag.ms LONG 0 dynamic 0..
+log.cleaner.threads INT 1 dynamic 0..
+log.cleanup.policy LIST delete dynamic compact|delete
 log.dir LIST /tmp/kafka-logs
 log.dir.failure.timeout.ms LONG 30000
 log.dirs LIST -
-log.flush.interval.messages LONG 9223372036854775807 cluster 1..
-log.flush.interval.ms LONG - cluster
+log.flush.interval.messages LONG 9223372036854775807 dynamic 1..
+log.flush.interval.ms LONG - dynamic
 log.flush.offset.checkpoint.interval.ms INT 60000
 log.flush.scheduler.interval.ms LONG 9223372036854775807
 log.flush.start.offset.checkpoint.interval.ms INT 60000
-log.index.interval.bytes INT 4096 cluster 0..
-log.index.size.max.bytes INT 10485760 cluster 4..
-log.local.retention.bytes LONG -2 cluster -2..
-log.local.retention.ms LONG -2 cluster -2..
-log.message.timestamp.after.max.ms LONG 3600000 cluster 0..
-log.message.timestamp.before.max.ms LONG 9223372036854775807 cluster 0..
-log.message.timestamp.type STRING CreateTime cluster CreateTime|LogAppendTime
-log.preallocate BOOLEAN false cluster
-log.retention.bytes LONG -1 cluster
+log.index.interval.bytes INT 4096 dynamic 0..
+log.index.size.max.bytes INT 10485760 dynamic 4..
+log.local.retention.bytes LONG -2 dynamic -2..
+log.local.retention.ms LONG -2 dynamic -2..
+log.message.timestamp.after.max.ms LONG 3600000 dynamic 0..
+log.message.timestamp.before.max.ms LONG 9223372036854775807 dynamic 0..
+log.message.timestamp.type STRING CreateTime dynamic CreateTime|LogAppendTime
+log.preallocate BOOLEAN false dynamic
+log.retention.bytes LONG -1 dynamic
 log.retention.check.interval.ms LONG 300000
 log.retention.hours INT 168
 log.retention.minutes INT -
-log.retention.ms LONG - cluster retention
+log.retention.ms LONG - dynamic retention
 log.roll.hours INT 168
 log.roll.jitter.hours INT 0
-log.roll.jitter.ms LONG - cluster 0..
-log.roll.ms LONG - cluster 1..
-log.segment.bytes INT 1073741824 cluster 1048576..
-log.segment.delete.delay.ms LONG 60000 cluster 0..
-max.connection.creation.rate INT 2147483647 cluster 0..
-max.connections INT 2147483647 cluster 1..
-max.connections.per.ip INT 2147483647 cluster 0..
-max.connections.per.ip.overrides STRING "" cluster
+log.roll.jitter.ms LONG - dynamic 0..
+log.roll.ms LONG - dynamic 1..
+log.segment.bytes INT 1073741824 dynamic 1048576..
+log.segment.delete.delay.ms LONG 60000 dynamic 0..
+max.connection.creation.rate INT 2147483647 dynamic 0..
+max.connections INT 2147483647 dynamic 1..
+max.connections.per.ip INT 2147483647 dynamic 0..
+max.connections.per.ip.overrides STRING "" dynamic
 max.incremental.fetch.session.cache.slots INT 1000
 max.request.partition.size.limit INT 2000
-message.max.bytes INT 1048588 cluster 0..
+message.max.bytes INT 1048588 dynamic 0..
 metadata.log.dir STRING -
 metadata.log.max.record.bytes.between.snapshots LONG 20971520
 metadata.log.max.snapshot.interval.ms LONG 3600000
@@ -195,18 +186,18 @@ metadata.log.segment.ms LONG 604800000
 metadata.max.idle.interval.ms INT 500
 metadata.max.retention.bytes LONG 104857600
 metadata.max.retention.ms LONG 604800000
-metric.reporters LIST org.apache.kafka.common.metrics.JmxReporter cluster
+metric.reporters LIST org.apache.kafka.common.metrics.JmxReporter dynamic
 metrics.num.samples INT 2
 metrics.recording.level STRING INFO
 metrics.sample.window.ms LONG 30000
-min.insync.replicas INT 1 cluster 1..
+min.insync.replicas INT 1 dynamic 1..
 node.id INT -
-num.io.threads INT 8 cluster 1..
-num.network.threads INT 3 cluster 1..
+num.io.threads INT 8 dynamic 1..
+num.network.threads INT 3 dynamic 1..
 num.partitions INT 1
-num.recovery.threads.per.data.dir INT 2 cluster 1..
+num.recovery.threads.per.data.dir INT 2 dynamic 1..
 num.replica.alter.log.dirs.threads INT -
-num.replica.fetchers INT 1 cluster 1..
+num.replica.fetchers INT 1 dynamic 1..
 offset.metadata.max.bytes INT 4096
 offsets.commit.timeout.ms INT 5000
 offsets.load.buffer.size INT 5242880
@@ -217,26 +208,26 @@ offsets.topic.num.partitions INT 50
 offsets.topic.replication.factor SHORT 3
 offsets.topic.segment.bytes INT 104857600
 principal.builder.class CLASS
-  org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder broker
+  org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 process.roles LIST -
-producer.id.expiration.ms INT 86400000 cluster 1..
+producer.id.expiration.ms INT 86400000 dynamic 1..
 producer.purgatory.purge.interval.requests INT 1000
 queued.max.request.bytes LONG -1
 queued.max.requests INT 500
 quota.window.num INT 11
 quota.window.size.seconds INT 1
-remote.fetch.max.wait.ms INT 500 cluster 1..
-remote.list.offsets.request.timeout.ms LONG 30000 cluster 1..
-remote.log.index.file.cache.total.size.bytes LONG 1073741824 cluster 1..
-remote.log.manager.copier.thread.pool.size INT 10 cluster 1..
-remote.log.manager.copy.max.bytes.per.second LONG 9223372036854775807 cluster 1..
+remote.fetch.max.wait.ms INT 500 dynamic 1..
+remote.list.offsets.request.timeout.ms LONG 30000 dynamic 1..
+remote.log.index.file.cache.total.size.bytes LONG 1073741824 dynamic 1..
+remote.log.manager.copier.thread.pool.size INT 10 dynamic 1..
+remote.log.manager.copy.max.bytes.per.second LONG 9223372036854775807 dynamic 1..
 remote.log.manager.copy.quota.window.num INT 11
 remote.log.manager.copy.quota.window.size.seconds INT 1
-remote.log.manager.expiration.thread.pool.size INT 10 cluster 1..
-remote.log.manager.fetch.max.bytes.per.second LONG 9223372036854775807 cluster 1..
+remote.log.manager.expiration.thread.pool.size INT 10 dynamic 1..
+remote.log.manager.fetch.max.bytes.per.second LONG 9223372036854775807 dynamic 1..
 remote.log.manager.fetch.quota.window.num INT 11
 remote.log.manager.fetch.quota.window.size.seconds INT 1
-remote.log.manager.follower.thread.pool.size INT 2 cluster 1..
+remote.log.manager.follower.thread.pool.size INT 2 dynamic 1..
 remote.log.manager.task.interval.ms LONG 30000
 remote.log.manager.thread.pool.size INT 2
 remote.log.metadata.custom.metadata.max.bytes INT 128
@@ -246,7 +237,7 @@ remote.log.metadata.manager.class.path STRING -
 remote.log.metadata.manager.impl.prefix STRING rlmm.config.
 remote.log.metadata.manager.listener.name STRING -
 remote.log.reader.max.pending.tasks INT 100
-remote.log.reader.threads INT 10 cluster 1..
+remote.log.reader.threads INT 10 dynamic 1..
 remote.log.storage.manager.class.name STRING -
 remote.log.storage.manager.class.path STRING -
 remote.log.storage.manager.impl.prefix STRING rsm.config.
@@ -265,26 +256,26 @@ replication.quota.window.num INT 11
 replication.quota.window.size.seconds INT 1
 request.timeout.ms INT 30000
 sasl.client.callback.handler.class CLASS -
-sasl.enabled.mechanisms LIST GSSAPI broker
-sasl.jaas.config PASSWORD - broker
-sasl.kerberos.kinit.cmd STRING /usr/bin/kinit broker
-sasl.kerberos.min.time.before.relogin LONG 60000 broker
-sasl.kerberos.principal.to.local.rules LIST DEFAULT broker
-sasl.kerberos.service.name STRING - broker
-sasl.kerberos.ticket.renew.jitter DOUBLE 0.05 broker
-sasl.kerberos.ticket.renew.window.factor DOUBLE 0.8 broker
+sasl.enabled.mechanisms LIST GSSAPI
+sasl.jaas.config PASSWORD -
+sasl.kerberos.kinit.cmd STRING /usr/bin/kinit
+sasl.kerberos.min.time.before.relogin LONG 60000
+sasl.kerberos.principal.to.local.rules LIST DEFAULT
+sasl.kerberos.service.name STRING -
+sasl.kerberos.ticket.renew.jitter DOUBLE 0.05
+sasl.kerberos.ticket.renew.window.factor DOUBLE 0.8
 sasl.login.callback.handler.class CLASS -
 sasl.login.class CLASS -
 sasl.login.connect.timeout.ms INT -
 sasl.login.read.timeout.ms INT -
-sasl.login.refresh.buffer.seconds SHORT 300 broker
-sasl.login.refresh.min.period.seconds SHORT 60 broker
-sasl.login.refresh.window.factor DOUBLE 0.8 broker
-sasl.login.refresh.window.jitter DOUBLE 0.05 broker
+sasl.login.refresh.buffer.seconds SHORT 300
+sasl.login.refresh.min.period.seconds SHORT 60
+sasl.login.refresh.window.factor DOUBLE 0.8
+sasl.login.refresh.window.jitter DOUBLE 0.05
 sasl.login.retry.backoff.max.ms LONG 10000
 sasl.login.retry.backoff.ms LONG 100
 sasl.mechanism.controller.protocol STRING GSSAPI
-sasl.mechanism.inter.broker.protocol STRING GSSAPI broker
+sasl.mechanism.inter.broker.protocol STRING GSSAPI
 sasl.oauthbearer.assertion.algorithm STRING RS256
 sasl.oauthbearer.assertion.claim.aud STRING -
 sasl.oauthbearer.assertion.claim.exp.seconds INT 300
@@ -334,31 +325,31 @@ socket.request.max.bytes INT 104857600
 socket.send.buffer.bytes INT 102400
 ssl.allow.dn.changes BOOLEAN false
 ssl.allow.san.changes BOOLEAN false
-ssl.cipher.suites LIST "" broker
-ssl.client.auth STRING none broker required|requested|none
-ssl.enabled.protocols LIST TLSv1.2,TLSv1.3 broker
-ssl.endpoint.identification.algorithm STRING https broker
-ssl.engine.factory.class CLASS - broker
-ssl.key.password PASSWORD - listener
-ssl.keymanager.algorithm STRING SunX509 broker
-ssl.keystore.certificate.chain PASSWORD - listener
-ssl.keystore.key PASSWORD - listener
-ssl.keystore.location STRING - listener
-ssl.keystore.password PASSWORD - listener
-ssl.keystore.type STRING JKS listener
+ssl.cipher.suites LIST ""
+ssl.client.auth STRING none
+ssl.enabled.protocols LIST TLSv1.2,TLSv1.3
+ssl.endpoint.identification.algorithm STRING https
+ssl.engine.factory.class CLASS -
+ssl.key.password PASSWORD -
+ssl.keymanager.algorithm STRING SunX509
+ssl.keystore.certificate.chain PASSWORD -
+ssl.keystore.key PASSWORD -
+ssl.keystore.location STRING -
+ssl.keystore.password PASSWORD -
+ssl.keystore.type STRING JKS
 ssl.principal.mapping.rules STRING DEFAULT
-ssl.protocol STRING TLSv1.3 broker
-ssl.provider STRING - broker
-ssl.secure.random.implementation STRING - broker
-ssl.trustmanager.algorithm STRING PKIX broker
-ssl.truststore.certificates PASSWORD - listener
-ssl.truststore.location STRING - listener
-ssl.truststore.password PASSWORD - listener
-ssl.truststore.type STRING JKS listener
+ssl.protocol STRING TLSv1.3
+ssl.provider STRING -
+ssl.secure.random.implementation STRING -
+ssl.trustmanager.algorithm STRING PKIX
+ssl.truststore.certificates PASSWORD -
+ssl.truststore.location STRING -
+ssl.truststore.password PASSWORD -
+ssl.truststore.type STRING JKS
 telemetry.max.bytes INT 1048576
 transaction.abort.timed.out.transaction.cleanup.interval.ms INT 10000
 transaction.max.timeout.ms INT 900000
-transaction.partition.verification.enable BOOLEAN true cluster
+transaction.partition.verification.enable BOOLEAN true dynamic
 transaction.remove.expired.transaction.cleanup.interval.ms INT 3600000
 transaction.state.log.load.buffer.size INT 5242880
 transaction.state.log.min.isr INT 2
@@ -367,7 +358,7 @@ transaction.state.log.replication.factor SHORT 3
 transaction.state.log.segment.bytes INT 104857600
 transaction.two.phase.commit.enable BOOLEAN false
 transactional.id.expiration.ms INT 604800000
-unclean.leader.election.enable BOOLEAN false cluster
+unclean.leader.election.enable BOOLEAN false dynamic
 """
 
 # Set at run time only.
@@ -405,19 +396,19 @@ def _check(legal: str) -> Check:
 
 
 def _row(line: str) -> BrokerConfig:
-    name, type_, default, update, legal = (*line.split(), "", "")[:5]
+    name, type_, default, dynamic, legal = (*line.split(), "", "")[:5]
     return BrokerConfig(
         name=name,
         type=ConfigType[type_],
         default=None if default == "-" else default.strip('"'),
         check=_check(legal),
-        update=Update(update),
+        dynamic=dynamic == "dynamic",
     )
 
 
 BROKER_CONFIGS = {row.name: row for row in map(_row, _ROWS.replace("\n ", " ").splitlines())}
-DYNAMIC_CONFIGS = {row.name: row for row in BROKER_CONFIGS.values() if row.update is not Update.READ_ONLY} | {
-    name: _row(f"{name} LONG {LONG_MAX} cluster 0..") for name in _THROTTLES
+DYNAMIC_CONFIGS = {row.name: row for row in BROKER_CONFIGS.values() if row.dynamic} | {
+    name: _row(f"{name} LONG {LONG_MAX} dynamic 0..") for name in _THROTTLES
 }
 
 
