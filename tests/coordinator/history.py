@@ -190,6 +190,12 @@ class History:
         for shard in range(self.partitions):
             self._deliver(self.coordinator.unload(shard, self.now_ms))
 
+    def begin_load(self) -> None:
+        """Have all shards loading, for good."""
+        self.resign()
+        for shard in range(self.partitions):
+            self.coordinator.begin_load(shard)
+
     def _loaded(self) -> Coordinator:
         coordinator = Coordinator(self.settings, self._new_member_id, self.partitions)
         for shard in range(self.partitions):
@@ -396,20 +402,24 @@ class Client:
         answer = self.history.ask(replace(request, **fields), version)
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
-    def txn_commit(
+    def txn_request(
         self,
-        offset: int,
+        offsets: Mapping[int, int],
         producer_id: int,
-        version: int | None = None,
         metadata: str | None = None,
-        partition: int = 0,
-        **fields: Any,
-    ) -> ErrorCode:
-        """Commit `offset` in a producer's transaction; the error of that partition."""
-        entry = TxnOffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=metadata
+        leader_epoch: int = -1,
+    ) -> TxnOffsetCommitRequest:
+        """A commit of offsets, by partition of the topic, in a producer's transaction."""
+        partitions = tuple(
+            TxnOffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=offset,
+                committed_leader_epoch=leader_epoch,
+                committed_metadata=metadata,
+            )
+            for partition, offset in offsets.items()
         )
-        request = TxnOffsetCommitRequest(
+        return TxnOffsetCommitRequest(
             transactional_id=f"transactional-{producer_id}",
             group_id=self.group_id,
             producer_id=producer_id,
@@ -417,8 +427,21 @@ class Client:
             generation_id=self.generation_id,
             member_id=self.member_id,
             group_instance_id=self.group_instance_id,
-            topics=(TxnOffsetCommitRequestTopic(name="topic", partitions=(entry,)),),
+            topics=(TxnOffsetCommitRequestTopic(name="topic", partitions=partitions),),
         )
+
+    def txn_commit(
+        self,
+        offset: int,
+        producer_id: int,
+        version: int | None = None,
+        metadata: str | None = None,
+        partition: int = 0,
+        leader_epoch: int = -1,
+        **fields: Any,
+    ) -> ErrorCode:
+        """Commit `offset` in a producer's transaction; the error of that partition."""
+        request = self.txn_request({partition: offset}, producer_id, metadata, leader_epoch)
         answer = self.history.ask(replace(request, **fields), version)
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
