@@ -17,7 +17,7 @@ def as_configured(header: RecordBatchHeader, batch: memoryview, config: LogConfi
     stored = memoryview(recompress(batch, config.compression, config.compression_level))
     if len(stored) > config.max_message_bytes:
         reason = (
-            f"a record batch of {len(stored)} bytes, as stored, where {config.max_message_bytes} are allowed"
+            f"a record batch of {len(stored)} bytes, stored, where {config.max_message_bytes} are allowed"
         )
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
     return stored

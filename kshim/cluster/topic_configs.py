@@ -58,7 +58,7 @@ _CODECS = {  # producer is none of them
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What of a topic's configs matters to its log."""
+    """What of a topic's configs matters to its log. compression: None where batches stay as they came."""
 
     max_message_bytes: int
     log_append_time: bool

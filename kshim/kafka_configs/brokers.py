@@ -33,8 +33,9 @@ class BrokerConfig(Definition):
 
 
 # name TYPE default [dynamic [legal values]]: "-" is null; LOW..HIGH, LOW.., one|of|these. The legal values of
-# what is read-only are left out. A line that begins with a space goes on with the one before. Kafka can change
-# its listeners and their security while it runs too; here they are read-only.
+# what is read-only are left out. A line that begins with a space goes on with the one before.
+#
+# Kafka can also change its listeners and their security while it runs; here they are read-only.
 _ROWS = """\
 add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20

@@ -94,6 +94,7 @@ _ROWS = (
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         "How record batches are compressed on disk; producer keeps them as they came.",
         "compression.type",
+        effect=True,
     ),
     _row(
         "compression.gzip.level",
@@ -102,6 +103,7 @@ _ROWS = (
         gzip_level,
         "Level of gzip, if compression.type is gzip.",
         "compression.gzip.level",
+        effect=True,
     ),
     _row(
         "compression.lz4.level",
@@ -110,6 +112,7 @@ _ROWS = (
         between(1, 17),
         "Level of lz4, if compression.type is lz4.",
         "compression.lz4.level",
+        effect=True,
     ),
     _row(
         "compression.zstd.level",
@@ -118,6 +121,7 @@ _ROWS = (
         between(-131072, 22),
         "Level of zstd, if compression.type is zstd.",
         "compression.zstd.level",
+        effect=True,
     ),
     _long(
         "delete.retention.ms",
@@ -242,6 +246,7 @@ _ROWS = (
         -LONG_MAX - 1,
         "Bytes that a partition may grow to; -1 is no limit.",
         "log.retention.bytes",
+        effect=True,
     ),
     _long(
         "retention.ms",
