@@ -47,6 +47,7 @@ KAFKA_4_2 = {
     "CreatePartitions": (0, 3),
     "DeleteGroups": (0, 2),
     "OffsetDelete": (0, 0),
+    "OffsetForLeaderEpoch": (2, 4),
     "DescribeCluster": (0, 2),
 }
 
