@@ -1,6 +1,7 @@
 """Where two servers differ in one history, once all is taken away that no two runs have in common.
 
-Member ids get the names of their owners (their form, client or instance id and a UUID, must be the same),
+Member ids get the names of their owners (their form, client or instance id and a UUID, must be the same;
+their owner may not have been told yet),
 topic ids the names of their topics, the server's own address is "this server", throttle_time_ms is 0. Arrays
 whose order means nothing are sorted.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from integration.differential.history import GROUP, Answered, Ask, Pause, Step
+from integration.differential.history import GROUP, Ask, Pause, Step, tolerated
 from integration.differential.player import UNKNOWN_TOPIC_ID, Asked, Transcript
 from schemas.error_code import ErrorCode
 from schemas.offset_fetch import OffsetFetchRequest
@@ -37,7 +38,8 @@ SETS_WHEN_ALL_ARE_ASKED_FOR = {
 
 @dataclass(frozen=True)
 class Difference:
-    """One step that the servers answered differently. fields: the paths of what differs."""
+    """One step that the servers answered differently. fields: the paths of what differs; key: of a difference
+    that is meant, where the step does not name it."""
 
     number: int
     step: Step
@@ -45,10 +47,11 @@ class Difference:
     fields: tuple[str, ...]
     apache_kafka: Any
     kshim: Any
+    key: str = ""
 
     @property
     def tolerated(self) -> str:
-        return "" if isinstance(self.step, Answered) else self.step.tolerated
+        return self.key or tolerated(self.step)
 
     def __str__(self) -> str:
         lines = [
@@ -109,8 +112,8 @@ class _Plain:
         self.target = transcript.target
         self.names = {
             member_id: f"<{owner} {number}>"
-            for owner, ids in transcript.ids.items()
-            for number, member_id in enumerate(ids, 1)
+            for owner in transcript.given
+            for number, member_id in enumerate(transcript.ids(owner), 1)
         }
         self.topics = {id: name for name, id in transcript.target.topic_ids.items()}
         self.topics |= {UNKNOWN_TOPIC_ID: "unknown", UUID(int=0): ""}
@@ -121,10 +124,7 @@ class _Plain:
         if isinstance(value, UUID):
             return self.topics.get(value, str(value))
         if isinstance(value, str):
-            named = self.names.get(value)
-            if named is not None:
-                return UUID_AT_END.sub(named, value)
-            return value.replace(self.group, GROUP)
+            return UUID_AT_END.sub(self.names.get(value, "<untold>"), value.replace(self.group, GROUP))
         if not hasattr(value, "__dataclass_fields__"):
             return value
         return {

@@ -1,17 +1,25 @@
-"""Play one history against one server, and write down what it answers."""
+"""Play one history against one server, and write down what it answers.
+
+Where a request is not waited for, the history goes on when that request has *come to rest*: it is answered,
+or two probes that were sent behind it, one after the other, came back quickly. A probe is a DescribeGroups of
+the groups of this history: a server that answers it has nothing left to do for what came before. So it does
+not matter how quick a server is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import dataclasses
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from integration.differential.history import GROUP, Answered, Ask, Id, Pause, Step
+from integration.differential.asking import Connection
+from integration.differential.history import GROUP, Answered, Ask, Generation, HangUp, Id, Pause, Step
+from schemas.api_key import ApiKey
+from schemas.describe_groups import DescribeGroupsRequest
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.join_group import JoinGroupResponse
@@ -22,10 +30,12 @@ from schemas.registry import decode_response, encode_request
 
 ANSWER_TIMEOUT_S = 6
 """How long a request that is waited for may take; then the history goes on without its answer."""
-SETTLE_S = 0.2
-"""How long to stay with a request that is not waited for, so that the next one comes behind it."""
-LAST_TIMEOUT_S = 1.5
-"""How long to wait at the end for what was not waited for."""
+REST_S = 0.025
+"""Longer than a server gathers records before it writes them (group.coordinator.append.linger.ms)."""
+QUICK_S = 0.06
+"""A probe that takes longer proves nothing: its server may have been stopped in the middle of something."""
+PROBES = 20
+"""Then the history goes on, on a machine that has no time."""
 UNKNOWN_TOPIC_ID = UUID(int=4711)
 
 
@@ -40,33 +50,50 @@ class Target:
 
 @dataclass
 class Asked:
-    """A request that was sent, and its answer: a response, or a text that says why there is none."""
+    """A request as it was sent, and its answer: a response, or a text that says why there is none."""
 
+    number: int
     step: Ask
     version: int
+    request: Any
     answer: Any = None
     is_answered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take_answer(self, answer: Any) -> None:
+        self.answer = answer
+        self.is_answered.set()
 
 
 @dataclass
 class Transcript:
-    """What one server did in one history. seen: step by step an Asked, or who waited at a pause."""
+    """What one server did in one history. seen: step by step an Asked, or who waited at a pause. began_s,
+    ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them."""
 
     target: Target
     group: str
+    began_s: float = 0
+    ended_s: float = 0
     seen: list[Asked | frozenset[str] | None] = field(default_factory=list)
-    ids: dict[str, list[str]] = field(default_factory=dict)
+    given: dict[str, dict[str, int]] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+
+    def ids(self, client: str) -> list[str]:
+        """In the order in which the client asked for them."""
+        given = self.given.get(client, {})
+        return sorted(given, key=given.__getitem__)
 
 
 async def play(steps: Sequence[Step], era: int, group: str, target: Target) -> Transcript:
-    """All steps in order, and then a little time for the answers that are still missing."""
-    player = _Player(Transcript(target, group), era)
+    """All steps in order, until everything has come to rest."""
+    loop = asyncio.get_running_loop()
+    player = _Player(Transcript(target, group, began_s=loop.time()), era)
     try:
         for step in steps:
             player.transcript.seen.append(await player.take(step))
-        await player.wait_for(player.transcript.seen, LAST_TIMEOUT_S)
+        await player.rest()
     finally:
-        await player.close()
+        player.close()
+        player.transcript.ended_s = loop.time()
     return player.transcript
 
 
@@ -74,58 +101,112 @@ class _Player:
     def __init__(self, transcript: Transcript, era: int) -> None:
         self.transcript = transcript
         self.era = era
-        self.connections: dict[str, _Connection] = {}
+        self.connections: dict[str, Connection] = {}
+        self.unanswered: list[Asked] = []
+        self.groups: set[str] = {transcript.group}
+        self.prober: Connection | None = None
 
     async def take(self, step: Step) -> Asked | frozenset[str] | None:
         match step:
             case Ask():
                 return await self.ask(step)
             case Pause(ms=ms):
-                await asyncio.sleep(ms / 1000)
+                await (asyncio.sleep(ms / 1000) if ms else self.rest())
                 return frozenset(asked.step.connection for asked in self.waiting())
             case Answered(clients=clients):
-                waiting = [asked for asked in self.waiting() if asked.step.client in clients]
-                await self.wait_for(waiting, ANSWER_TIMEOUT_S)
-                return None
+                await self.wait_for([a for a in self.waiting() if a.step.client in clients], ANSWER_TIMEOUT_S)
+            case HangUp(connection=name):
+                if connection := self.connections.pop(name, None):
+                    connection.close()
+        return None
 
     async def ask(self, step: Ask) -> Asked:
         connection = self.connections.get(step.connection)
         if connection is None:
-            connection = await _Connection.open(self.transcript.target, self.learn_id)
+            connection = await Connection.open(self.transcript.target)
             self.connections[step.connection] = connection
         request = await self.resolve(step.request)
-        asked = Asked(step, step.version(self.era))
-        connection.send(asked, request)
-        await self.wait_for([asked], ANSWER_TIMEOUT_S if step.wait else SETTLE_S)
+        self.groups |= _groups(request)
+        asked = Asked(len(self.transcript.seen), step, step.version(self.era), request)
+        header = RequestHeader(
+            api_key=step.api_key,
+            api_version=asked.version,
+            correlation_id=asked.number,
+            client_id=step.client,
+        )
+        frame = encode_request(header, request)
+        self.unanswered.append(asked)
+        connection.send(frame[: len(frame) - step.cut], lambda answer: self.take_answer(asked, answer))
+        if step.wait:
+            await self.wait_for([asked], ANSWER_TIMEOUT_S)
+        else:
+            await self.rest()
         return asked
 
+    def take_answer(self, asked: Asked, answer: bytes | str) -> None:
+        if isinstance(answer, str):
+            asked.take_answer(answer)
+            return
+        try:
+            asked.take_answer(decode_response(asked.step.api_key, asked.version, answer)[1])
+        except MalformedMessage as error:
+            asked.take_answer(f"{error}: {answer.hex()}")
+        self.learn(asked)
+
     def waiting(self) -> list[Asked]:
-        return [
-            seen for seen in self.transcript.seen if isinstance(seen, Asked) and not seen.is_answered.is_set()
-        ]
+        self.unanswered = [asked for asked in self.unanswered if not asked.is_answered.is_set()]
+        return self.unanswered
 
-    async def wait_for(self, seen: Iterable[Any], timeout_s: float) -> None:
-        answers = [asked.is_answered.wait() for asked in seen if isinstance(asked, Asked)]
+    async def wait_for(self, some: Iterable[Asked], timeout_s: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*answers), timeout_s)
+            await asyncio.wait_for(asyncio.gather(*(asked.is_answered.wait() for asked in some)), timeout_s)
 
-    def learn_id(self, asked: Asked) -> None:
-        """Keep the member id that an answer gives to its client."""
+    async def rest(self) -> None:
+        """Until everything is answered, or has come to rest."""
+        quick = 0
+        for _ in range(PROBES):
+            waiting = list(self.waiting())
+            await self.wait_for(waiting, REST_S)
+            if not self.waiting() or quick == 2:
+                return
+            is_quick = await self.probe() < QUICK_S
+            quick = quick + 1 if is_quick and len(self.waiting()) == len(waiting) else 0
+
+    async def probe(self) -> float:
+        """How long it took to describe all groups, in seconds."""
+        if self.prober is None:
+            self.prober = await Connection.open(self.transcript.target)
+        header = RequestHeader(
+            api_key=ApiKey.DESCRIBE_GROUPS, api_version=0, correlation_id=0, client_id="probe"
+        )
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answered = asyncio.Event()
+        frame = encode_request(header, DescribeGroupsRequest(groups=tuple(self.groups)))
+        self.prober.send(frame, lambda _: answered.set())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(answered.wait(), ANSWER_TIMEOUT_S)
+        return loop.time() - began
+
+    def learn(self, asked: Asked) -> None:
+        """Keep the member id and the generation that an answer gives to its client."""
         answer = asked.answer
         if not isinstance(answer, JoinGroupResponse):
             return
+        if answer.error_code == ErrorCode.NONE:
+            self.transcript.generations[asked.step.client] = answer.generation_id
         gives = {ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED}
         if not asked.step.request.member_id:
             gives.add(ErrorCode.FENCED_INSTANCE_ID)  # it had become a member, until a second one came
         if answer.error_code in gives:
-            ids = self.transcript.ids.setdefault(asked.step.client, [])
-            if answer.member_id not in ids:
-                ids.append(answer.member_id)
+            self.transcript.given.setdefault(asked.step.client, {}).setdefault(answer.member_id, asked.number)
 
     async def resolve(self, value: Any) -> Any:
         """`value` with this server's ids, and the group's name, where the history has symbols."""
         if isinstance(value, Id):
             return await self.member_id(value)
+        if isinstance(value, Generation):
+            return self.transcript.generations.get(value.owner, 0) + value.later
         if isinstance(value, str):
             return value.replace(GROUP, self.transcript.group)
         if isinstance(value, tuple):
@@ -140,70 +221,18 @@ class _Player:
         return dataclasses.replace(value, **changes)
 
     async def member_id(self, id: Id) -> str:
-        ids = self.transcript.ids.setdefault(id.owner, [])
-        if len(ids) < max(id.number, 1):
-            await self.wait_for([a for a in self.waiting() if a.step.client == id.owner], ANSWER_TIMEOUT_S)
-        return ids[id.number - 1] if len(ids) >= max(id.number, 1) else f"{id.owner} got no id"
+        least = max(id.number, 1)
+        if len(self.transcript.ids(id.owner)) < least:
+            await self.rest()
+        ids = self.transcript.ids(id.owner)
+        return ids[id.number - 1] if len(ids) >= least else f"{id.owner} got no id"
 
-    async def close(self) -> None:
-        for connection in self.connections.values():
-            await connection.close()
+    def close(self) -> None:
+        for connection in (*self.connections.values(), self.prober):
+            if connection is not None:
+                connection.close()
 
 
-class _Connection:
-    """Requests go out in order, and their answers come in the same order."""
-
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_answer: Callable[[Asked], None]
-    ) -> None:
-        self._writer = writer
-        self._on_answer = on_answer
-        self._unanswered: deque[Asked] = deque()
-        self._reading = asyncio.create_task(self._read(reader))
-
-    @classmethod
-    async def open(cls, target: Target, on_answer: Callable[[Asked], None]) -> _Connection:
-        return cls(*await asyncio.open_connection(target.host, target.port), on_answer)
-
-    def send(self, asked: Asked, request: Any) -> None:
-        header = RequestHeader(
-            api_key=asked.step.api_key,
-            api_version=asked.version,
-            correlation_id=len(self._unanswered),
-            client_id=asked.step.client,
-        )
-        frame = encode_request(header, request)
-        self._unanswered.append(asked)
-        if self._reading.done():
-            self._give_up("the connection is closed")
-        else:
-            self._writer.write(len(frame).to_bytes(4) + frame)
-
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        try:
-            while True:
-                size = int.from_bytes(await reader.readexactly(4))
-                frame = await reader.readexactly(size)
-                asked = self._unanswered.popleft()
-                try:
-                    asked.answer = decode_response(asked.step.api_key, asked.version, frame)[1]
-                except MalformedMessage as error:
-                    asked.answer = f"{error}: {frame.hex()}"
-                self._on_answer(asked)
-                asked.is_answered.set()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            self._give_up("the connection is closed")
-
-    def _give_up(self, why: str) -> None:
-        for asked in self._unanswered:
-            asked.answer = why
-            asked.is_answered.set()
-        self._unanswered.clear()
-
-    async def close(self) -> None:
-        self._reading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._reading
-        self._writer.close()
-        with contextlib.suppress(ConnectionError):
-            await self._writer.wait_closed()
+def _groups(request: Any) -> set[str]:
+    group_id = getattr(request, "group_id", None)
+    return {group_id} if group_id else set()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from integration.differential.history import (
-    GROUP,
-    History,
+from integration.differential.history import GROUP, History
+from integration.differential.verbs import (
     answered,
     commit,
     delete,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from integration.differential.history import (
-    History,
-    Id,
+from integration.differential.history import History, Id, flat
+from integration.differential.verbs import (
     answered,
     commit,
     delete,
     describe,
     enter,
-    flat,
     heartbeat,
     join,
     leave,

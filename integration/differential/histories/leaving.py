@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from integration.differential.history import (
-    History,
-    Id,
+from integration.differential.history import History, Id
+from integration.differential.verbs import (
     answered,
     describe,
     enter,

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from integration.differential.history import (
-    GROUP,
-    NO_TOPIC,
-    OTHER_TOPIC,
-    TOPIC,
-    History,
-    Id,
+from integration.differential.history import GROUP, NO_TOPIC, OTHER_TOPIC, TOPIC, History, Id
+from integration.differential.verbs import (
     commit,
     describe,
     enter,

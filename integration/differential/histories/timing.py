@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from integration.differential.history import (
-    History,
+from integration.differential.history import History
+from integration.differential.verbs import (
     answered,
     commit,
     describe,

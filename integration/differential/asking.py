@@ -1,0 +1,63 @@
+"""A connection to a server: frames go out in order, and their answers come in the same order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+Answer = Callable[[bytes | str], None]
+"""Is called with an answer's frame, or with a text that says why there is none."""
+
+
+class Address(Protocol):
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._unanswered: deque[Answer] = deque()
+        self._transport: asyncio.Transport | None = None
+
+    @classmethod
+    async def open(cls, address: Address) -> Connection:
+        loop = asyncio.get_running_loop()
+        return (await loop.create_connection(cls, address.host, address.port))[1]
+
+    def send(self, frame: bytes, on_answer: Answer) -> None:
+        if self._transport is None:
+            on_answer("the connection is closed")
+        else:
+            self._unanswered.append(on_answer)
+            self._transport.write(len(frame).to_bytes(4) + frame)
+
+    def close(self) -> None:
+        """What is unanswered stays so."""
+        self._unanswered.clear()
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while len(self._buffer) >= 4 and len(self._buffer) >= 4 + (size := int.from_bytes(self._buffer[:4])):
+            frame = bytes(self._buffer[4 : 4 + size])
+            del self._buffer[: 4 + size]
+            self._unanswered.popleft()(frame)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._transport = None
+        unanswered, self._unanswered = self._unanswered, deque()
+        for on_answer in unanswered:
+            on_answer("the connection is closed")

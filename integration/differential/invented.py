@@ -1,0 +1,372 @@
+"""Histories that nobody wrote: what clients might say, in an order that chance decides.
+
+`invent(number)` is the same history every time. It knows nothing of what servers answer: members name
+themselves by `Id` and `Generation`, and so a history keeps its sense whatever is left out of it. Each history
+has a temper: how careless its clients are about who they are, and what they mostly say. So some histories
+go deep where others go astray.
+
+Time-outs decide in some of them. Those have members whose time-outs are all SHORT_MS, and one pause that ends
+midway between the second and the third time that anything could run out, if what comes before and what comes
+after takes no longer than WINDOW_MS: SHORT_MS = 2 * (WINDOW_MS + MARGIN_MS).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from integration.differential import verbs
+from integration.differential.history import (
+    ERAS,
+    GROUP,
+    NO_TOPIC,
+    OTHER_TOPIC,
+    TOPIC,
+    Generation,
+    History,
+    Id,
+    Step,
+    flat,
+)
+
+CLIENTS = ("alice", "bob", "carol", "dave")
+PROTOCOLS = ("range", "roundrobin", "sticky")
+"""In every member's order of preference: what a tie of votes comes to is a meant difference."""
+WINDOW_MS, MARGIN_MS = 1_000, 400
+SHORT_MS = 2 * (WINDOW_MS + MARGIN_MS)
+PAUSE_MS = 2 * SHORT_MS + MARGIN_MS
+LONG_MS = 60_000
+PLACES = ((TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0), (OTHER_TOPIC, 1))
+STRANGE_PLACES = ((NO_TOPIC, 0), (TOPIC, 9), (OTHER_TOPIC, -1), ("", 0))
+
+
+@dataclass(frozen=True)
+class Said:
+    """One call of a verb; str() is its source text."""
+
+    verb: str
+    args: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def steps(self) -> list[Step]:
+        made = getattr(verbs, self.verb)(*self.args, **dict(self.options))
+        return flat([made])
+
+    def __str__(self) -> str:
+        words = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.options)]
+        return f"{self.verb}({', '.join(words)})"
+
+
+@dataclass(frozen=True)
+class Invented:
+    """A history, still in words."""
+
+    title: str
+    era: int
+    said: tuple[Said, ...]
+
+    def history(self) -> History:
+        return History(self.title, (), [each.steps() for each in self.said], (self.era,), meant_by_rule=True)
+
+    def __str__(self) -> str:
+        """In the form in which `histories` are written."""
+        lines = ["    History(", f'        "{self.title}",', "        cases=[],", "        steps=["]
+        lines += [f"            {each}," for each in self.said]
+        lines += ["        ],", f"        eras=({self.era},),", "    ),"]
+        return "\n".join(lines)
+
+
+def invent(number: int) -> Invented:
+    author = _Author(random.Random(number))
+    author.write()
+    return Invented(f"invented {number}", author.era, tuple(author.said))
+
+
+class _Author:
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.said: list[Said] = []
+        self.era = chance.choice(ERAS)
+        self.is_timed = chance.random() < 0.25
+        self.carelessness = chance.choice((0.0, 0.05, 0.05, 0.25))
+        self.clients = CLIENTS[: chance.choice((1, 2, 2, 3, 3, 4))]
+        self.type = chance.choice(("consumer",) * 4 + ("connect",))
+        statics = chance.choice((0.0, 0.0, 0.5, 1.0))
+        self.instances = {name: name for name in self.clients if chance.random() < statics}
+        mixed = chance.random() < 0.3
+        self.eras = {name: chance.choice(ERAS) for name in (*self.clients, "admin") if mixed}
+        self.protocols = {name: self.some_protocols() for name in self.clients}
+        self.times = {name: self.some_times() for name in self.clients}
+        self.numbers = dict.fromkeys(self.clients, 1)
+        self.topics = {
+            self.arrive: 5,
+            self.rejoin: 5,
+            self.sync: 6,
+            self.everybody_rejoins: 2,
+            self.everybody_syncs: 4,
+            self.heartbeat: 4,
+            self.leave: 2,
+            self.commit: 3,
+            self.fetch: 1,
+            self.look: 2,
+            self.delete: 0.5,
+            self.offset_delete: 0.7,
+            self.hang_up: 0.5,
+            self.cut: 0.15,
+        }
+        for topic in self.topics:
+            self.topics[topic] *= chance.choice((0.2, 1, 1, 3))
+
+    def write(self) -> None:
+        self.begin()
+        if self.is_timed:
+            self.tell(self.chance.randint(2, 6))
+            self.say("pause", PAUSE_MS)
+            self.tell(self.chance.randint(1, 5))
+        else:
+            self.tell(self.chance.randint(4, 24))
+        self.say("pause", 0)
+        self.say("describe")
+        self.say("fetch", "admin", None)
+
+    def tell(self, count: int) -> None:
+        until = len(self.said) + count
+        while len(self.said) < until:
+            (topic,) = self.chance.choices(list(self.topics), list(self.topics.values()))
+            topic()
+
+    def begin(self) -> None:
+        """Half of the histories begin with a stable group."""
+        if self.chance.random() < 0.5:
+            return
+        for name in self.clients:
+            self.arrive(name, careful=True)
+        if len(self.clients) > 1:
+            self.everybody_rejoins(careful=True)
+        self.everybody_syncs(careful=True)
+
+    # -- what is said
+
+    def say(self, verb: str, *args: Any, **options: Any) -> None:
+        self.said.append(Said(verb, args, tuple(options.items())))
+
+    def request(self, verb: str, client: str, *args: Any, **options: Any) -> None:
+        if client in self.eras:
+            options["era"] = self.eras[client]
+        if self.slips(0.3):
+            options["group"] = self.chance.choice((GROUP + "-b", ""))
+        self.say(verb, client, *args, wait=False, **options)
+
+    def arrive(self, client: str = "", careful: bool = False) -> None:
+        client = client or self.anybody()
+        options = self.joining(client, careful)
+        self.request("join", client, *self.protocols[client], **options, over=self.new_connection(client))
+        needs_id = self.eras.get(client, self.era) >= 4 and "instance" not in options
+        if needs_id and (careful or self.chance.random() < 0.9):
+            over = self.new_connection(client)
+            self.request("rejoin", client, *self.protocols[client], **options, over=over)
+
+    def rejoin(self, client: str = "", careful: bool = False) -> None:
+        client = client or self.anybody()
+        options = self.joining(client, careful)
+        if not careful and self.chance.random() < 0.2:
+            self.protocols[client] = self.some_protocols()
+        if not careful and self.chance.random() < 0.3:
+            options["tells"] = f" {self.chance.randint(2, 4)}"
+        if self.slips():
+            options["id"] = self.somebody_else(client)
+        over = self.new_connection(client)
+        self.request("rejoin", client, *self.protocols[client], **options, over=over)
+
+    def joining(self, client: str, careful: bool) -> dict[str, Any]:
+        """The options of a join that say what the client is."""
+        session_ms, rebalance_ms = self.times[client]
+        options: dict[str, Any] = {"session_ms": session_ms, "rebalance_ms": rebalance_ms}
+        if self.type != "consumer":
+            options["type"] = self.type
+        if client in self.instances:
+            options["instance"] = client
+        if not careful and self.slips():
+            options["instance"] = self.some_instance()
+        if not careful and self.slips(0.3):
+            options |= self.chance.choice(
+                (
+                    {"type": "other"},
+                    {"type": ""},
+                    {"protocols": ()},
+                    {"session_ms": 299},
+                    {"session_ms": 1_800_001},
+                    {"session_ms": -1},
+                    {"reason": "tired"},
+                )
+            )
+        return options
+
+    def sync(self, client: str = "", careful: bool = False) -> None:
+        client = client or self.anybody()
+        options: dict[str, Any] = {"over": self.new_connection(client)}
+        options |= {} if careful else self.as_whom(client)
+        if self.chance.random() < 0.8 or careful:
+            options["assign"] = {name: f"{client}: {name}".encode() for name in self.clients}
+        if self.type != "consumer":
+            options["type"] = self.type
+        if len(PROTOCOLS) > 1:
+            options["protocol"] = self.likely_protocol()
+        if client in self.instances:
+            options.setdefault("instance", client)
+        if not careful and self.slips(0.5):
+            options |= self.chance.choice(
+                ({"protocol": None}, {"type": None}, {"type": "other"}, {"protocol": "other"}, {"assign": {}})
+            )
+        generation = Generation(client) if careful else self.some_generation(client)
+        self.request("sync", client, generation, **options)
+
+    def everybody_rejoins(self, careful: bool = False) -> None:
+        for name in self.shuffled(self.clients):
+            self.rejoin(name, careful)
+
+    def everybody_syncs(self, careful: bool = False) -> None:
+        for name in self.shuffled(self.clients):
+            self.sync(name, careful)
+
+    def heartbeat(self) -> None:
+        client = self.anybody()
+        self.request("heartbeat", client, self.some_generation(client), **self.as_whom(client))
+
+    def leave(self) -> None:
+        client = self.anybody()
+        kind = self.chance.random()
+        if kind < 0.6:
+            self.request("leave", client)
+        elif kind < 0.8:
+            self.request("leave", "admin", ("", self.some_instance()))
+        else:
+            some = [self.leaver() for _ in range(self.chance.randint(1, 3))]
+            self.request("leave", "admin", *some)
+
+    def leaver(self) -> tuple[str | Id, str | None]:
+        client = self.anybody()
+        id = self.somebody_else(client) if self.slips() else Id(client)
+        return id, self.some_instance() if self.slips() else self.instances.get(client)
+
+    def commit(self) -> None:
+        options: dict[str, Any] = {"offsets": {place: self.some_offset() for place in self.some_places()}}
+        if self.slips():
+            options["metadata"] = self.chance.choice(("", None, "é", "x" * 4097))
+        if self.chance.random() < 0.2:
+            options["leader_epoch"] = self.chance.choice((0, 3))
+        if self.chance.random() < 0.3:
+            self.request("commit", "admin", **options)
+            return
+        client = self.anybody()
+        self.request(
+            "commit",
+            client,
+            self.some_generation(client),
+            **{"id": Id(client)} | self.as_whom(client),
+            **options,
+        )
+
+    def fetch(self) -> None:
+        options = {"require_stable": True} if self.chance.random() < 0.3 else {}
+        has_all = self.eras.get("admin", self.era) >= 2
+        places = None if has_all and self.chance.random() < 0.3 else tuple(self.some_places())
+        self.request("fetch", "admin", places, **options)
+
+    def look(self) -> None:
+        kind = self.chance.randrange(6)
+        if kind < 2:
+            self.say("pause", 0)
+        elif kind < 4:
+            self.say("describe", era=self.chance.choice(ERAS))
+        elif kind == 4:
+            self.say("list_groups", era=self.chance.choice(ERAS))
+        else:
+            self.say("find_coordinator", era=self.chance.choice(ERAS))
+
+    def delete(self) -> None:
+        others = (GROUP + "-b",) if self.chance.random() < 0.3 else ()
+        self.say("delete", "admin", *((GROUP, *others) if others else ()), era=self.chance.choice(ERAS))
+
+    def offset_delete(self) -> None:
+        self.request("offset_delete", "admin", *self.some_places())
+
+    def hang_up(self) -> None:
+        client = self.anybody()
+        last = self.numbers[client]
+        self.say("hang_up", f"{client} {self.chance.randint(max(last - 2, 2), max(last, 2))}")
+
+    def cut(self) -> None:
+        """A request whose end is missing."""
+        client = self.anybody()
+        over = self.new_connection(client)
+        self.request("heartbeat", client, Generation(client), cut=self.chance.randint(1, 6), over=over)
+
+    # -- what chance decides
+
+    def slips(self, factor: float = 1) -> bool:
+        return self.chance.random() < self.carelessness * factor
+
+    def anybody(self) -> str:
+        return self.chance.choice(self.clients)
+
+    def shuffled(self, names: Iterable[str]) -> list[str]:
+        names = list(names)
+        self.chance.shuffle(names)
+        return names
+
+    def new_connection(self, client: str) -> str:
+        """For what may have to wait: nothing is to come behind it."""
+        self.numbers[client] += 1
+        return f"{client} {self.numbers[client]}"
+
+    def some_protocols(self) -> tuple[str, ...]:
+        count = self.chance.choice((1, 1, 2, 3))
+        some = {"range", *self.chance.sample(PROTOCOLS, count)} if count > 1 else {"range"}
+        if self.chance.random() < 0.1:
+            some = {self.chance.choice(PROTOCOLS)}
+        return tuple(name for name in PROTOCOLS if name in some)
+
+    def likely_protocol(self) -> str:
+        return next(
+            (name for name in PROTOCOLS if all(name in some for some in self.protocols.values())),
+            PROTOCOLS[0],
+        )
+
+    def some_times(self) -> tuple[int, int]:
+        if not self.is_timed:
+            return LONG_MS, LONG_MS
+        return self.chance.choice(((SHORT_MS, SHORT_MS), (LONG_MS, SHORT_MS), (SHORT_MS, LONG_MS)))
+
+    def as_whom(self, client: str) -> dict[str, Any]:
+        """The options that say who asks, where it is not plainly the client."""
+        options: dict[str, Any] = {}
+        if self.slips():
+            options["id"] = self.somebody_else(client)
+        if self.slips():
+            options["instance"] = self.some_instance()
+        elif client in self.instances and self.chance.random() < 0.8:
+            options["instance"] = client
+        return options
+
+    def somebody_else(self, client: str) -> str | Id:
+        return self.chance.choice((Id(client, 1), Id(self.anybody()), "made-up", ""))
+
+    def some_instance(self) -> str | None:
+        return self.chance.choice((*self.instances, "nobody", None))
+
+    def some_generation(self, client: str) -> int | Generation:
+        if not self.slips():
+            return Generation(client)
+        return self.chance.choice(
+            (Generation(client, 1), Generation(client, -1), Generation(self.anybody()), 0, -1)
+        )
+
+    def some_offset(self) -> int:
+        return self.chance.choice((0, 1, 7, 2**40, -1))
+
+    def some_places(self) -> list[tuple[str, int]]:
+        places = self.chance.sample(PLACES, self.chance.randint(1, 3))
+        return places + ([self.chance.choice(STRANGE_PLACES)] if self.slips(2) else [])

@@ -1,0 +1,64 @@
+"""The few lines of a history in which two servers differ, found by leaving out what changes nothing.
+
+What can be left out, a line or one option of a line, is a *part*. Histories without some parts are played
+many at a time, and parts that nobody misses one by one are mostly not missed together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+
+from integration.differential.invented import Invented, Said
+
+Differs = Callable[[Invented], Awaitable[bool]]
+Part = tuple[int, str]
+"""The number of a line and the name of an option, or "" for the whole line."""
+MAY_HAVE_TO_WAIT = {"join", "rejoin", "sync"}
+
+
+async def shrink(invented: Invented, differs: Differs) -> Invented:
+    """The smallest history found that still `differs`."""
+    size = max(len(invented.said) // 2, 1)
+    while size:
+        lines: list[Part] = [(number, "") for number in range(len(invented.said))]
+        chunks = [lines[at : at + size] for at in range(0, len(lines), size)]
+        smaller = await _without_some(invented, chunks, differs)
+        size = size // 2 if smaller is invented else min(size, len(smaller.said) // 2 or 1)
+        invented = smaller
+    return await _without_some(invented, [[part] for part in _options(invented)], differs)
+
+
+def _options(invented: Invented) -> list[Part]:
+    return [
+        (number, name)
+        for number, said in enumerate(invented.said)
+        for name, _ in said.options
+        if name != "wait" or said.verb not in MAY_HAVE_TO_WAIT
+    ]
+
+
+async def _without_some(invented: Invented, chunks: Sequence[Sequence[Part]], differs: Differs) -> Invented:
+    """Without as many of the chunks as can be left out together."""
+    verdicts = await asyncio.gather(*(differs(_without(invented, chunk)) for chunk in chunks))
+    idle = [chunk for chunk, still in zip(chunks, verdicts, strict=True) if still]
+    while idle:
+        candidate = _without(invented, [part for chunk in idle for part in chunk])
+        if len(idle) == 1 or await differs(candidate):
+            return candidate
+        idle = idle[: len(idle) // 2]
+    return invented
+
+
+def _without(invented: Invented, parts: Collection[Part]) -> Invented:
+    said = tuple(
+        _with_fewer_options(said, {name for line, name in parts if line == number})
+        for number, said in enumerate(invented.said)
+        if (number, "") not in parts
+    )
+    return replace(invented, said=said)
+
+
+def _with_fewer_options(said: Said, names: Collection[str]) -> Said:
+    return replace(said, options=tuple(option for option in said.options if option[0] not in names))
