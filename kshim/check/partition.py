@@ -1,0 +1,160 @@
+"""One partition: every batch, and what is kept beside the batches, against each other.
+
+Chunks are taken one after the other. What is told of a fault is its offset; what is behind it in the chunk is
+still looked at where that is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kshim.check.faults import Fault
+from kshim.check.journals import JOURNALS, fault_in_record
+from kshim.storage.producers import Aborted, Produced, Producer, Producers
+from schemas.end_txn_marker import decode_marker
+from schemas.record_batch import (
+    HEADER_BYTES,
+    NO_TIMESTAMP,
+    CorruptRecordBatch,
+    RecordBatchHeader,
+    batches,
+    crc32c,
+    decode_header,
+    records,
+)
+
+MAX_FAULTS = 20
+MAGIC = 2
+CRC_FROM = 21
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionCheck:
+    """start: the log start offset. compacted: offsets may be missing, because records may."""
+
+    topic: str
+    index: int
+    start: int
+    compacted: bool
+    end: int = 0
+    records: int = 0
+    batches: int = 0
+    bytes: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    _leader_epoch: int = -1
+    _max_timestamp: int = NO_TIMESTAMP
+    _producers: Producers = field(default_factory=Producers)
+    _aborted: list[Aborted] = field(default_factory=list)
+    _from_the_beginning: bool = True
+
+    def chunk(self, last_offset: int, max_timestamp_so_far: int, data: memoryview) -> None:
+        """The next chunk, as it is stored."""
+        if not self.batches:
+            self._begin(data)
+        size, largest = 0, NO_TIMESTAMP
+        try:
+            for batch in batches(data):
+                header = decode_header(batch)
+                self._batch(header, batch)
+                size += header.size
+                if header.records_count:
+                    largest = max(largest, header.max_timestamp)
+        except CorruptRecordBatch as error:
+            self._fault(self.end, f"is no record batch: {error}")
+        else:
+            if size != len(data):
+                self._fault(self.end, f"{len(data) - size} bytes are no whole record batch")
+            elif self.end != last_offset + 1:
+                self._fault(self.end - 1, f"is the last of a chunk that should end at {last_offset}")
+        self.end = last_offset + 1
+        self.bytes += len(data)
+        if max_timestamp_so_far < max(largest, self._max_timestamp):
+            self._fault(last_offset, "a timestamp before it is larger than the index says")
+        self._max_timestamp = max(self._max_timestamp, max_timestamp_so_far)
+
+    def _begin(self, data: memoryview) -> None:
+        """The first chunk may begin before the log start, or behind it where records were compacted."""
+        first = int.from_bytes(data[:8])
+        self._from_the_beginning = first == 0 and not self.compacted
+        if first > self.start and not self.compacted:
+            self._fault(self.start, f"nothing is there up to {first}")
+        self.end = first
+
+    def _batch(self, header: RecordBatchHeader, batch: memoryview) -> None:
+        offset = header.base_offset
+        if offset < self.end:
+            self._fault(offset, f"begins before {self.end}, where the batch before it ends")
+        elif offset > self.end and not self.compacted:
+            self._fault(self.end, f"nothing is there up to {offset}")
+        self.end = header.next_offset
+        self.batches += 1
+        self.records += header.records_count
+        if header.magic != MAGIC:
+            self._fault(offset, f"has magic {header.magic}")
+            return
+        if header.size < HEADER_BYTES or crc32c(batch[CRC_FROM:]) != header.crc:
+            self._fault(offset, "the CRC of the batch does not match")
+            return
+        if not 0 <= header.records_count <= header.last_offset_delta + 1:
+            self._fault(offset, f"says it has {header.records_count} records")
+        if header.partition_leader_epoch < self._leader_epoch:
+            self._fault(offset, f"is of leader epoch {header.partition_leader_epoch}, behind a later one")
+        self._leader_epoch = max(self._leader_epoch, header.partition_leader_epoch)
+        if header.producer_id >= 0:
+            marker = decode_marker(batch) if header.is_control else None
+            produced = Produced(header, offset, header.max_timestamp, marker)
+            self._aborted += self._producers.replay([produced]).aborted
+        if self.topic in JOURNALS and not header.is_control:
+            self._journal(offset, batch)
+
+    def _journal(self, offset: int, batch: memoryview) -> None:
+        decode = JOURNALS[self.topic]
+        try:
+            for record in records(batch):
+                if fault := fault_in_record(decode, record):
+                    self._fault(record.offset, fault)
+        except CorruptRecordBatch as error:
+            self._fault(offset, f"its records cannot be decoded: {error}")
+
+    def finish(self, producers: dict[int, Producer], aborted: list[Aborted]) -> None:
+        """Compare what is kept of producers and aborted transactions with what the batches say of them."""
+        if not self.batches:
+            self.end = self.start
+        elif self.start > self.end:
+            self._fault(self.start, f"the log starts here, but ends at {self.end}")
+        for what in self._producer_faults(producers):
+            self.faults.append(Fault(f"{self.topic}-{self.index}", what))
+        if self._from_the_beginning:
+            replayed = [one for one in self._aborted if one.last_offset >= self.start]
+            if [one for one in aborted if one.last_offset >= self.start] != replayed:
+                self._fault(self.start, "the index of aborted transactions is not that of the batches")
+
+    def _producer_faults(self, kept: dict[int, Producer]) -> Iterator[str]:
+        replayed = dict(self._producers.items())
+        for producer_id, producer in kept.items():
+            last = producer.batches[-1].base_offset if producer.batches else -1
+            if max(last, producer.transaction_start) >= self.end:
+                yield f"producer {producer_id} is known by a batch at {last}, but the log ends at {self.end}"
+            elif self._from_the_beginning and not _same(producer, replayed.get(producer_id)):
+                yield f"producer {producer_id} is not known as its batches say"
+        if self._from_the_beginning:
+            for producer_id, producer in replayed.items():
+                if producer.transaction_start >= 0 and producer_id not in kept:
+                    yield f"producer {producer_id} has a transaction open, and is not known"
+
+    def _fault(self, offset: int, what: str) -> None:
+        if len(self.faults) == MAX_FAULTS:
+            self.faults.append(Fault(f"{self.topic}-{self.index}", "and more"))
+        elif len(self.faults) < MAX_FAULTS:
+            self.faults.append(Fault(f"{self.topic}-{self.index} at offset {offset}", what))
+
+
+def _same(kept: Producer, replayed: Producer | None) -> bool:
+    """A producer may have been forgotten and have come back, so that less is kept than was replayed."""
+    return (
+        replayed is not None
+        and kept.producer_epoch == replayed.producer_epoch
+        and kept.transaction_start == replayed.transaction_start
+        and kept.batches == replayed.batches[len(replayed.batches) - len(kept.batches) :]
+    )

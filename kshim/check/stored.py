@@ -1,0 +1,90 @@
+"""A data directory that no server has open, read as it is: nothing is created, changed or mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import lmdb
+
+from kshim.storage.embedded.data_dir import DataDirLock
+from kshim.storage.embedded.environment import FORMAT
+from kshim.storage.interfaces import StorageError
+
+if TYPE_CHECKING:
+    ReadTransaction = lmdb.Transaction[memoryview]
+else:
+    ReadTransaction = lmdb.Transaction
+
+DATA_FILE = "data.mdb"
+MAX_DATABASES = 64
+
+
+class Stored:
+    """Raises StorageError, DataDirLocked. One read transaction, from construction to the end of a `with`."""
+
+    def __init__(self, data_dir: Path) -> None:
+        file = data_dir / DATA_FILE
+        if not file.is_file():
+            raise StorageError(f"{data_dir} is no data directory: it has no {DATA_FILE}")
+        self._lock = DataDirLock(data_dir)
+        try:
+            self._env = lmdb.Environment(
+                str(data_dir), readonly=True, lock=False, max_dbs=MAX_DATABASES, readahead=True
+            )
+            self._refuse_cut_file(file)
+            self._main = self._env.begin(buffers=True)
+            self._databases = {
+                bytes(name): self._env.open_db(bytes(name), self._main, create=False)
+                for name in list(self._main.cursor().iternext(keys=True, values=False))
+            }
+        except lmdb.Error as error:
+            self._lock.release()
+            raise StorageError(f"{file} cannot be read: {error}") from None
+        except BaseException:
+            self._lock.release()
+            raise
+        held = self.get("kshim", b"format")
+        if held is None or bytes(held) != FORMAT:
+            self.close()
+            raise StorageError(f"{file} holds no data of kshim's format {FORMAT.decode()}")
+
+    def _refuse_cut_file(self, file: Path) -> None:
+        """To read pages that are not there would end the process."""
+        pages = self._env.info()["last_pgno"] + 1
+        needed = pages * self._env.stat()["psize"]
+        if file.stat().st_size < needed:
+            raise StorageError(f"{file} is cut short: it has {file.stat().st_size} bytes of {needed}")
+
+    def __enter__(self) -> Stored:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._main.abort()
+        self._env.close()
+        self._lock.release()
+
+    def entries(self, database: str) -> int:
+        found = self._databases.get(database.encode())
+        return 0 if found is None else self._main.stat(found)["entries"]
+
+    def get(self, database: str, key: bytes) -> memoryview | None:
+        found = self._databases.get(database.encode())
+        return None if found is None else self._main.get(key, db=found)
+
+    def rows(self, database: str) -> Iterator[tuple[memoryview, memoryview]]:
+        """All of a database, by key; nothing of one that was never made. The views end with the next row."""
+        found = self._databases.get(database.encode())
+        if found is None:
+            return
+        try:
+            yield from self._main.cursor(found)
+        except lmdb.Error as error:
+            raise StorageError(f"the pages of {database} are damaged: {error}") from None

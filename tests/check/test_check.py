@@ -1,0 +1,296 @@
+"""`kshim check`: a directory that is whole, and every way in which one may be damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kshim.cli import commands
+from kshim.cluster import Cluster, NewTopic
+from kshim.config import Config
+from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.embedded.environment import Environment, WriteTransaction
+from kshim.storage.embedded.producers import KEY
+from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY, SO_FAR
+from kshim.storage.journal import LogJournal
+from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch, encode_producer
+from schemas.end_txn_marker import EndTxnMarker, encode_marker
+from schemas.group_metadata_log import OffsetCommitKey, OffsetCommitValue, encode_key, encode_value
+from schemas.record_batch import Record, encode
+from tests.storage.reactor import Reactor
+
+VALUE = b"a value that is found in the file"
+Change = Callable[[Environment, WriteTransaction], None]
+
+
+class Directory:
+    """Topic t with a partition of five batches of two records and an empty one; and a committed offset."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.reactor = Reactor()
+        self.store = store = EmbeddedStore(path, self.reactor, sync=False)
+        store.open()
+        cluster = Cluster(store.metadata, store.log, Config())
+        self.result(cluster.start())
+        self.result(cluster.create_topics([NewTopic("t", num_partitions=2)]))
+        self.partition_no = cluster.topics["t"].partitions[0].partition_no
+        offsets = cluster.group_metadata_topic.partitions
+        self.offsets_no = offsets[7].partition_no
+        for number in range(5):
+            self.append(
+                encode([Record(delta, 1000 + number, b"k", VALUE + b"%d" % number) for delta in range(2)])
+            )
+        key = OffsetCommitKey(group="group", topic="t", partition=0)
+        value = OffsetCommitValue(offset=5, leader_epoch=-1, metadata="", commit_timestamp=1000)
+        journal = LogJournal(store.log, [partition.partition_no for partition in offsets])
+        self.result(journal.append(7, [(encode_key(key), encode_value(value))], 1000))
+
+    def result(self, deferred: Any) -> Any:
+        return self.reactor.result(deferred)
+
+    def append(self, batch: bytes, partition_no: int | None = None) -> None:
+        self.result(self.store.log.append(partition_no or self.partition_no, batch, now_ms=0))
+
+    def close(self) -> None:
+        self.result(self.store.close())
+
+    def check(self) -> Result:
+        return CliRunner().invoke(commands, ["check", str(self.path)], prog_name="kshim")
+
+    def faults(self) -> list[str]:
+        """What is told once the store is closed, but for the table."""
+        self.close()
+        done = self.check()
+        assert done.exit_code == 1, done.output
+        lines: list[str] = done.output.splitlines()
+        return lines[: next(index for index, line in enumerate(lines) if line.startswith("Topic "))]
+
+    def change(self, change: Change) -> None:
+        """Write into the databases behind the store's back."""
+        environment = self.store._environment
+        environment.write(lambda transaction: change(environment, transaction))
+
+    def key(self, last_offset: int) -> bytes:
+        return CHUNK_KEY.pack(self.partition_no, last_offset)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Directory:
+    return Directory(tmp_path / "data")
+
+
+def test_a_whole_directory(directory: Directory) -> None:
+    directory.close()
+    before = (directory.path / "data.mdb").read_bytes()
+    done = directory.check()
+    assert done.exit_code == 0
+    rows = [line.split() for line in done.output.splitlines()]
+    assert rows[0] == ["Topic", "Partitions", "Records", "Batches", "Bytes", "Faults"]
+    assert rows[1][:4] == ["__consumer_offsets", "50", "1", "1"]
+    assert rows[2][:4] + rows[2][5:] == ["t", "2", "10", "5", "0"]
+    assert rows[3] == ["all", "is", "well"]
+    assert (directory.path / "data.mdb").read_bytes() == before
+
+
+def test_transactions_trimming_compaction_and_deletion_are_no_faults(directory: Directory) -> None:
+    transactional = {"producer_id": 9, "producer_epoch": 0, "is_transactional": True}
+    for sequence, committed in ((0, True), (1, False), (2, None)):
+        directory.append(encode([Record(0, 5, b"k", b"")], base_sequence=sequence, **transactional))
+        if committed is not None:
+            directory.append(
+                encode_marker(EndTxnMarker(9, 0, committed, coordinator_epoch=0, timestamp_ms=7))
+            )
+    directory.close()
+    assert directory.check().exit_code == 0, directory.check().output
+    directory.store.open()
+    directory.result(directory.store.log.delete_records(directory.partition_no, 13))
+    directory.close()
+    assert directory.check().exit_code == 0, directory.check().output
+    directory.store.open()
+    directory.store.log.delete(directory.partition_no)
+    directory.close()
+    assert directory.check().exit_code == 0, directory.check().output
+
+
+def test_a_byte_that_has_changed(directory: Directory) -> None:
+    directory.close()
+    file = directory.path / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(VALUE + b"3", VALUE + b"4"))
+    assert directory.faults() == ["t-0 at offset 6: the CRC of the batch does not match"]
+
+
+def damaged_chunk(last_offset: int, damage: Callable[[bytes], bytes]) -> Callable[[Directory], None]:
+    def apply(directory: Directory) -> None:
+        def change(environment: Environment, transaction: WriteTransaction) -> None:
+            key = directory.key(last_offset)
+            value = transaction.get(key, db=environment.log)
+            assert value is not None
+            transaction.put(key, damage(value), db=environment.log)
+
+        directory.change(change)
+
+    return apply
+
+
+def without(*last_offsets: int) -> Callable[[Directory], None]:
+    def apply(directory: Directory) -> None:
+        def change(environment: Environment, transaction: WriteTransaction) -> None:
+            for last_offset in last_offsets:
+                assert transaction.delete(directory.key(last_offset), db=environment.log)
+
+        directory.change(change)
+
+    return apply
+
+
+def put(database: str, key: bytes, value: bytes) -> Callable[[Directory], None]:
+    def apply(directory: Directory) -> None:
+        directory.change(lambda env, transaction: transaction.put(key, value, db=getattr(env, database)))  # type: ignore[func-returns-value]
+
+    return apply
+
+
+def of_partition(database: str, value: bytes, number: int | None = None) -> Callable[[Directory], None]:
+    """A row of the partition, or of a number in it."""
+
+    def apply(directory: Directory) -> None:
+        no = directory.partition_no
+        key = PARTITION_KEY.pack(no) if number is None else KEY.pack(no, number)
+        put(database, key, value)(directory)
+
+    return apply
+
+
+def moved(by: int) -> Callable[[bytes], bytes]:
+    """The batch of a chunk says another base offset."""
+    return lambda value: value[:8] + (int.from_bytes(value[8:16]) + by).to_bytes(8) + value[16:]
+
+
+def producer(base_offset: int, transaction_start: int = NO_TRANSACTION) -> bytes:
+    return encode_producer(Producer(0, -1, 5, transaction_start, (SentBatch(0, 0, base_offset, 5),)))
+
+
+@pytest.mark.parametrize(
+    ("damage", "faults"),
+    [
+        (without(5), ["t-0 at offset 4: nothing is there up to 6"]),
+        (without(1), ["t-0 at offset 0: nothing is there up to 2"]),
+        (
+            damaged_chunk(5, lambda value: value[:-5]),
+            ["t-0 at offset 4: {} bytes are no whole record batch"],
+        ),
+        (
+            damaged_chunk(5, lambda value: value[:8]),
+            ["t-0 at offset 3: is the last of a chunk that should end at 5"],
+        ),
+        (
+            damaged_chunk(5, lambda value: value[:24] + b"\x00" + value[25:]),
+            ["t-0 at offset 4: has magic 0"],
+        ),
+        (
+            damaged_chunk(5, moved(-1)),
+            [
+                "t-0 at offset 3: begins before 4, where the batch before it ends",
+                "t-0 at offset 4: is the last of a chunk that should end at 5",
+            ],
+        ),
+        (
+            damaged_chunk(5, lambda value: SO_FAR.pack(7) + value[8:]),
+            ["t-0 at offset 5: a timestamp before it is larger than the index says"],
+        ),
+        (
+            damaged_chunk(5, lambda value: value[:20] + (3).to_bytes(4) + value[24:]),
+            [f"t-0 at offset {offset}: is of leader epoch 0, behind a later one" for offset in (6, 8)],
+        ),
+        (of_partition("starts", OFFSET.pack(11)), ["t-0 at offset 11: the log starts here, but ends at 10"]),
+        (
+            of_partition("producers", producer(10), 3),
+            ["t-0: producer 3 is known by a batch at 10, but the log ends at 10"],
+        ),
+        (of_partition("producers", producer(8), 3), ["t-0: producer 3 is not known as its batches say"]),
+        (
+            of_partition("aborted", bytes(24), 3),
+            ["t-0 at offset 0: the index of aborted transactions is not that of the batches"],
+        ),
+        (
+            put("log", CHUNK_KEY.pack(4000, 1), bytes(100)),
+            ["partition 4000: has records, but no topic has it"],
+        ),
+        (put("meta", b"cluster/id", b""), ["metadata: the cluster has no id"]),
+        (put("meta", b"cluster/next_partition_no", b"3"), ["metadata: partition 3 would be given out twice"]),
+        (
+            lambda directory: directory.append(
+                encode([Record(0, 1, b"\x00\x07junk", b""), Record(1, 1, b"\0", b"")]), directory.offsets_no
+            ),
+            ["__consumer_offsets-7 at offset 2: the record cannot be read: *"],
+        ),
+        (
+            lambda directory: directory.append(encode([Record(0, 1, None, b"")]), directory.offsets_no),
+            ["__consumer_offsets-7 at offset 1: the record has no key"],
+        ),
+    ],
+)
+def test_damage(directory: Directory, damage: Callable[[Directory], None], faults: list[str]) -> None:
+    damage(directory)
+    found = directory.faults()
+    assert len(found) == len(faults), found
+    for fault, wanted in zip(found, faults, strict=True):
+        if wanted.endswith("*"):
+            assert fault.startswith(wanted[:-1])
+        else:
+            assert fault == wanted.format(fault.partition("offset 4: ")[2].partition(" ")[0])
+
+
+def test_a_topic_whose_metadata_is_damaged(directory: Directory) -> None:
+    put("meta", b"topic/t", b"{")(directory)
+    found = directory.faults()
+    assert found[0].startswith("topic t: its metadata cannot be read: JSONDecodeError")
+    assert found[1] == f"partition {directory.partition_no}: has records, but no topic has it"
+
+
+def test_of_one_partition_not_every_fault_is_told(directory: Directory) -> None:
+    for _ in range(100):
+        directory.append(encode([Record(0, 1, b"k", VALUE)]))
+    directory.close()
+    file = directory.path / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(VALUE, bytes(len(VALUE))))
+    found = directory.faults()
+    assert len(found) == 21
+    assert found[-1] == "t-0: and more"
+
+
+def test_a_file_that_is_cut_short(directory: Directory) -> None:
+    directory.close()
+    file = directory.path / "data.mdb"
+    with file.open("r+b") as cut:
+        cut.truncate(file.stat().st_size // 2)
+    refused(directory, "is cut short: it has")
+
+
+def test_a_file_that_is_none_of_ours(directory: Directory) -> None:
+    directory.close()
+    (directory.path / "data.mdb").write_bytes(b"something else" * 1000)
+    refused(directory, "data.mdb cannot be read: ")
+
+
+def test_a_directory_in_use(directory: Directory) -> None:
+    refused(directory, f"data directory {directory.path} is in use by process ")
+    directory.close()
+
+
+def test_no_directory(tmp_path: Path) -> None:
+    done = CliRunner().invoke(commands, ["check", str(tmp_path / "nope")])
+    assert (done.exit_code, "is no data directory" in done.output) == (1, True)
+    assert not (tmp_path / "nope").exists()
+
+
+def refused(directory: Directory, why: str) -> None:
+    done = directory.check()
+    assert done.exit_code == 1
+    assert why in done.output
+    assert len(done.output.splitlines()) == 1
