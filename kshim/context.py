@@ -136,6 +136,18 @@ class Groups(Protocol):
         ...
 
 
+class Transactions(Protocol):
+    """The transaction coordinator as the api functions see it."""
+
+    def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
+        """Answer a request about transactions: the response, or a Deferred of it until it is durable.
+
+        To let a transaction write to partitions, or to ask whether it may, submit an
+        AddPartitionsToTxnRequest in the form of v4 and later, whatever the version in the context.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Broker:
     """What every api function works with: one broker, as it is made at start.
@@ -148,6 +160,7 @@ class Broker:
     cluster: Cluster
     log: Log
     groups: Groups
+    transactions: Transactions
     clock: Clock
     producers: ProducerAppends
     fetch_sessions: FetchSessions = field(default_factory=FetchSessions)

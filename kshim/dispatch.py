@@ -14,25 +14,38 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.api.add_offsets_to_txn import add_offsets_to_txn
+from kshim.api.add_partitions_to_txn import add_partitions_to_txn
+from kshim.api.alter_configs import alter_configs
 from kshim.api.alter_partition_reassignments import alter_partition_reassignments
 from kshim.api.api_versions import answering, unsupported
 from kshim.api.create_partitions import create_partitions
 from kshim.api.create_topics import create_topics
 from kshim.api.delete_groups import delete_groups
+from kshim.api.delete_records import delete_records
 from kshim.api.delete_topics import delete_topics
+from kshim.api.describe_client_quotas import describe_client_quotas
 from kshim.api.describe_cluster import describe_cluster
 from kshim.api.describe_configs import describe_configs
 from kshim.api.describe_groups import describe_groups
+from kshim.api.describe_log_dirs import describe_log_dirs
+from kshim.api.describe_producers import describe_producers
+from kshim.api.describe_topic_partitions import describe_topic_partitions
+from kshim.api.describe_transactions import describe_transactions
 from kshim.api.elect_leaders import elect_leaders
+from kshim.api.end_txn import end_txn
 from kshim.api.fetch import fetch
 from kshim.api.find_coordinator import find_coordinator
 from kshim.api.heartbeat import heartbeat
+from kshim.api.incremental_alter_configs import incremental_alter_configs
 from kshim.api.init_producer_id import init_producer_id
 from kshim.api.join_group import join_group
 from kshim.api.leave_group import leave_group
+from kshim.api.list_config_resources import list_config_resources
 from kshim.api.list_groups import list_groups
 from kshim.api.list_offsets import list_offsets
 from kshim.api.list_partition_reassignments import list_partition_reassignments
+from kshim.api.list_transactions import list_transactions
 from kshim.api.metadata import metadata
 from kshim.api.offset_commit import offset_commit
 from kshim.api.offset_delete import offset_delete
@@ -40,6 +53,8 @@ from kshim.api.offset_fetch import offset_fetch
 from kshim.api.offset_for_leader_epoch import offset_for_leader_epoch
 from kshim.api.produce import produce
 from kshim.api.sync_group import sync_group
+from kshim.api.txn_offset_commit import txn_offset_commit
+from kshim.api.write_txn_markers import write_txn_markers
 from kshim.context import Broker, Caller, Refused, RequestContext, Signal
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
@@ -102,16 +117,31 @@ API = _served(
         ApiKey.LIST_GROUPS: list_groups,
         ApiKey.CREATE_TOPICS: create_topics,
         ApiKey.DELETE_TOPICS: delete_topics,
+        ApiKey.DELETE_RECORDS: delete_records,
         ApiKey.INIT_PRODUCER_ID: init_producer_id,
+        ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn,
+        ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn,
+        ApiKey.END_TXN: end_txn,
+        ApiKey.WRITE_TXN_MARKERS: write_txn_markers,
+        ApiKey.DESCRIBE_PRODUCERS: describe_producers,
+        ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions,
+        ApiKey.LIST_TRANSACTIONS: list_transactions,
+        ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit,
         ApiKey.DESCRIBE_CONFIGS: describe_configs,
+        ApiKey.ALTER_CONFIGS: alter_configs,
+        ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs,
         ApiKey.CREATE_PARTITIONS: create_partitions,
         ApiKey.DELETE_GROUPS: delete_groups,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs,
         ApiKey.ELECT_LEADERS: elect_leaders,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments,
         ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments,
         ApiKey.OFFSET_DELETE: offset_delete,
         ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas,
         ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+        ApiKey.LIST_CONFIG_RESOURCES: list_config_resources,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,
     }
 )
 

@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred, DeferredLock, gatherResults, inline
 
 from kshim import __version__
 from kshim.addresses import Endpoint
+from kshim.cleaning import Cleaning
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
 from kshim.cluster.leaders import Move
 from kshim.config import Config
@@ -28,6 +29,8 @@ from kshim.runtime import Runtime, new_coordinator
 from kshim.steering import Steering
 from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
+from kshim.transaction_runtime import TransactionRuntime
+from kshim.txn_markers import write_marker
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,8 @@ class Server:
         self._reactor = reactor
         self._store = store or new_store(config, reactor)
         self._groups: Runtime | None = None
+        self._transactions: TransactionRuntime | None = None
+        self._cleaning: Cleaning | None = None
         self._listeners: dict[int, Listener] = {}
         self._control: ControlSocket | None = None
         self._stop_lock = DeferredLock()
@@ -67,6 +72,7 @@ class Server:
                 raise StartError("stopped before it was ready")
             self._groups = _new_groups(cluster, self._store, config, self._reactor)
             self._groups.start(_leaders(cluster))
+            self._transactions = TransactionRuntime(cluster, self._store.log, config, self._reactor)
             cluster.watch_leaders(partial(_follow, groups=self._groups, log=self._store.log))
             broker = Broker(
                 node_id=config.node_id,
@@ -74,10 +80,15 @@ class Server:
                 cluster=cluster,
                 log=self._store.log,
                 groups=self._groups,
+                transactions=self._transactions,
                 clock=self._reactor,
                 producers=ProducerAppends(self._store.log, config),
             )
+            self._transactions.start(partial(write_marker, broker))
             addresses: list[Endpoint] = yield self._listen(broker)
+            interval_ms = config.log_retention_check_interval_ms
+            self._cleaning = Cleaning(self._store.log, self._reactor, interval_ms)
+            self._cleaning.start()
         except (StorageError, CannotListen, StartError) as error:
             yield self.stop()
             raise StartError(str(error)) from error
@@ -120,6 +131,10 @@ class Server:
             yield listener.close()
         for listener in self._listeners.values():
             listener.drain()
+        if self._cleaning is not None:
+            self._cleaning.stop()
+        if self._transactions is not None:
+            self._transactions.stop()
         if self._groups is not None:
             self._groups.stop()
         yield self._store.close()
@@ -134,7 +149,16 @@ def new_store(config: Config, reactor: Any) -> Store:
         return MemoryStore()
     from kshim.storage.embedded import EmbeddedStore
 
-    return EmbeddedStore(Path(config.log_dirs), reactor=reactor)
+    return EmbeddedStore(Path(config.log_dirs), reactor=reactor, sync=config.flush_policy == "commit")
+
+
+def _leaders(cluster: Cluster) -> dict[int, Leader]:
+    """Of the shards of the group coordinator that some broker leads."""
+    return {
+        partition.index: Leader(partition.leader, partition.leader_epoch)
+        for partition in cluster.group_metadata_topic.partitions
+        if partition.leader >= 0
+    }
 
 
 def _follow(moves: Sequence[Move], groups: Runtime, log: Log) -> None:
@@ -146,15 +170,6 @@ def _follow(moves: Sequence[Move], groups: Runtime, log: Log) -> None:
             leader = Leader(after.leader, after.leader_epoch)
             groups.load(after.index, leader).addErrback(lambda _: None)  # the log knows
         log.wake(after.partition_no)
-
-
-def _leaders(cluster: Cluster) -> dict[int, Leader]:
-    """Of the shards of the group coordinator that some broker leads."""
-    return {
-        partition.index: Leader(partition.leader, partition.leader_epoch)
-        for partition in cluster.group_metadata_topic.partitions
-        if partition.leader >= 0
-    }
 
 
 def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any) -> Runtime:

@@ -1,8 +1,20 @@
-"""FindCoordinator (10): which broker leads the shard of a group. From v4 on many keys at once (KIP-699)."""
+"""FindCoordinator (10): which broker coordinates a group (0) or the transactions of a transactional id (1).
+
+It is the one that leads the partition where the coordinator keeps its records of that key. From v4 on many
+keys at once (KIP-699).
+"""
 
 from __future__ import annotations
 
+from functools import partial
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import if_not_stored, then
+from kshim.api.leadership import node_endpoints
+from kshim.cluster import TRANSACTION_STATE_TOPIC, Topic
 from kshim.context import Broker, RequestContext
+from kshim.coordinator.coordinator import partition_for
 from schemas.error_code import ErrorCode
 from schemas.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -13,15 +25,40 @@ TRANSACTION = 1
 
 def find_coordinator(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
+    """The first who asks for a transactional id waits until `__transaction_state` is made."""
+    topic = _topic(broker, request.key_type)
+    return then(topic, partial(_respond, broker, context, request))
+
+
+def _topic(broker: Broker, key_type: int) -> Topic | Deferred[Topic | None] | None:
+    """Where the coordinator of that type keeps its records; None if there is no such place."""
+    if key_type == GROUP:
+        return broker.cluster.group_metadata_topic
+    if key_type != TRANSACTION:
+        return None
+    topic = broker.cluster.topics.get(TRANSACTION_STATE_TOPIC)
+    if topic is not None:
+        return topic
+
+    def made(_: object) -> Topic | None:
+        return broker.cluster.topics.get(TRANSACTION_STATE_TOPIC)
+
+    outcome = broker.cluster.auto_create_topics([TRANSACTION_STATE_TOPIC])
+    return outcome.addCallbacks(made, if_not_stored(lambda: None))
+
+
+def _respond(
+    broker: Broker, context: RequestContext, request: FindCoordinatorRequest, topic: Topic | None
 ) -> FindCoordinatorResponse:
     """One coordinator for each key; up to v3 there is one key, and its coordinator is the answer itself."""
     if context.api_version >= FIRST_VERSION_WITH_KEYS:
         return FindCoordinatorResponse(
             coordinators=tuple(
-                _find(broker, context, request.key_type, key) for key in request.coordinator_keys
+                _find(broker, context, request.key_type, topic, key) for key in request.coordinator_keys
             )
         )
-    found = _find(broker, context, request.key_type, request.key)
+    found = _find(broker, context, request.key_type, topic, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=found.error_message if found.error_code else "NONE",
@@ -31,19 +68,23 @@ def find_coordinator(
     )
 
 
-def _find(broker: Broker, context: RequestContext, key_type: int, key: str) -> Coordinator:
-    if key_type == GROUP:
-        advertised = context.advertised
-        return Coordinator(
-            key=key,
-            node_id=broker.node_id,
-            host=advertised.host,
-            port=advertised.port,
-            error_code=ErrorCode.NONE,
-            error_message="",
-        )
-    if key_type == TRANSACTION:
-        error, why = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Transactions are not served."
+def _find(
+    broker: Broker, context: RequestContext, key_type: int, topic: Topic | None, key: str
+) -> Coordinator:
+    if topic is None:
+        return _nobody(key_type, key)
+    leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
+
+    def coordinator(node_id: int, host: str, port: int) -> Coordinator:
+        return Coordinator(key=key, node_id=node_id, host=host, port=port, error_message="")
+
+    found = node_endpoints(broker, context, [leader], coordinator)
+    return found[0] if found else _nobody(key_type, key)
+
+
+def _nobody(key_type: int, key: str) -> Coordinator:
+    if key_type in (GROUP, TRANSACTION):
+        error, why = ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."
     else:
         error, why = ErrorCode.INVALID_REQUEST, f"Unknown coordinator key type {key_type}."
     return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=why)

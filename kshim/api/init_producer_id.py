@@ -1,32 +1,34 @@
-"""InitProducerId (22): a producer id for an idempotent producer (KIP-98, KIP-360)."""
+"""InitProducerId (22): a producer id and epoch, for an idempotent or a transactional producer (KIP-98).
+
+v3 the producer id and epoch that a producer has, to go on with the next epoch (KIP-360); v4 PRODUCER_FENCED
+(KIP-588).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from kshim.api.later import if_not_stored
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import if_not_stored, then
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
-
+FIRST_VERSION_WITH_FENCED = 4
 NONE = -1
 
 
 def init_producer_id(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Deferred[InitProducerIdResponse]:
-    """A new producer id with epoch 0; also where the request names an older id of its own, as in Kafka.
-
-    Transactions are not served. Of the errors that say so, TRANSACTIONAL_ID_AUTHORIZATION_FAILED is the one
-    that every client takes for final; others make some of them try for ever.
-    """
-    if (request.producer_id == NONE) != (request.producer_epoch == NONE) or request.transactional_id == "":
+    """Without a transactional id a new producer id with epoch 0, whatever the producer had, as in Kafka."""
+    if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refusal(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        answer: InitProducerIdResponse | Deferred[InitProducerIdResponse]
+        answer = broker.transactions.submit(context, request)
+        return answer if context.api_version >= FIRST_VERSION_WITH_FENCED else then(answer, _for_old_client)
 
     def given(producer_id: int) -> InitProducerIdResponse:
         return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
@@ -35,6 +37,12 @@ def init_producer_id(
         return _refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # retried by the client
 
     return broker.cluster.new_producer_id().addCallbacks(given, if_not_stored(not_given))
+
+
+def _for_old_client(response: InitProducerIdResponse) -> InitProducerIdResponse:
+    if response.error_code == ErrorCode.PRODUCER_FENCED:
+        return replace(response, error_code=ErrorCode.INVALID_PRODUCER_EPOCH)
+    return response
 
 
 def _refusal(error: ErrorCode) -> InitProducerIdResponse:
