@@ -33,7 +33,7 @@ class Commands(click.Group):
     quickly.
     """
 
-    lazy: ClassVar = {"cluster": "kshim.cluster_command", "demo": "kshim.demo"}
+    lazy: ClassVar = {"check": "kshim.check", "cluster": "kshim.cluster_command", "demo": "kshim.demo"}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *self.lazy]
