@@ -70,6 +70,7 @@ def main() -> None:
         session_timeout_ms=6000,
         heartbeat_interval_ms=300,
         max_poll_interval_ms=30_000,
+        metadata_max_age_ms=options["metadata_max_age_ms"],
     )
     emit("started")
     try:

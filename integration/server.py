@@ -32,7 +32,10 @@ def run_to_end(*arguments: str, cwd: Path, timeout_s: float = 20) -> subprocess.
 
 
 class Server:
-    """One data directory and the process that serves it; `bootstrap` stays the same over restarts."""
+    """One data directory and the process that serves it; `bootstrap` stays the same over restarts.
+
+    bootstrap: the addresses of all its brokers; host and port: of the first.
+    """
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class Server:
         self.preexec = preexec
         self.host = "127.0.0.1"
         self.port = 0
+        self.bootstrap = ""
         self.stdout: list[str] = []
         self.log: list[str] = []
         self._process: subprocess.Popen[str] | None = None
@@ -57,10 +61,6 @@ class Server:
     def process(self) -> subprocess.Popen[str]:
         assert self._process is not None, "the server was not started"
         return self._process
-
-    @property
-    def bootstrap(self) -> str:
-        return f"{self.host}:{self.port}"
 
     @property
     def running(self) -> bool:
@@ -89,11 +89,18 @@ class Server:
         )
         if len(self.stdout) == printed:
             raise AssertionError(f"the server did not start\n{self.report()}")
-        word, state, address = self.stdout[printed].split()
+        word, state, self.bootstrap = self.stdout[printed].split()
         assert (word, state) == ("kshim", "ready")
-        self.host, _, port = address.rpartition(":")
+        self.host, _, port = self.bootstrap.partition(",")[0].rpartition(":")
         self.port = int(port)
         return self
+
+    def steer(self, *arguments: object) -> str:
+        """What `kshim cluster ARGUMENTS` says; it has to succeed."""
+        command = [*self.command, "cluster", "--data-dir", str(self.data_dir), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=STOP_TIMEOUT_S, check=False)
+        assert done.returncode == 0, f"{arguments}: {done.stderr}\n{self.report()}"
+        return done.stdout
 
     def kill(self) -> None:
         """SIGKILL: nothing is flushed, nobody is told."""

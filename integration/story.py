@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ class Member:
         self.failed_commits: list[str] = []
         self.said: set[str] = set()
         self.close_s = -1.0
+        self.arrivals: list[tuple[float, int]] = []
         self.log_path = log_path
         with log_path.open("w") as log:
             self._process = subprocess.Popen(
@@ -63,6 +66,8 @@ class Member:
 
     def _on_records(self, fact: dict[str, Any]) -> None:
         self.consumed.extend(tuple(record) for record in fact["records"])
+        now_s = time.monotonic()
+        self.arrivals.extend((now_s, partition) for partition in {record[0] for record in fact["records"]})
 
     def _on_committed(self, fact: dict[str, Any]) -> None:
         self.committed.update({int(partition): offset for partition, offset in fact["offsets"].items()})
@@ -143,6 +148,15 @@ class Feed:
 
     def _on_ack(self, value: str, metadata: Any) -> None:
         self.acknowledged[metadata.partition, metadata.offset] = value
+
+    def widen(self, partitions: int, timeout_s: float = 20) -> None:
+        """Send to more partitions, as soon as the producer knows them."""
+        wait_until(
+            lambda: len(self._producer.partitions_for(self._topic)) == partitions,
+            timeout_s,
+            f"the producer knows {partitions} partitions",
+        )
+        self._partitions = partitions
 
     def wait_more(self, count: int, timeout_s: float = 20) -> None:
         """Until `count` more records are acknowledged."""
@@ -238,16 +252,26 @@ def _close_quietly(admin: Admin) -> None:
 class Story:
     """One group on one topic: starts members, and says when they share the partitions among them."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, assignor: str, tmp_path: Path) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        assignor: str,
+        tmp_path: Path,
+        replication_factor: int = 1,
+        metadata_max_age_ms: int = 300_000,
+    ) -> None:
         self.bootstrap, self.topic, self.assignor = bootstrap, topic, assignor
+        self._metadata_max_age_ms = metadata_max_age_ms
         self.partitions = frozenset(range(partitions))
         self.group_id = f"group-of-{topic}"
         self.members: list[Member] = []
         self._tmp_path = tmp_path
         self.admin = Admin(bootstrap)
-        self.admin.create_topic(topic, partitions)
+        self.admin.create_topic(topic, partitions, replication_factor=replication_factor)
         wait_until(lambda: len(self.admin.partitions(topic)) == partitions, 10, f"the leaders of {topic}")
-        self.feed = Feed(bootstrap, topic, partitions)
+        self.feed = Feed(bootstrap, topic, partitions, metadata_max_age_ms=metadata_max_age_ms)
         self.watch = OffsetWatch(bootstrap, self.group_id, topic, self.members)
 
     def reconnect(self) -> None:
@@ -261,6 +285,7 @@ class Story:
             "topic": self.topic,
             "group_id": self.group_id,
             "assignor": self.assignor,
+            "metadata_max_age_ms": self._metadata_max_age_ms,
         }
         member = Member(name, options, self._tmp_path / f"{name}.log")
         self.members.append(member)
@@ -311,6 +336,22 @@ class Story:
     def consumed(self) -> dict[tuple[int, int], str]:
         return {(p, offset): value for member in self.members for p, offset, value in list(member.consumed)}
 
+    def add_partitions(self, total: int) -> None:
+        """Let the topic have `total` partitions, and feed those, too."""
+        self.admin.add_partitions(self.topic, total)
+        wait_until(lambda: len(self.admin.partitions(self.topic)) == total, 10, f"{total} leaders")
+        self.partitions = frozenset(range(total))
+        self.feed.widen(total)
+
+    def longest_pause_s(self, since_s: float) -> float:
+        """The longest time for which the members got no record of some partition since then."""
+        arrivals = sorted(arrival for member in self.members for arrival in list(member.arrivals))
+        pauses = []
+        for partition in self.partitions:
+            times = [since_s, *(at for at, p in arrivals if p == partition and at >= since_s)]
+            pauses += [later - earlier for earlier, later in pairwise([*times, time.monotonic()])]
+        return max(pauses)
+
     def finish(self) -> None:
         """Stop the feed and check what must hold at the end of every story."""
         acknowledged = self.feed.stop()
@@ -347,8 +388,10 @@ class Story:
 
 
 @contextlib.contextmanager
-def telling(bootstrap: str, topic: str, partitions: int, assignor: str, tmp_path: Path) -> Iterator[Story]:
-    story = Story(bootstrap, topic, partitions, assignor, tmp_path)
+def telling(
+    bootstrap: str, topic: str, partitions: int, assignor: str, tmp_path: Path, **options: Any
+) -> Iterator[Story]:
+    story = Story(bootstrap, topic, partitions, assignor, tmp_path, **options)
     try:
         yield story
         story.finish()
