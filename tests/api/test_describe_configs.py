@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from kshim.api.describe_configs import describe_configs
-from kshim.kafka_configs.definition import ConfigType
 from kshim.context import Broker
+from kshim.kafka_configs.definition import ConfigType
+from kshim.kafka_configs.topics import TOPIC_CONFIGS
 from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResult
 from schemas.error_code import ErrorCode
 from tests.api.harness import ask, create, new_broker
@@ -39,20 +40,50 @@ def values(answer: DescribeConfigsResult) -> dict[str, tuple[str | None, int]]:
     return {config.name: (config.value, config.config_source) for config in answer.configs}
 
 
-def test_a_topics_own_values_and_those_that_have_an_effect(broker: Broker) -> None:
+def test_a_topics_own_values_among_all_that_kafka_has(broker: Broker) -> None:
     answer = describe(broker, TOPIC, "t")
     assert (answer.error_code, answer.error_message) == (0, "")
-    assert values(answer) == {
-        "cleanup.policy": ("compact", OF_TOPIC),
-        "segment.ms": ("1000", OF_TOPIC),
-        "delete.retention.ms": ("86400000", DEFAULT),
-        "min.cleanable.dirty.ratio": ("0.5", DEFAULT),
-        "max.message.bytes": ("1048588", DEFAULT),
-        "message.timestamp.after.max.ms": ("3600000", DEFAULT),
-        "message.timestamp.before.max.ms": ("9223372036854775807", DEFAULT),
-        "message.timestamp.type": ("CreateTime", DEFAULT),
-    }
+    assert [config.name for config in answer.configs] == list(TOPIC_CONFIGS)
+    found = values(answer)
+    own = {name: value for name, (value, source) in found.items() if source == OF_TOPIC}
+    assert own == {"cleanup.policy": "compact", "segment.ms": "1000"}
+    assert all(source == DEFAULT for name, (_, source) in found.items() if name not in own)
+    assert found["retention.ms"] == ("604800000", DEFAULT)
     assert not any(config.read_only or config.is_sensitive for config in answer.configs)
+
+
+def test_what_has_no_effect_says_so(broker: Broker) -> None:
+    keys = ("segment.ms", "cleanup.policy", "num.io.threads", "num.partitions")
+    told = {
+        config.name: "no effect" in (config.documentation or "")
+        for kind, name in ((TOPIC, "t"), (BROKER, "1"))
+        for config in describe(broker, kind, name, keys, include_documentation=True).configs
+    }
+    assert told == {
+        "segment.ms": True,
+        "cleanup.policy": False,
+        "num.io.threads": True,
+        "num.partitions": False,
+    }
+
+
+def test_a_topic_s_default_may_have_been_given_in_other_units() -> None:
+    """Kafka tells of synonyms only from the first one on that counts in the same unit."""
+    broker = new_broker(given={"log.retention.minutes": "2", "log.roll.hours": "3"})
+    create(broker, "t")
+    answer = describe(broker, TOPIC, "t", ("retention.ms", "segment.ms"), include_synonyms=True)
+    assert values(answer) == {"retention.ms": ("120000", DEFAULT), "segment.ms": ("10800000", DEFAULT)}
+    assert [config.synonyms for config in answer.configs] == [(), ()]
+
+
+def test_values_are_shown_as_kafka_spells_them(broker: Broker) -> None:
+    create(broker, "u", cleanup_policy=" delete , compact", preallocate="TRUE", retention_ms=" +5 ")
+    answer = values(describe(broker, TOPIC, "u", ("cleanup.policy", "preallocate", "retention.ms")))
+    assert {name: value for name, (value, _) in answer.items()} == {
+        "cleanup.policy": "delete,compact",
+        "preallocate": "true",
+        "retention.ms": "5",
+    }
 
 
 def test_what_the_broker_was_configured_for_reaches_its_topics() -> None:
@@ -107,7 +138,20 @@ def test_the_broker(broker: Broker) -> None:
         ConfigType.BOOLEAN,
     )
     assert by_name["log.message.timestamp.type"].config_type is ConfigType.STRING
-    assert all(config.read_only for config in answer.configs)
+    assert by_name["log.retention.ms"].value is None
+    assert (partitions.read_only, by_name["log.retention.ms"].read_only) == (True, False)
+    assert by_name["node.id"].value == by_name["broker.id"].value == "1"
+    assert by_name["listeners"].value == "PLAINTEXT://127.0.0.1:9092"
+
+
+def test_what_the_user_gave_is_static_and_passwords_are_not_shown() -> None:
+    broker = new_broker(given={"num.io.threads": "4", "ssl.key.password": "secret", "num.partitions": "1"})
+    by_name = {config.name: config for config in describe(broker, BROKER, "1", include_synonyms=True).configs}
+    assert (by_name["num.io.threads"].value, by_name["num.io.threads"].config_source) == ("4", STATIC)
+    assert by_name["num.partitions"].config_source == STATIC
+    password = by_name["ssl.key.password"]
+    assert (password.value, password.is_sensitive, password.config_source) == (None, True, STATIC)
+    assert [synonym.value for synonym in password.synonyms] == [None]
 
 
 REFUSED = {

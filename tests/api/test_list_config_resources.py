@@ -1,0 +1,44 @@
+"""ListConfigResources: topics and brokers. The facts are Apache Kafka 4.2's."""
+
+from __future__ import annotations
+
+import pytest
+
+from kshim.api.list_config_resources import list_config_resources
+from kshim.context import Broker
+from schemas.error_code import ErrorCode
+from schemas.list_config_resources import ListConfigResourcesRequest
+from tests.api.harness import ask, create, new_broker
+
+TOPICS = {(2, "t"), (2, "__consumer_offsets")}
+BROKERS = {(4, "1"), (4, "2"), (4, "3")}
+
+
+@pytest.fixture
+def broker() -> Broker:
+    broker = new_broker(brokers=3)
+    create(broker, "t")
+    return broker
+
+
+@pytest.mark.parametrize(
+    ("version", "types", "expected"),
+    [
+        (1, (), TOPICS | BROKERS),
+        (1, (2,), TOPICS),
+        (1, (4, 4), BROKERS),
+        (1, (8, 16, 32), set()),
+        (0, (), set()),
+    ],
+)
+def test_what_has_configs(
+    broker: Broker, version: int, types: tuple[int, ...], expected: set[tuple[int, str]]
+) -> None:
+    answer = ask(list_config_resources, broker, ListConfigResourcesRequest(resource_types=types), version)
+    assert answer.error_code == 0
+    assert {(each.resource_type, each.resource_name) for each in answer.config_resources} == expected
+
+
+def test_an_unknown_type(broker: Broker) -> None:
+    answer = ask(list_config_resources, broker, ListConfigResourcesRequest(resource_types=(2, 3)), 1)
+    assert (answer.error_code, answer.config_resources) == (ErrorCode.UNSUPPORTED_VERSION, ())

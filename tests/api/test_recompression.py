@@ -1,0 +1,125 @@
+"""compression.type and min.insync.replicas, as Produce applies them. The facts are Apache Kafka 4.2's."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from crc32c import crc32c
+
+from kshim.api.produce import produce
+from kshim.cluster import NewTopic
+from kshim.cluster.leaders import stop_broker
+from kshim.context import Broker
+from schemas.error_code import ErrorCode
+from schemas.produce import PartitionProduceData, PartitionProduceResponse, ProduceRequest, TopicProduceData
+from schemas.record_batch import Compression, Record, decode_header, encode, records, validate
+from tests.api.harness import NOW_MS, ask, create, new_broker, result
+
+RECORDS = [Record(n, NOW_MS + (n * 37) % 100, b"k%d" % n, b"v" * 100) for n in range(10)]
+CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT, RECORDS_COUNT_AT = 17, 21, 23, 57
+CODECS = {
+    "uncompressed": Compression.NONE,
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+}
+
+
+def send(broker: Broker, batch: bytes, acks: int = -1) -> PartitionProduceResponse:
+    data = PartitionProduceData(index=0, records=memoryview(batch))
+    request = ProduceRequest(
+        transactional_id=None,
+        acks=acks,
+        timeout_ms=1000,
+        topic_data=(TopicProduceData(name="t", partition_data=(data,)),),
+    )
+    answer = ask(produce, broker, request, 12)
+    response = answer.responses[0].partition_responses[0]
+    assert isinstance(response, PartitionProduceResponse)
+    return response
+
+
+def stored(broker: Broker, offset: int = 0) -> bytes:
+    return broker.log.read(broker.cluster.topics["t"].partitions[0].partition_no, offset, 1)
+
+
+@pytest.mark.parametrize("sent", Compression, ids=lambda codec: codec.name)
+@pytest.mark.parametrize("configured", ["producer", *CODECS])
+def test_a_batch_is_stored_as_the_topic_wants_it(configured: str, sent: Compression) -> None:
+    broker = new_broker()
+    create(broker, "t", compression_type=configured)
+    batch = encode(RECORDS, compression=sent, producer_id=7, producer_epoch=1, base_sequence=0)
+    assert send(broker, batch).error_code == 0
+    found = stored(broker)
+    wanted = CODECS.get(configured, sent)
+    header = validate(memoryview(found))
+    assert (header.compression, list(records(found))) == (wanted, RECORDS)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 0)
+    before = decode_header(batch)
+    assert (header.base_timestamp, header.max_timestamp) == (before.base_timestamp, before.max_timestamp)
+    if wanted is sent:
+        assert header.crc == before.crc  # not touched
+
+
+def test_the_broker_gives_the_default() -> None:
+    broker = new_broker(compression_type="zstd")
+    create(broker, "t")
+    send(broker, encode(RECORDS))
+    assert decode_header(stored(broker)).compression is Compression.ZSTD
+
+
+def test_the_level() -> None:
+    sizes = []
+    for level in ("1", "9"):
+        broker = new_broker()
+        create(broker, "t", compression_type="gzip", compression_gzip_level=level)
+        send(broker, encode([Record(n, NOW_MS, None, b"%d, " % n * 50) for n in range(500)]))
+        sizes.append(decode_header(stored(broker)).size)
+    assert sizes[0] > sizes[1]
+
+
+def test_the_limit_holds_for_what_is_stored() -> None:
+    broker = new_broker()
+    create(broker, "t", compression_type="uncompressed", max_message_bytes="500")
+    batch = encode(RECORDS, compression=Compression.GZIP)
+    assert len(batch) < 500
+    assert send(broker, batch).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert stored(broker) == b""
+
+
+def test_records_that_cannot_be_decoded_are_refused() -> None:
+    broker = new_broker()
+    create(broker, "t", compression_type="gzip")
+    bad = bytearray(encode(RECORDS))
+    struct.pack_into(">i", bad, LAST_OFFSET_DELTA_AT, 10)  # one more than there are
+    struct.pack_into(">i", bad, RECORDS_COUNT_AT, 11)
+    struct.pack_into(">I", bad, CRC_AT, crc32c(bad[ATTRIBUTES_AT:]))
+    assert send(broker, bytes(bad)).error_code == ErrorCode.INVALID_RECORD
+    assert stored(broker) == b""
+
+
+# -- min.insync.replicas
+
+
+@pytest.mark.parametrize(
+    ("min_isr", "in_sync", "acks", "error"),
+    [
+        ("2", 1, -1, ErrorCode.NOT_ENOUGH_REPLICAS),
+        ("2", 1, 1, ErrorCode.NONE),
+        ("2", 2, -1, ErrorCode.NONE),
+        ("9", 3, -1, ErrorCode.NONE),  # no more is asked for than there are replicas
+        ("9", 2, -1, ErrorCode.NOT_ENOUGH_REPLICAS),
+    ],
+)
+def test_acks_all_needs_enough_in_sync_replicas(
+    min_isr: str, in_sync: int, acks: int, error: ErrorCode
+) -> None:
+    broker = new_broker(brokers=3)
+    new = NewTopic("t", assignments=[(0, (1, 2, 3))], configs={"min.insync.replicas": min_isr})
+    result(broker.cluster.create_topics([new]))
+    for node_id in (3, 2)[: 3 - in_sync]:
+        result(stop_broker(broker.cluster, node_id))
+    assert len(broker.cluster.topics["t"].partitions[0].isr) == in_sync
+    assert send(broker, encode(RECORDS), acks).error_code == error
