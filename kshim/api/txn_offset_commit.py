@@ -1,0 +1,157 @@
+"""TxnOffsetCommit (28): commits that are part of a transaction, for partitions that exist, go to the
+coordinator once it is sure that the transaction is under way; the others are refused here.
+
+Up to v4 the client has added the group to its transaction with AddOffsetsToTxn, and that is verified; from v5
+on the group is added here (KIP-890).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from twisted.internet.defer import Deferred
+
+from kshim.api.later import then
+from kshim.cluster import GROUP_METADATA_TOPIC, Topic
+from kshim.context import Broker, RequestContext
+from kshim.coordinator.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
+from schemas.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from schemas.error_code import ErrorCode
+from schemas.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+FIRST_VERSION_WITH_ABORTABLE = 4
+FIRST_VERSION_THAT_ADDS = 5
+
+Answer = TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]
+
+OF_THE_GROUP = {
+    ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+}
+"""What a producer is told where the transaction coordinator has said something else to the group's."""
+
+
+def txn_offset_commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
+    """Each partition is answered for itself: those refused here first, then the coordinator's."""
+    known: list[TxnOffsetCommitRequestTopic] = []
+    refused: list[TxnOffsetCommitResponseTopic] = []
+    for named in request.topics:
+        _sort_out(named, broker.cluster.topics.get(named.name), known, refused)
+    if not known:
+        return TxnOffsetCommitResponse(topics=_merged(refused))
+    answer = _commit(broker, context, replace(request, topics=tuple(known)))
+    if not refused:
+        return answer
+    return then(
+        answer, lambda response: TxnOffsetCommitResponse(topics=_merged((*refused, *response.topics)))
+    )
+
+
+def _sort_out(
+    named: TxnOffsetCommitRequestTopic,
+    topic: Topic | None,
+    known: list[TxnOffsetCommitRequestTopic],
+    refused: list[TxnOffsetCommitResponseTopic],
+) -> None:
+    """Divide the partitions of one topic into those that exist and those that do not."""
+    exist = tuple(p for p in named.partitions if topic and topic.partition(p.partition_index))
+    missing = [partition for partition in named.partitions if partition not in exist]
+    if missing or topic is None:
+        refused.append(_refused(named.name, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    if exist:
+        known.append(replace(named, partitions=exist))
+
+
+def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
+    """Commit as soon as the transaction is known to write to the group's partition of __consumer_offsets."""
+    groups = broker.groups
+    if groups.refusal(context, request) is not ErrorCode.NONE:
+        refused: Answer = groups.submit(context, request)
+        return refused
+    joined = AddPartitionsToTxnTransaction(
+        transactional_id=request.transactional_id,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        verify_only=context.api_version < FIRST_VERSION_THAT_ADDS,
+        topics=(
+            AddPartitionsToTxnTopic(
+                name=GROUP_METADATA_TOPIC, partitions=(groups.shard_for(request.group_id),)
+            ),
+        ),
+    )
+
+    def decide(response: AddPartitionsToTxnResponse) -> Answer:
+        error = _error(response, context.api_version)
+        if error is not ErrorCode.NONE:
+            return _all_refused(request, error)
+        committed: Answer = groups.submit(context, request)
+        return committed
+
+    verified = broker.transactions.submit(context, AddPartitionsToTxnRequest(transactions=(joined,)))
+    if isinstance(verified, Deferred):
+        return verified.addCallback(decide)
+    return decide(verified)
+
+
+def _error(response: AddPartitionsToTxnResponse, api_version: int) -> ErrorCode:
+    """What the transaction coordinator says, as producers of that version expect to be told."""
+    results = [
+        partition.partition_error_code
+        for transaction in response.results_by_transaction
+        for topic in transaction.topic_results
+        for partition in topic.results_by_partition
+    ]
+    error = ErrorCode(response.error_code or next(filter(None, results), ErrorCode.NONE))
+    if error is ErrorCode.TRANSACTION_ABORTABLE and api_version < FIRST_VERSION_WITH_ABORTABLE:
+        return ErrorCode.INVALID_TXN_STATE
+    error = OF_THE_GROUP.get(error, error)
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and api_version < FIRST_TXN_VERSION_THAT_KNOWS_LOADING:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return error
+
+
+def _all_refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=tuple(_refused(topic.name, topic.partitions, error) for topic in request.topics)
+    )
+
+
+def _refused(
+    name: str, partitions: Iterable[TxnOffsetCommitRequestPartition], error: ErrorCode
+) -> TxnOffsetCommitResponseTopic:
+    return TxnOffsetCommitResponseTopic(
+        name=name,
+        partitions=tuple(
+            TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            for partition in partitions
+        ),
+    )
+
+
+def _merged(topics: Iterable[TxnOffsetCommitResponseTopic]) -> tuple[TxnOffsetCommitResponseTopic, ...]:
+    """One entry for each topic, with the partitions of all its entries."""
+    merged: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
+    for topic in topics:
+        merged.setdefault(topic.name, []).extend(topic.partitions)
+    return tuple(
+        TxnOffsetCommitResponseTopic(name=name, partitions=tuple(partitions))
+        for name, partitions in merged.items()
+    )

@@ -1,0 +1,257 @@
+"""TxnOffsetCommit through the wire: which partitions reach the coordinator, and what it asks of the
+transaction's before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from kshim.context import RequestContext
+from schemas.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+from schemas.api_key import ApiKey
+from schemas.end_txn_marker import EndTxnMarker
+from schemas.error_code import ErrorCode
+from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from schemas.registry import VERSIONS
+from schemas.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from tests.api.groups import Groups
+from tests.api.harness import create, result
+
+PRODUCER_ID = 7
+ALL = list(VERSIONS[ApiKey.TXN_OFFSET_COMMIT])
+
+
+class Transactions:
+    """A transaction coordinator that answers `error`, or `response`; and later where it is told so."""
+
+    def __init__(self) -> None:
+        self.asked: list[AddPartitionsToTxnRequest] = []
+        self.error = ErrorCode.NONE
+        self.response: AddPartitionsToTxnResponse | None = None
+        self.later: Deferred[Any] | None = None
+
+    def submit(self, context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+        self.asked.append(request)
+        if self.later is not None:
+            return self.later.addCallback(lambda _: self.answer(request))
+        return self.answer(request)
+
+    def answer(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+        (transaction,) = request.transactions
+        results = tuple(
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=tuple(
+                    AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=self.error)
+                    for index in topic.partitions
+                ),
+            )
+            for topic in transaction.topics
+        )
+        return self.response or AddPartitionsToTxnResponse(
+            results_by_transaction=(
+                AddPartitionsToTxnResult(
+                    transactional_id=transaction.transactional_id, topic_results=results
+                ),
+            )
+        )
+
+
+@pytest.fixture
+def transactions() -> Transactions:
+    return Transactions()
+
+
+@pytest.fixture
+def groups(transactions: Transactions) -> Groups:
+    groups = Groups()
+    groups.broker = replace(groups.broker, transactions=transactions)
+    create(groups.broker, "two", partitions=2)
+    return groups
+
+
+def commit(*topics: tuple[str, tuple[int, ...]], **fields: Any) -> TxnOffsetCommitRequest:
+    """Offset 5 for these partitions of topics."""
+    request = TxnOffsetCommitRequest(
+        transactional_id="t",
+        group_id="group",
+        producer_id=PRODUCER_ID,
+        producer_epoch=0,
+        topics=tuple(
+            TxnOffsetCommitRequestTopic(
+                name=name,
+                partitions=tuple(
+                    TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=5)
+                    for index in indexes
+                ),
+            )
+            for name, indexes in topics
+        ),
+    )
+    return replace(request, **fields)
+
+
+def errors(answer: TxnOffsetCommitResponse) -> dict[str, dict[int, int]]:
+    return {
+        topic.name: {partition.partition_index: partition.error_code for partition in topic.partitions}
+        for topic in answer.topics
+    }
+
+
+def error(groups: Groups, version: int | None = None) -> ErrorCode:
+    """What a commit for one partition is answered."""
+    return ErrorCode(errors(groups.ask(commit(("two", (0,))), version))["two"][0])
+
+
+def fetched(groups: Groups, *, stable: bool = False) -> dict[int, tuple[int, int]]:
+    request = OffsetFetchRequest(
+        groups=(OffsetFetchRequestGroup(group_id="group", topics=None),), require_stable=stable
+    )
+    (group,) = groups.ask(request, 9).groups
+    return {
+        partition.partition_index: (partition.committed_offset, partition.error_code)
+        for topic in group.topics
+        for partition in topic.partitions
+    }
+
+
+def end_transaction(groups: Groups, *, committed: bool) -> None:
+    marker = EndTxnMarker(PRODUCER_ID, 0, committed, 0, groups.broker.now_ms())
+    assert result(groups.runtime.write_marker(groups.runtime.shard_for("group"), marker)) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_offsets_count_when_their_transaction_is_committed(groups: Groups, version: int) -> None:
+    """[142]"""
+    assert errors(groups.ask(commit(("two", (0, 1))), version)) == {"two": {0: 0, 1: 0}}
+    assert fetched(groups) == {}
+    end_transaction(groups, committed=True)
+    assert fetched(groups, stable=True) == {0: (5, 0), 1: (5, 0)}
+
+
+@pytest.mark.parametrize("version", [7, 8, 9, 10])
+def test_a_stable_fetch_refuses_what_is_pending(groups: Groups, version: int) -> None:
+    """[142]: whatever the version that can ask for it."""
+    groups.ask(commit(("two", (0,))))
+    end_transaction(groups, committed=True)
+    groups.ask(commit(("two", (0,))))
+    group = OffsetFetchRequestGroup(group_id="group", topics=None)
+    old = OffsetFetchRequest(group_id="group", topics=None, require_stable=True)
+    answer = groups.ask(
+        old if version == 7 else OffsetFetchRequest(groups=(group,), require_stable=True), version
+    )
+    topics = answer.topics if version == 7 else answer.groups[0].topics
+    assert topics[0].partitions[0].error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    again = replace(old, require_stable=False)
+    assert groups.ask(again, 7).topics[0].partitions[0].error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_the_transaction_is_asked_for_the_group_s_partition(
+    groups: Groups, transactions: Transactions, version: int
+) -> None:
+    """Up to v4 whether it has it; from v5 on it gets it (KIP-890)."""
+    groups.ask(commit(("two", (0,))), version)
+    (asked,) = transactions.asked
+    (transaction,) = asked.transactions
+    assert (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch) == ("t", 7, 0)
+    assert transaction.verify_only == (version < 5)
+    shard = groups.runtime.shard_for("group")
+    assert [(topic.name, topic.partitions) for topic in transaction.topics] == [
+        ("__consumer_offsets", (shard,))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "told"),
+    [
+        (ErrorCode.TRANSACTION_ABORTABLE, 3, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 4, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 5, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.INVALID_TXN_STATE, 5, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 5, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ErrorCode.PRODUCER_FENCED, 5, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, 5, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 5, ErrorCode.CONCURRENT_TRANSACTIONS),
+        (ErrorCode.NOT_COORDINATOR, 5, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, 5, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 2, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 1, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NETWORK_EXCEPTION, 5, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (ErrorCode.NETWORK_EXCEPTION, 0, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, 5, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.KAFKA_STORAGE_ERROR, 5, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, 5, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ],
+)
+def test_what_the_transaction_s_coordinator_refuses(
+    groups: Groups, transactions: Transactions, said: ErrorCode, version: int, told: ErrorCode
+) -> None:
+    """[139]: told as the producer understands it, and nothing is committed."""
+    transactions.error = said
+    assert error(groups, version) == told
+    transactions.response = AddPartitionsToTxnResponse(error_code=said)
+    assert error(groups, version) == told
+    end_transaction(groups, committed=True)
+    assert fetched(groups) == {}
+
+
+def test_a_transaction_coordinator_that_answers_later(groups: Groups, transactions: Transactions) -> None:
+    transactions.later = Deferred()
+    seen = groups.send(commit(("two", (0,)), ("three", (0,))))
+    assert seen == []
+    transactions.later.callback(None)
+    assert errors(seen[0]) == {
+        "three": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+        "two": {0: ErrorCode.NONE},
+    }
+
+
+def test_what_does_not_exist_is_refused_first(groups: Groups) -> None:
+    answer = groups.ask(commit(("two", (0, 9)), ("three", (0,)), ("two", (1,))))
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors(answer) == {"two": {9: unknown, 0: 0, 1: 0}, "three": {0: unknown}}
+    assert [partition.partition_index for partition in answer.topics[0].partitions] == [9, 0, 1]
+
+
+def test_nothing_that_exists_asks_nobody(groups: Groups, transactions: Transactions) -> None:
+    """Not even whether there is a group id."""
+    assert errors(groups.ask(commit(("three", (0,)), group_id=""))) == {
+        "three": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    }
+    assert groups.ask(commit()).topics == ()
+    assert transactions.asked == []
+
+
+def test_no_transaction_is_asked_for_a_group_that_is_not_here(
+    groups: Groups, transactions: Transactions
+) -> None:
+    """[126]"""
+    assert errors(groups.ask(commit(("two", (0,)), group_id=""))) == {"two": {0: ErrorCode.INVALID_GROUP_ID}}
+    groups.runtime.unload(groups.runtime.shard_for("group"))
+    assert error(groups) == ErrorCode.NOT_COORDINATOR
+    groups.runtime.stop()
+    assert error(groups) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert transactions.asked == []
+
+
+def test_a_group_s_error_is_that_of_its_partitions(groups: Groups) -> None:
+    answer = groups.ask(commit(("two", (0, 9)), generation_id=3, member_id="m"))
+    assert errors(answer) == {
+        "two": {9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0: ErrorCode.ILLEGAL_GENERATION}
+    }
