@@ -88,7 +88,7 @@ def connect(reactor: Reactor) -> tuple[Any, Transport]:
 
 def test_a_started_server_listens_and_answers() -> None:
     reactor, store = Reactor(), Store()
-    assert outcome(Server(CONFIG, reactor, store).start()) == Endpoint("0.0.0.0", 9092)
+    assert outcome(Server(CONFIG, reactor, store).start()) == [Endpoint("0.0.0.0", 9092)]
     ((port, _, _, interface),) = reactor.tcpServers
     assert (port, interface) == (9092, "127.0.0.1")
     connection, transport = connect(reactor)
@@ -113,7 +113,7 @@ def test_what_is_configured_reaches_the_connections() -> None:
 
 def test_the_memory_store_is_what_memory_names() -> None:
     server = Server(CONFIG, Reactor())
-    assert outcome(server.start()) == Endpoint("0.0.0.0", 9092)
+    assert outcome(server.start()) == [Endpoint("0.0.0.0", 9092)]
 
 
 def test_a_port_in_use() -> None:
