@@ -74,6 +74,7 @@ class Server:
             self._groups.start(_leaders(cluster))
             self._transactions = TransactionRuntime(cluster, self._store.log, config, self._reactor)
             cluster.watch_leaders(partial(_follow, groups=self._groups, log=self._store.log))
+            cluster.watch_leaders(self._transactions.follow)
             broker = Broker(
                 node_id=config.node_id,
                 config=config,

@@ -19,7 +19,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.api.later import gather, if_not_stored
-from kshim.cluster import TRANSACTION_STATE_TOPIC, Cluster
+from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC, Cluster, Partition
+from kshim.cluster.leaders import Move
 from kshim.config import Config
 from kshim.context import Clock, RequestContext
 from kshim.storage.interfaces import JournalBatch, Log, StorageError
@@ -57,7 +58,8 @@ ENDED_WITHOUT = {
 }
 """Why a partition may never get its marker: the transaction is over there, or will be without it."""
 
-WriteMarker = Callable[[str, int, EndTxnMarker], Deferred[ErrorCode]]
+WriteMarker = Callable[[str, int, EndTxnMarker, int], Deferred[ErrorCode]]
+"""See `txn_markers.write_marker`; without the broker."""
 
 logger = logging.getLogger("kshim.transactions")
 
@@ -80,9 +82,10 @@ class _Unsettled:
 
 @dataclass(slots=True, eq=False)
 class _Lead:
-    """One shard for as long as it is led here: for each append under way, what waits for it."""
+    """One shard for as long as a broker leads it: for each append under way, what waits for it."""
 
     shard: int
+    leader_epoch: int
     unsettled: deque[_Unsettled] = field(default_factory=deque)
 
 
@@ -131,6 +134,14 @@ class TransactionRuntime:
             self._call.cancel()
             self._call = None
 
+    def follow(self, moves: Iterable[Move]) -> None:
+        """Let transactions be coordinated where their partition is led now, as after a restart."""
+        for topic, _, after in moves:
+            if topic.name == TRANSACTION_STATE_TOPIC and self._coordinator is not None:
+                self._give_up(after.index)
+                if after.leader != NO_LEADER:
+                    self._load_or_log(after.index)
+
     def _lead(self) -> TransactionCoordinator | None:
         """The coordinator; None before its topic is made, which happens when it is first asked for."""
         topic = self._cluster.topics.get(TRANSACTION_STATE_TOPIC)
@@ -138,8 +149,9 @@ class TransactionRuntime:
             numbers = [partition.partition_no for partition in topic.partitions]
             self._journal = LogJournal(self._log, numbers)
             self._coordinator = TransactionCoordinator(self._settings, self._take_producer_id, len(numbers))
-            for shard in range(len(numbers)):
-                self._load(shard)
+            for partition in topic.partitions:
+                if partition.leader != NO_LEADER:
+                    self._load(partition.index)
             self._wake_at_next_deadline()
         return self._coordinator
 
@@ -148,11 +160,12 @@ class TransactionRuntime:
     def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
         """The response to a request about transactions, or a Deferred of it while it waits for the journal.
 
-        AddPartitionsToTxn is taken in the form of v4 and later, from whoever asks.
+        AddPartitionsToTxn, in the form of v4 and later, is what brokers ask: of whichever broker coordinates
+        the transaction. Everything else is for the one that was asked.
         """
         match request:
             case AddPartitionsToTxnRequest():
-                asked = [self._ask(context, _add_partitions(each)) for each in request.transactions]
+                asked = [self._decide(context, _add_partitions(each)) for each in request.transactions]
                 return gather(
                     asked, lambda results: AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
                 )
@@ -163,12 +176,23 @@ class TransactionRuntime:
                     described, lambda states: DescribeTransactionsResponse(transaction_states=tuple(states))
                 )
             case ListTransactionsRequest():
-                return self._coordinator_or_empty().list_transactions(request, self._now_ms())
+                led = [shard for shard in self._leads if self._partition(shard).leader == context.node_id]
+                return self._coordinator_or_empty().list_transactions(request, led, self._now_ms())
             case InitProducerIdRequest() | EndTxnRequest() if self._spare_producer_id is None:
                 return self._with_producer_id(context, request)
         return self._ask(context, request)
 
     def _ask(self, context: RequestContext, request: Request) -> Any | Deferred[Any]:
+        """What the broker that was asked says."""
+        coordinator = self._coordinator_or_empty()
+        refusal = coordinator.static_error(request)
+        if refusal is ErrorCode.NONE:
+            lead = self._leads.get(coordinator.shard_for(request.transactional_id or ""))
+            if lead is None or self._partition(lead.shard).leader != context.node_id:
+                refusal = ErrorCode.NOT_COORDINATOR
+        return self._decide(context, request) if refusal is ErrorCode.NONE else refuse(request, refusal)
+
+    def _decide(self, context: RequestContext, request: Request) -> Any | Deferred[Any]:
         now_ms, token = self._now_ms(), next(self._tokens)
         coordinator = self._coordinator_or_empty()
         decision = coordinator.handle(Caller(token, context.api_version), request, now_ms)
@@ -181,6 +205,9 @@ class TransactionRuntime:
         self._waiting[token] = _Waiting(deferred, request)
         self._carry_out(lead, decision, now_ms)
         return deferred
+
+    def _partition(self, shard: int) -> Partition:
+        return self._cluster.topics[TRANSACTION_STATE_TOPIC].partitions[shard]
 
     def _coordinator_or_empty(self) -> TransactionCoordinator:
         return self._lead() or TransactionCoordinator(self._settings, self._take_producer_id)
@@ -232,10 +259,7 @@ class TransactionRuntime:
         name = f"{TRANSACTION_STATE_TOPIC}-{lead.shard}"
         logger.error("%s: not written, loading it again: %s", name, failure.value)
         self._give_up(lead.shard)
-        try:
-            self._load(lead.shard)
-        except StorageError as error:
-            logger.error("%s: cannot be loaded: %s", name, error)
+        self._load_or_log(lead.shard)
 
     def _deliver(self, replies: list[Reply] | tuple[Reply, ...]) -> None:
         for token, response in replies:
@@ -253,7 +277,7 @@ class TransactionRuntime:
                 transaction.producer_id,
                 transaction.producer_epoch,
                 committed=transaction.state is State.PREPARE_COMMIT,
-                coordinator_epoch=self._coordinator_epoch(lead.shard),
+                coordinator_epoch=lead.leader_epoch,
                 timestamp_ms=self._now_ms(),
             )
             marking = _Marking(lead, ending, marker, set(transaction.partitions))
@@ -265,7 +289,9 @@ class TransactionRuntime:
     def _mark(self, marking: _Marking, partition: TopicPartition) -> None:
         if self._leads.get(marking.lead.shard) is marking.lead:
             assert self._write_marker is not None
-            self._write_marker(*partition, marking.marker).addCallback(self._marked, marking, partition)
+            version = marking.ending.transaction.transaction_version
+            written = self._write_marker(*partition, marking.marker, version)
+            written.addCallback(self._marked, marking, partition)
 
     def _marked(self, error: ErrorCode, marking: _Marking, partition: TopicPartition) -> None:
         """Where no marker was written, try again; a partition that can never get one is over as it is."""
@@ -291,9 +317,6 @@ class TransactionRuntime:
             now_ms = self._now_ms()
             self._carry_out(marking.lead, self._coordinator.complete(marking.ending, now_ms), now_ms)
 
-    def _coordinator_epoch(self, shard: int) -> int:
-        return self._cluster.topics[TRANSACTION_STATE_TOPIC].partitions[shard].leader_epoch
-
     # ---- shards
 
     def _load(self, shard: int) -> None:
@@ -307,12 +330,21 @@ class TransactionRuntime:
         except StorageError:
             self._coordinator.unload(shard)
             raise
-        lead = self._leads[shard] = _Lead(shard)
+        lead = self._leads[shard] = _Lead(shard, self._partition(shard).leader_epoch)
         self._carry_out(lead, self._coordinator.finish_load(shard, now_ms), now_ms)
 
+    def _load_or_log(self, shard: int) -> None:
+        try:
+            self._load(shard)
+        except StorageError as error:
+            logger.error("%s-%d: cannot be loaded: %s", TRANSACTION_STATE_TOPIC, shard, error)
+
     def _give_up(self, shard: int) -> None:
+        """Does nothing where no broker leads the shard."""
         assert self._coordinator is not None
-        lead = self._leads.pop(shard)
+        lead = self._leads.pop(shard, None)
+        if lead is None:
+            return
         self._coordinator.unload(shard)
         for unsettled in lead.unsettled:
             for token, _ in unsettled.replies:

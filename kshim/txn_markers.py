@@ -11,9 +11,12 @@ from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 
 
-def write_marker(broker: Broker, topic_name: str, index: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+def write_marker(
+    broker: Broker, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int = 0
+) -> Deferred[ErrorCode]:
     """End the marker's transaction in one partition. Fires when that is durable, or with the error.
 
+    transaction_version: the one that the transaction was made with, see `ProducerAppends.append_marker`.
     In `__consumer_offsets` it is the group coordinator that makes the offsets of the transaction count, or
     forgets them. UNKNOWN_TOPIC_OR_PARTITION where the topic is gone; INVALID_PRODUCER_EPOCH or
     TRANSACTION_COORDINATOR_FENCED where it comes too late; KAFKA_STORAGE_ERROR.
@@ -25,7 +28,11 @@ def write_marker(broker: Broker, topic_name: str, index: int, marker: EndTxnMark
     if topic_name == GROUP_METADATA_TOPIC:
         return broker.groups.write_marker(index, marker)
     appended = broker.producers.append_marker(
-        partition.partition_no, marker, leader_epoch=partition.leader_epoch, now_ms=marker.timestamp_ms
+        partition.partition_no,
+        marker,
+        leader_epoch=partition.leader_epoch,
+        now_ms=marker.timestamp_ms,
+        transaction_version=transaction_version,
     )
     if isinstance(appended, ErrorCode):
         return succeed(appended)

@@ -29,7 +29,7 @@ def write_txn_markers(
     """Each partition is answered for itself, in the order of the request."""
     now_ms = broker.now_ms()
     written = [
-        write_marker(broker, topic.name, index, _marker(entry, now_ms))
+        write_marker(broker, topic.name, index, _marker(entry, now_ms), entry.transaction_version)
         for entry in request.markers
         for topic in entry.topics
         for index in topic.partition_indexes

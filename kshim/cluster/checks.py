@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from kshim.cluster.broker_configs import BrokerConfigs
-from kshim.cluster.names import GROUP_METADATA_TOPIC, colliding_name, fault_in_name
+from kshim.cluster.names import COORDINATORS_TOPICS, colliding_name, fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
 from schemas.error_code import ErrorCode
@@ -146,7 +146,7 @@ def refuse_new_partitions(
             f"The topic {topic.name} currently has {have} partition(s); {count} would not be an increase."
         )
         return Refusal(ErrorCode.INVALID_PARTITIONS, message)
-    if topic.name == GROUP_METADATA_TOPIC:
+    if topic.name in COORDINATORS_TOPICS:
         return _refuse_internal(topic.name)
     if assignments is not None:
         if len(assignments) != count - have:
@@ -168,7 +168,7 @@ def refuse_deletion(topic: Topic, topics: Mapping[UUID, Topic]) -> Refusal | Non
     if topic.topic_id not in topics:
         message = "This server does not host this topic-partition."
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
-    return _refuse_internal(topic.name) if topic.name == GROUP_METADATA_TOPIC else None
+    return _refuse_internal(topic.name) if topic.name in COORDINATORS_TOPICS else None
 
 
 def _refuse_internal(name: str) -> Refusal:

@@ -10,7 +10,8 @@ _MAX_LENGTH = 249  # "<topic>-<partition>.deleted" and the like must fit into a 
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
-INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, "__share_group_state"})
+COORDINATORS_TOPICS = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
+INTERNAL_TOPICS = COORDINATORS_TOPICS | {"__share_group_state"}
 
 
 def fault_in_name(name: str) -> str | None:

@@ -63,7 +63,7 @@ class TransactionCoordinator:
 
     def handle(self, caller: Caller, request: Request, now_ms: int) -> Decision:
         """Decide one request. What can be wrong before the shard is asked is checked in Kafka's order."""
-        error = self._static_error(request)
+        error = self.static_error(request)
         if error is ErrorCode.NONE:
             shard = self._shards.get(self.shard_for(request.transactional_id or ""))
             if shard is None:
@@ -78,21 +78,25 @@ class TransactionCoordinator:
         """Every partition of a transaction has its marker."""
         return self._shards[self.shard_for(ended.transactional_id)].complete(ended, now_ms)
 
-    def list_transactions(self, request: ListTransactionsRequest, now_ms: int) -> ListTransactionsResponse:
-        """All ids led here that the filters let through; while a shard is loading the list is refused."""
-        if any(shard.is_loading for shard in self._shards.values()):
+    def list_transactions(
+        self, request: ListTransactionsRequest, numbers: Iterable[int], now_ms: int
+    ) -> ListTransactionsResponse:
+        """The ids of these shards that the filters let through; while one is loading the list is refused."""
+        shards = [self._shards[number] for number in numbers]
+        if any(shard.is_loading for shard in shards):
             return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         try:
             matches = matcher(request.transactional_id_pattern)
         except InvalidPattern:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-        transactions = (entry for shard in self._shards.values() for entry in shard.transactions.items())
+        transactions = (entry for shard in shards for entry in shard.transactions.items())
         return ListTransactionsResponse(
             unknown_state_filters=unknown_states(request),
             transaction_states=tuple(listed(transactions, request, matches, now_ms)),
         )
 
-    def _static_error(self, request: Request) -> ErrorCode:
+    def static_error(self, request: Request) -> ErrorCode:
+        """What is wrong with a request whoever is asked."""
         if not request.transactional_id:
             return ErrorCode.INVALID_REQUEST
         if isinstance(request, InitProducerIdRequest):

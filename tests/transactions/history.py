@@ -110,7 +110,9 @@ class History:
     def add(self, producer: tuple[int, int], *partitions: tuple[str, int], **fields: Any) -> ErrorCode:
         """The one error of all partitions."""
         result = self.ask(AddPartitions(ID, *producer, partitions or (T0,), **fields))
-        (error,) = {each.partition_error_code for t in result.topic_results for each in t.results_by_partition}
+        (error,) = {
+            each.partition_error_code for t in result.topic_results for each in t.results_by_partition
+        }
         return ErrorCode(error)
 
     def end(self, producer: tuple[int, int], committed: bool = True, version: int = 5) -> EndTxnResponse:
@@ -119,7 +121,6 @@ class History:
 
     def describe(self) -> Any:
         return self.ask(DescribeTransaction(ID), 0)
-
 
     def give_epoch(self, producer_epoch: int) -> None:
         """As if the id had been used so often that its producer's epoch is this one."""

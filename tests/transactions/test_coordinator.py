@@ -139,7 +139,7 @@ def test_a_shard_that_is_not_here_or_not_yet() -> None:
     assert error() == ErrorCode.NOT_COORDINATOR
     coordinator.begin_load(0)
     assert error() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    answer = coordinator.list_transactions(ListTransactionsRequest(), NOW_MS)
+    answer = coordinator.list_transactions(ListTransactionsRequest(), [0], NOW_MS)
     assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     coordinator.finish_load(0, NOW_MS)
     assert error() == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
@@ -200,6 +200,7 @@ def test_transactions_are_listed(filters: dict[str, object], expected: list[str]
         history.now_ms += 5 if name == "long" else 0
     answer = history.coordinator.list_transactions(
         ListTransactionsRequest(**filters),  # type: ignore[arg-type]
+        [0],
         history.now_ms,
     )
     assert answer.error_code == ErrorCode.NONE
@@ -208,14 +209,14 @@ def test_transactions_are_listed(filters: dict[str, object], expected: list[str]
 
 def test_states_that_there_are_not() -> None:
     request = ListTransactionsRequest(state_filters=("Ongoing", "Bored", "ongoing", "Bored"))
-    answer = History().coordinator.list_transactions(request, NOW_MS)
+    answer = History().coordinator.list_transactions(request, [0], NOW_MS)
     assert answer.unknown_state_filters == ("Bored", "ongoing")
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a**", "(?P<n", "\\"])
 def test_what_is_no_regular_expression(pattern: str) -> None:
     request = ListTransactionsRequest(transactional_id_pattern=pattern)
-    answer = History().coordinator.list_transactions(request, NOW_MS)
+    answer = History().coordinator.list_transactions(request, [0], NOW_MS)
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 

@@ -80,9 +80,7 @@ def test_a_completion_that_comes_late_changes_nothing() -> None:
         ((1000, -1), ErrorCode.PRODUCER_FENCED),
     ],
 )
-def test_another_producer(
-    version: int, committed: bool, producer: tuple[int, int], error: ErrorCode
-) -> None:
+def test_another_producer(version: int, committed: bool, producer: tuple[int, int], error: ErrorCode) -> None:
     assert begun(T0).end(producer, committed, version) == refused(error)
     assert begun().end(producer, committed, version) == refused(error)
 
