@@ -11,8 +11,8 @@ from pathlib import Path
 
 from integration.awaiting import wait_until
 from integration.clients import Admin, until_served
-from integration.crash.verdict import Verdict, judge_producing, judge_transactions
-from integration.crash.workloads import PARTITIONS, Committing, Producing, Transacting, Workload
+from integration.crash.verdict import Verdict, judge_copying, judge_producing, judge_transactions
+from integration.crash.workloads import PARTITIONS, Committing, Copying, Producing, Transacting, Workload
 from integration.server import COMMAND, Server
 
 PATIENCE_S = 60
@@ -58,7 +58,7 @@ class Crashes:
     def _begin(self) -> None:
         bootstrap = self._server.bootstrap
         admin = Admin(bootstrap)
-        topics = ["plain", "idempotent", *(["transactions"] if self.transactions else [])]
+        topics = ["plain", "idempotent", *(["transactions", "copied"] if self.transactions else [])]
         for topic in topics:
             admin.create_topic(topic, PARTITIONS)
             wait_until(lambda topic=topic: len(admin.partitions(topic)) == PARTITIONS, 10, topic)
@@ -69,7 +69,8 @@ class Crashes:
         self._workloads: list[Workload] = [self._plain, self._idempotent, *self._groups]
         if self.transactions:
             self._transacting = Transacting(bootstrap, "transactions", self.seed)
-            self._workloads.append(self._transacting)
+            self._copying = Copying(bootstrap, "idempotent", "copied")
+            self._workloads += [self._transacting, self._copying]
         for workload in self._workloads:
             workload.start()
 
@@ -136,6 +137,7 @@ class Crashes:
         self.verdicts.append(judge_producing(bootstrap, self._idempotent, idempotent=True))
         if self.transactions:
             self.verdicts.append(judge_transactions(bootstrap, self._transacting))
+            self.verdicts.append(judge_copying(bootstrap, self._copying))
         status = self._server.stop()
         if status:
             raise Broken(f"exit status {status} of a clean stop\n{self._server.report()}")

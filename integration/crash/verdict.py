@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from integration.clients import new_consumer
-from integration.crash.workloads import EAGER, PARTITIONS, Producing, Transacting
+from integration.clients import Admin, new_consumer
+from integration.crash.workloads import EAGER, PARTITIONS, Copying, Producing, Transacting
 
 
 class Stored(NamedTuple):
@@ -93,4 +93,29 @@ def judge_transactions(bootstrap: str, transacting: Transacting) -> Verdict:
             verdict.faults.append(f"transaction {number} was aborted, and is read")
         elif sorted(found) != list(range(transacting.sizes[number])):
             verdict.faults.append(f"transaction {number} is read in part: {sorted(found)}")
+    return verdict
+
+
+def judge_copying(bootstrap: str, copying: Copying) -> Verdict:
+    """Up to what the job has committed the copy is its source, record by record, and behind that nothing."""
+    admin = Admin(bootstrap)
+    committed = {partition: o for (_, partition), o in admin.group_offsets(copying.group_id).items()}
+    admin.close()
+    source, copied = (
+        {p: [stored for stored in found if stored.partition == p] for p in range(PARTITIONS)}
+        for found in (
+            read_topic(bootstrap, copying.source, "read_committed"),
+            read_topic(bootstrap, copying.topic, "read_committed"),
+        )
+    )
+    verdict = Verdict(copying.topic, sum(map(len, copied.values())), lost=0, doubled=0)
+    for partition in range(PARTITIONS):
+        wanted = [s.value for s in source[partition] if s.offset < committed.get(partition, 0)]
+        found = [stored.value for stored in copied[partition]]
+        verdict.lost += len(set(wanted) - set(found))
+        verdict.doubled += len(found) - len(set(found))
+        if found != wanted:
+            verdict.faults.append(
+                f"partition {partition}: {len(found)} records are copied, {len(wanted)} committed as copied"
+            )
     return verdict

@@ -50,6 +50,25 @@ class Workload:
     def run(self) -> None:
         raise NotImplementedError
 
+    def new_transactional_producer(self) -> KafkaProducer:
+        """Once it has a producer id, all that its predecessor has left open has ended."""
+        while True:
+            producer = new_producer(
+                self.bootstrap,
+                transactional_id=f"{self.topic}-id",
+                transaction_timeout_ms=20_000,
+                max_block_ms=20_000,
+                **EAGER,
+            )
+            try:
+                producer.init_transactions()
+            except KafkaError:
+                producer.close(timeout=0)
+                if self._stopping.wait(0.1):
+                    raise
+            else:
+                return producer
+
 
 class Producing(Workload):
     """Numbered records, one after the other.
@@ -151,7 +170,7 @@ class Transacting(Workload):
         for number in itertools.count():
             if self._stopping.is_set():
                 break
-            producer = producer or self._new_producer()
+            producer = producer or self.new_transactional_producer()
             try:
                 self._transaction(producer, number)
             except KafkaError:
@@ -159,24 +178,6 @@ class Transacting(Workload):
                 producer = None
         if producer is not None:
             producer.close(timeout=10)
-
-    def _new_producer(self) -> KafkaProducer:
-        while True:
-            producer = new_producer(
-                self.bootstrap,
-                transactional_id=f"{self.topic}-id",
-                transaction_timeout_ms=20_000,
-                max_block_ms=20_000,
-                **EAGER,
-            )
-            try:
-                producer.init_transactions()
-            except KafkaError:
-                producer.close(timeout=0)
-                if self._stopping.wait(0.1):
-                    raise
-            else:
-                return producer
 
     def _transaction(self, producer: KafkaProducer, number: int) -> None:
         size = self.sizes[number] = self._random.randint(1, 12)
@@ -195,4 +196,47 @@ class Transacting(Workload):
                 future.get(timeout=30)
             producer.commit_transaction()
             self.outcome[number] = "committed"
+        self.done += 1
+
+
+class Copying(Workload):
+    """A job that copies a topic exactly once: the records and the offsets up to which they were read, in one
+    transaction.
+    """
+
+    def __init__(self, bootstrap: str, source: str, topic: str) -> None:
+        super().__init__(bootstrap, topic)
+        self.source = source
+        self.group_id = f"{topic}-job"
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            producer = self.new_transactional_producer()
+            consumer = self._new_consumer()
+            try:
+                while not self._stopping.is_set():
+                    self._copy(producer, consumer)
+            except KafkaError:  # what was under way is aborted; the next one begins at what was committed
+                self._stopping.wait(0.05)
+            finally:
+                consumer.close(autocommit=False)
+                producer.close(timeout=0 if not self._stopping.is_set() else 10)
+
+    def _new_consumer(self) -> Any:
+        options = {"isolation_level": "read_committed", "max_poll_records": 300, **EAGER}
+        consumer = new_consumer(self.bootstrap, group_id=self.group_id, **options)
+        consumer.assign([TopicPartition(self.source, partition) for partition in range(PARTITIONS)])
+        return consumer
+
+    def _copy(self, producer: KafkaProducer, consumer: Any) -> None:
+        polled = consumer.poll(timeout_ms=POLL_MS)
+        if not polled:
+            return
+        producer.begin_transaction()
+        for tp, records in polled.items():
+            for record in records:
+                producer.send(self.topic, record.value, partition=tp.partition)
+        offsets = {tp: offset_and_metadata(records[-1].offset + 1) for tp, records in polled.items()}
+        producer.send_offsets_to_transaction(offsets, self.group_id)
+        producer.commit_transaction()
         self.done += 1
