@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -28,68 +29,64 @@ FULL, FINAL = 0, -1  # epochs of requests that name all partitions: to begin a s
 MAX_INT32 = 2**31 - 1
 EVICTION_MS = 2 * 60 * 1000  # Kafka's min.incremental.fetch.session.eviction.ms
 MAX_CACHED_PARTITIONS = 100_000
-"""Of all sessions together, some 700 bytes each. Who does not fit in has no session, and names all always."""
+"""Of all sessions together, some 900 bytes each. Who does not fit in has no session, and names all always."""
 
 Key = tuple[str | UUID, int]
+
+
+class CachedTopic:
+    """A topic as a request has named it. name: None for a topic id that has never been one of a topic."""
+
+    __slots__ = ("name", "topic_id")
+
+    def __init__(self, name: str | None, topic_id: UUID) -> None:
+        self.name = name
+        self.topic_id = topic_id
+
+    def is_same(self, other: CachedTopic) -> bool:
+        return self is other or (self.name == other.name and self.topic_id == other.topic_id)
 
 
 class CachedPartition:
     """A partition of a session: what its client last asked for, and what it was last answered.
 
-    topic: its name, None for a topic id that has never been one of a topic. partition_no: of its log, None
-    while there is none. turn: who has the smallest is read first.
+    partition_no: of its log, None while there is none. turn: who has the smallest is read first. end_seen:
+    the high watermark when it was last looked at; high_watermark and log_start_offset: as last answered.
     """
 
     __slots__ = (
-        "_moved",
         "_unwatch",
         "_watched",
+        "end_seen",
         "high_watermark",
         "log_start_offset",
         "partition_no",
         "topic",
-        "topic_id",
         "turn",
         "wanted",
     )
 
-    def __init__(
-        self,
-        topic: str | None,
-        topic_id: UUID,
-        wanted: FetchPartition,
-        turn: int,
-        moved: Callable[[CachedPartition], None],
-    ) -> None:
+    def __init__(self, topic: CachedTopic, wanted: FetchPartition, turn: int) -> None:
         self.topic = topic
-        self.topic_id = topic_id
         self.wanted = wanted
         self.turn = turn
-        self.high_watermark = self.log_start_offset = -1
+        self.high_watermark = self.log_start_offset = self.end_seen = -1
         self.partition_no: int | None = None
-        self._moved = moved
         self._watched: int | None = None
         self._unwatch: Callable[[], None] | None = None
 
-    @property
-    def is_by_topic_id(self) -> bool:
-        return self.topic_id.int != 0
-
-    def watch(self, log: Log) -> None:
-        """Hear of it when the log moves."""
+    def watch(self, log: Log, moved: Callable[[CachedPartition], None]) -> None:
+        """Call `moved` with this when its log moves."""
         if self._watched != self.partition_no:
             self.unwatch()
             if self.partition_no is not None:
                 self._watched = self.partition_no
-                self._unwatch = log.watch(self.partition_no, self._log_moved)
+                self._unwatch = log.watch(self.partition_no, partial(moved, self))
 
     def unwatch(self) -> None:
         if self._unwatch is not None:
             self._unwatch()
-        self._watched = self._unwatch = None
-
-    def _log_moved(self) -> None:
-        self._moved(self)
+            self._watched = self._unwatch = None
 
     def note(self, data: PartitionData) -> bool:
         """Remember an answer. Is it one that the client must be told, in a session?
@@ -110,10 +107,14 @@ class CachedPartition:
 
 
 class FetchSession:
-    """What one client fetches. id: NO_SESSION until it is kept. epoch: that of its next request."""
+    """What one client fetches. id: NO_SESSION until it is kept. epoch: that of its next request.
 
-    def __init__(self, by_topic_id: bool, now_ms: int) -> None:
+    goes_on: there may be a next request.
+    """
+
+    def __init__(self, by_topic_id: bool, now_ms: int, goes_on: bool = True) -> None:
         self.id = NO_SESSION
+        self.goes_on = goes_on
         self.epoch = 1
         self.by_topic_id = by_topic_id
         self.created_ms = self.used_ms = now_ms
@@ -122,25 +123,24 @@ class FetchSession:
         self._isolation_level = 0
         self._turn = 0
         self._parked: tuple[Callable[[CachedPartition], None], Callable[[], None]] | None = None
-        self._is_closed = False
+        self._is_watching = self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._partitions)
 
     def update(self, request: FetchRequest) -> None:
         """Add or change what the request names."""
-        by_topic_id = self.by_topic_id
         for topic in request.topics:
-            place: str | UUID = topic.topic_id if by_topic_id else topic.topic
+            place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
+            named = CachedTopic(None if self.by_topic_id else topic.topic, topic.topic_id)
             for wanted in topic.partitions:
                 key = place, wanted.partition
                 cached = self._partitions.get(key)
                 if cached is None:
                     self._turn += 1
-                    name = None if by_topic_id else topic.topic
-                    cached = CachedPartition(name, topic.topic_id, wanted, self._turn, self._moved)
-                    self._partitions[key] = cached
-                cached.wanted = wanted
+                    cached = self._partitions[key] = CachedPartition(named, wanted, self._turn)
+                else:
+                    cached.wanted = wanted
                 self._due[cached] = None
         if request.isolation_level != self._isolation_level:
             self._isolation_level = request.isolation_level
@@ -177,8 +177,9 @@ class FetchSession:
 
     def watch(self, log: Log) -> None:
         """Hear of all that is due; what is not due is watched already."""
+        self._is_watching = True
         for cached in self._due if not self._is_closed else ():
-            cached.watch(log)
+            cached.watch(log, self._moved)
 
     def park(self, log: Log, moved: Callable[[CachedPartition], None], finish: Callable[[], None]) -> None:
         """Call `moved` with each partition whose log moves, until `unpark`.
@@ -204,7 +205,7 @@ class FetchSession:
     def close(self) -> None:
         """Watch nothing any more; who waits is let go."""
         self._is_closed = True
-        for cached in self._partitions.values():
+        for cached in self._partitions.values() if self._is_watching else ():
             cached.unwatch()
         if self._parked is not None:
             self._parked[1]()
@@ -228,7 +229,7 @@ class FetchSessions:
         if request.session_epoch in (FULL, FINAL):
             if session is not None:
                 self.remove(session)
-            return _new_session(request, by_topic_id, now_ms)
+            return _new_session(request, by_topic_id, now_ms, request.session_epoch == FULL)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != request.session_epoch:
@@ -242,7 +243,7 @@ class FetchSessions:
             self.remove(session)
             if len(session):
                 return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-            return _new_session(request, by_topic_id, now_ms)
+            return _new_session(request, by_topic_id, now_ms, goes_on=False)
         session.epoch = session.epoch % MAX_INT32 + 1
         session.used_ms = now_ms
         self._sessions[session.id] = self._sessions.pop(session.id)
@@ -289,8 +290,8 @@ class FetchSessions:
         self._sizes[session.id] = len(session)
 
 
-def _new_session(request: FetchRequest, by_topic_id: bool, now_ms: int) -> FetchSession:
+def _new_session(request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool) -> FetchSession:
     """One that holds what a request names."""
-    session = FetchSession(by_topic_id, now_ms)
+    session = FetchSession(by_topic_id, now_ms, goes_on)
     session.update(request)
     return session

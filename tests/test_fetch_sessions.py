@@ -91,14 +91,14 @@ class Sessions(FetchSessions):
 def answer_all(session: FetchSession, **told: PartitionData) -> list[str]:
     """Read all that is due to its end, and answer that, or `told` by topic; the topics that must be told."""
     return [
-        cached.topic or ""
+        cached.topic.name or ""
         for cached in session.due()
-        if session.answered(cached, told.get(cached.topic or "", data()), False)
+        if session.answered(cached, told.get(cached.topic.name or "", data()), False)
     ]
 
 
 def due(session: FetchSession) -> list[str]:
-    return [cached.topic or "" for cached in session.due()]
+    return [cached.topic.name or "" for cached in session.due()]
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_session_by_name_is_not_one_by_id(sessions: Sessions) -> None:
 def test_a_session_with_nothing_left_ends(sessions: Sessions) -> None:
     sessions.begin(("a", 0))
     left = sessions.ask(session=(1, 1), forget=(("a", 0),))
-    assert (left.id, len(left), len(sessions)) == (0, 0, 0)
+    assert (left.id, left.goes_on, len(left), len(sessions)) == (0, False, 0, 0)
 
 
 # -- what is due
@@ -247,7 +247,7 @@ def test_who_waits_hears_of_each_move(session: FetchSession, log: MemoryLog) -> 
     append(log, 2)
     append(log, 2)
     append(log, 3)
-    assert [cached.topic for cached in moved] == ["b", "b", "c"]
+    assert [cached.topic.name for cached in moved] == ["b", "b", "c"]
     session.unpark()
     append(log, 1)
     assert len(moved) == 3
@@ -347,4 +347,4 @@ def test_by_topic_id_the_id_is_the_place() -> None:
         FetchTopic(topic="", topic_id=UUID(int=number), partitions=(wanted,)) for number in (1, 2, 1)
     )
     session.update(FetchRequest(max_wait_ms=0, min_bytes=1, isolation_level=0, topics=topics))
-    assert [cached.topic_id.int for cached in session.due()] == [1, 2]
+    assert [cached.topic.topic_id.int for cached in session.due()] == [1, 2]

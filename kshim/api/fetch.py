@@ -5,12 +5,12 @@ v11 from any replica (KIP-392); v13 names topics by id (KIP-516); v16 tells who 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kshim.api.leadership import node_endpoints
 from kshim.api.parked_fetch import ParkedFetch
 from kshim.api.partition_reads import (
+    FIRST_VERSION_BY_TOPIC_ID,
     READ_COMMITTED,
     READ_UNCOMMITTED,
     PartitionRead,
@@ -18,14 +18,12 @@ from kshim.api.partition_reads import (
     refusal,
 )
 from kshim.context import Broker, RequestContext
-from kshim.fetch_sessions import FINAL, FULL, NO_SESSION, FetchSession
+from kshim.fetch_sessions import NO_SESSION, CachedTopic, FetchSession
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, NodeEndpoint
+from schemas.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
-
-FIRST_VERSION_BY_TOPIC_ID = 13
 
 
 def fetch(
@@ -47,7 +45,7 @@ def fetch(
     def answer(reads: PartitionReads) -> FetchResponse:
         if session.epoch != epoch:  # another request of the session came while this one was waiting
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
-        return _answer(broker, context, request, session, reads)
+        return _answer(broker, context, session, reads)
 
     reads = PartitionReads(broker, context.api_version, request).read(session.due())
     all_unknown = len(reads.unknown) == len(session)
@@ -62,38 +60,37 @@ def fetch(
 
 
 def _answer(
-    broker: Broker,
-    context: RequestContext,
-    request: FetchRequest,
-    session: FetchSession,
-    reads: PartitionReads,
+    broker: Broker, context: RequestContext, session: FetchSession, reads: PartitionReads
 ) -> FetchResponse:
     """What is new of the session, or, where it begins or is not kept, all of it."""
-    if request.session_epoch != FINAL:
+    told = reads.known + reads.unknown
+    if session.goes_on:
         session.watch(broker.log)
-    found = (*reads.known, *reads.unknown)
-    told = [read for read in found if session.answered(*read)]
-    if session.id == NO_SESSION:
-        if request.session_epoch == FULL:
+        told = [read for read in told if session.answered(*read)]
+        if session.id == NO_SESSION:
             slots = broker.config.max_incremental_fetch_session_cache_slots
             broker.fetch_sessions.keep(session, slots, broker.now_ms())
-        if session.id == NO_SESSION:
-            session.close()
+    if session.id == NO_SESSION:
+        session.close()
+    leaders = reads.leaders
     return FetchResponse(
         session_id=session.id,
         responses=_by_topic(told),
-        node_endpoints=node_endpoints(broker, context, reads.leaders, _node_endpoint),
+        node_endpoints=node_endpoints(broker, context, leaders, _node_endpoint) if leaders else (),
     )
 
 
 def _by_topic(reads: Iterable[PartitionRead]) -> tuple[FetchableTopicResponse, ...]:
     """Partitions of one topic that follow each other share its entry."""
-    by_topic = groupby(reads, key=lambda read: (read.cached.topic, read.cached.topic_id))
+    by_topic: list[tuple[CachedTopic, list[PartitionData]]] = []
+    for cached, data, _ in reads:
+        topic = cached.topic
+        if not by_topic or not topic.is_same(by_topic[-1][0]):
+            by_topic.append((topic, []))
+        by_topic[-1][1].append(data)
     return tuple(
-        FetchableTopicResponse(
-            topic=topic or "", topic_id=topic_id, partitions=tuple(read.data for read in group)
-        )
-        for (topic, topic_id), group in by_topic
+        FetchableTopicResponse(topic=topic.name or "", topic_id=topic.topic_id, partitions=tuple(partitions))
+        for topic, partitions in by_topic
     )
 
 

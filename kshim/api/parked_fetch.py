@@ -49,10 +49,10 @@ class ParkedFetch:
         assert cached.partition_no is not None
         position = self._reads.position(cached)
         offsets = self._log.offsets(cached.partition_no)
-        if offsets.high_watermark <= position.high_watermark:
+        if offsets.high_watermark <= cached.end_seen:
             self._finish()
             return
-        position.high_watermark = offsets.high_watermark
+        cached.end_seen = offsets.high_watermark
         end = offsets.last_stable_offset if self._reads.committed else offsets.high_watermark
         if not position.left_bytes or end <= position.next_offset:
             return

@@ -79,6 +79,7 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
+        self._nothing = _Partition()
         self._deleted: set[int] = set()
         self._retentions: dict[int, Retention | None] = {}
         self._watchers = Watchers()
@@ -186,7 +187,7 @@ class MemoryLog:
         self._watchers.notify((partition_no,))
 
     def _partition(self, partition_no: int) -> _Partition:
-        return self._partitions.get(partition_no) or _Partition()
+        return self._partitions.get(partition_no) or self._nothing
 
 
 class MemoryMetadata:

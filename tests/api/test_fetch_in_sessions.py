@@ -13,7 +13,7 @@ from kshim.api.fetch import fetch
 from kshim.context import Broker, Signal
 from schemas.delete_topics import DeleteTopicsRequest
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, FetchRequest, FetchResponse
+from schemas.fetch import FetchPartition, FetchRequest, FetchResponse, ForgottenTopic
 from tests.api.harness import ask, collect, context, create, new_broker
 from tests.api.test_fetch import advance, append, offsets, request, wanted
 
@@ -199,6 +199,14 @@ def test_nothing_is_left_of_sessions_that_end(broker: Broker) -> None:
         client.fetch(wanted(1, 0))
     assert (client.id, len(broker.fetch_sessions)) == (0, 0)
     assert broker.log._watchers._callbacks == {}  # type: ignore[attr-defined]
+
+
+def test_a_session_with_nothing_left_has_no_id_any_more(broker: Broker) -> None:
+    client = Client(broker)
+    client.fetch(wanted(1, 0))
+    forgotten = (ForgottenTopic(topic="t", partitions=(1,)),)
+    assert (client.fetch(forgotten_topics_data=forgotten), client.id) == ({}, 0)
+    assert len(broker.fetch_sessions) == 0
 
 
 def test_without_slots_every_answer_is_a_full_one() -> None:
