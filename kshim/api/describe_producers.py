@@ -1,0 +1,65 @@
+"""DescribeProducers (61): which producers write to a partition, and since which offset in a transaction
+(KIP-664).
+"""
+
+from __future__ import annotations
+
+from kshim.api.leadership import fault_in_leadership
+from kshim.cluster import fault_in_name
+from kshim.context import Broker, RequestContext
+from schemas.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from schemas.error_code import ErrorCode
+
+
+def describe_producers(
+    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=tuple(
+            TopicResponse(
+                name=topic.name,
+                partitions=tuple(_describe(broker, topic.name, index) for index in topic.partition_indexes),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _describe(broker: Broker, topic_name: str, index: int) -> PartitionResponse:
+    if (fault := fault_in_name(topic_name)) is not None:
+        return _refusal(index, ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    topic = broker.cluster.topics.get(topic_name)
+    partition = None if topic is None else topic.partition(index)
+    if topic is None:
+        return _refusal(
+            index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        )
+    if partition is None:
+        return _refusal(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if (error := fault_in_leadership(broker, partition)) is not ErrorCode.NONE:
+        return _refusal(index, error)
+    producers = broker.log.producers(partition.partition_no)
+    return PartitionResponse(
+        partition_index=index,
+        active_producers=tuple(
+            ProducerState(
+                producer_id=producer_id,
+                producer_epoch=producer.producer_epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp=producer.last_timestamp_ms,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=producer.transaction_start,
+            )
+            for producer_id, producer in sorted(producers.items())
+        ),
+    )
+
+
+def _refusal(index: int, error_code: ErrorCode, message: str | None = None) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=error_code, error_message=message)
