@@ -16,6 +16,7 @@ from schemas.error_code import ErrorCode
 from schemas.record import (
     CorruptRecordBatch,
     Record,
+    check_lengths,
     decode_records,
     encode_record,
     invalid_record,
@@ -32,6 +33,7 @@ __all__ = [
     "RecordBatchHeader",
     "TimestampType",
     "batches",
+    "check_records",
     "decode_header",
     "encode",
     "is_transactional",
@@ -185,16 +187,16 @@ def validate(
     """
     size = _size_at(view, 0)
     if size is None:
-        raise invalid_record("no whole record batch")
+        raise invalid_record("no whole record batch", is_whole=False)
     if view[MAGIC_AT] != 2:
-        raise invalid_record(f"record batches must have magic 2, not {view[MAGIC_AT]}")
+        raise invalid_record(f"record batches must have magic 2, not {view[MAGIC_AT]}", is_whole=False)
     if size < HEADER_BYTES:
         raise _corrupt(f"a record batch of {size} bytes is shorter than its header")
     header = RecordBatchHeader._make(HEADER.unpack_from(view, 0))
     if not allow_zstd and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
         raise CorruptRecordBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
     if len(view) != size and _size_at(view, size) is not None:
-        raise invalid_record("more than one record batch for a partition")
+        raise invalid_record("more than one record batch for a partition", is_whole=False)
     if header.base_offset != 0:
         raise invalid_record(f"the base offset of a produced batch must be 0, not {header.base_offset}")
     if size > max_batch_bytes:
@@ -243,8 +245,9 @@ def _size_at(view: View, position: int) -> int | None:
 
 
 def _unknown_compression(header: RecordBatchHeader) -> CorruptRecordBatch:
+    codec = header.attributes & COMPRESSION_MASK
     return CorruptRecordBatch(
-        ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {header.attributes & COMPRESSION_MASK} is unknown"
+        ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {codec} is unknown", is_whole=True
     )
 
 
@@ -351,6 +354,17 @@ def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator
     return _records(header, _body(header, batch, max_bytes))
 
 
+def check_records(header: RecordBatchHeader, batch: View) -> None:
+    """Check, by their lengths, that the records of a validated batch are as many as its header says.
+
+    Raises CorruptRecordBatch; also where they cannot be decompressed, to at most MAX_DECOMPRESSED_BYTES.
+    """
+    if header.attributes & COMPRESSION_MASK == Compression.NONE:
+        check_lengths(memoryview(batch)[HEADER_BYTES : header.size], header.records_count)
+    else:
+        check_lengths(_body(header, batch, MAX_DECOMPRESSED_BYTES), header.records_count)
+
+
 def _records(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_BIT else None
     return decode_records(body, header.records_count, header.base_offset, header.base_timestamp, append_time)
@@ -367,7 +381,7 @@ def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
         uncompressed = header.attributes & COMPRESSION_MASK == Compression.NONE
         return bytes(view) if uncompressed else decompress(header.compression, view, max_bytes)
     except BadCompression as error:
-        raise _corrupt(str(error)) from None
+        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, str(error), is_whole=True) from None
 
 
 # -------------------------------------------------------------------------------------------------- changing

@@ -195,7 +195,8 @@ def _append(
     try:
         return _append_batch(broker, context, target, data, verdict)
     except CorruptRecordBatch as error:
-        return _refusal(data, error.error_code, message=str(error))
+        log_start_offset = _log_start_offset(broker, partition) if error.is_whole else -1
+        return _refusal(data, error.error_code, log_start_offset, str(error))
 
 
 def _enough_in_sync(broker: Broker, target: _Target) -> bool:

@@ -2,7 +2,8 @@
 keys for compaction.
 
 Records are decoded only where the header does not settle it: in a compacted topic, in one that limits how old
-a timestamp may be, and in a batch whose largest timestamp is ahead of the clock by more than is allowed.
+a timestamp may be, and in a batch whose largest timestamp is ahead of the clock by more than is allowed. Else
+they are counted, by their lengths: one that is not there would stop whoever reads the partition.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from kshim.cluster.topic_configs import LONG_MAX, LogConfig
 from schemas.error_code import ErrorCode
 from schemas.produce import BatchIndexAndErrorMessage
-from schemas.record_batch import NO_TIMESTAMP, Record, RecordBatchHeader, records
+from schemas.record_batch import NO_TIMESTAMP, Record, RecordBatchHeader, check_records, records
 
 _SHOWN_ERRORS = 3
 
@@ -32,11 +33,12 @@ def fault_in_records(
 ) -> RecordFault | None:
     """What is wrong with the records of a validated batch; `partition` is its name in messages.
 
-    Raises CorruptRecordBatch where the records must be decoded and cannot be.
+    Raises CorruptRecordBatch where they are not as many as the header says, or cannot be decoded and must be.
     """
     ahead = header.max_timestamp - now_ms > config.timestamp_after_max_ms
     check_timestamps = not config.log_append_time and (ahead or config.timestamp_before_max_ms != LONG_MAX)
     if not (check_timestamps or config.compacted):
+        check_records(header, batch)
         return None
     decoded = list(records(batch))
     late = tuple(_bad_timestamps(decoded, config, now_ms)) if check_timestamps else ()

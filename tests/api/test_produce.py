@@ -18,7 +18,7 @@ from kshim.producer_appends import ProducerAppends
 from schemas.delete_topics import DeleteTopicsRequest
 from schemas.error_code import ErrorCode
 from schemas.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from schemas.record_batch import Compression, Record, decode_header, encode
+from schemas.record_batch import Compression, Record, crc32c, decode_header, encode
 from tests.api.harness import (
     NOW_MS,
     PENDING,
@@ -98,6 +98,20 @@ def test_produce_makes_no_topic(broker: Broker) -> None:
 
 
 BATCH = batch(b"v")
+THREE = batch(b"a", b"b", b"c")
+
+
+def with_field(sent: bytes, at: int, value: bytes) -> bytes:
+    """Other bytes in the header of a batch, and the CRC that goes with them."""
+    changed = sent[:at] + value + sent[at + len(value) :]
+    return changed[:17] + crc32c(changed[21:]).to_bytes(4) + changed[21:]
+
+
+def counted(count: int) -> bytes:
+    """THREE, but its header says something else."""
+    return with_field(with_field(THREE, 57, count.to_bytes(4)), 23, (count - 1).to_bytes(4))
+
+
 REFUSED = {
     "null": (None, ErrorCode.INVALID_RECORD),
     "empty": (b"", ErrorCode.INVALID_RECORD),
@@ -109,6 +123,14 @@ REFUSED = {
     "base offset 77": (b"\0\0\0\0\0\0\0M" + BATCH[8:], ErrorCode.INVALID_RECORD),
     "control batch": (encode([Record(0, NOW_MS, b"k", b"v")], is_control=True), ErrorCode.INVALID_RECORD),
     "idempotent without sequence": (batch(producer=(5, 0, -1)), ErrorCode.INVALID_RECORD),
+    "fewer records than there are": (counted(2), ErrorCode.INVALID_RECORD),
+    "more records than there are": (counted(4), ErrorCode.INVALID_RECORD),
+    "many more records": (counted(1_000_000_000), ErrorCode.INVALID_RECORD),
+    "no records": (with_field(BATCH, 61, bytes(len(BATCH) - 61)), ErrorCode.INVALID_RECORD),
+    "a gap in the offsets": (with_field(THREE, 23, (4).to_bytes(4)), ErrorCode.INVALID_RECORD),
+    "gzip that is none": (with_field(BATCH, 21, b"\0\1"), ErrorCode.UNKNOWN_SERVER_ERROR),
+    "zstd that is none": (with_field(BATCH, 21, b"\0\4"), ErrorCode.UNKNOWN_SERVER_ERROR),
+    "unknown codec": (with_field(BATCH, 21, b"\0\6"), ErrorCode.UNKNOWN_SERVER_ERROR),
 }
 
 
@@ -120,6 +142,32 @@ def test_what_is_no_batch_is_refused_and_not_stored(
     assert (answer.error_code, answer.base_offset) == (error, -1)
     assert answer.error_message  # Kafka says none; a reason helps
     assert send(broker, batch()).base_offset == 0
+
+
+def test_what_is_refused_for_what_it_says_is_told_where_the_log_starts(broker: Broker) -> None:
+    whole = ("base offset 77", "control batch", "more records than there are", "gzip that is none")
+    starts = {case: send(broker, records).log_start_offset for case, (records, _) in REFUSED.items()}
+    assert {case: starts[case] for case in whole} == dict.fromkeys(whole, 0)
+    torn = ("empty", "two batches", "cut short", "bytes flipped", "magic 1")
+    assert {case: starts[case] for case in torn} == dict.fromkeys(torn, -1)
+
+
+def test_the_rest_of_the_request_is_served(broker: Broker) -> None:
+    for records, error in REFUSED.values():
+        response = ask(produce, broker, request(records, BATCH), 9)
+        answers = [answer.error_code for answer in response.responses[0].partition_responses]
+        assert answers == [error, ErrorCode.NONE]
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_compressed_records_are_counted_too(broker: Broker, codec: Compression) -> None:
+    records = [Record(number, NOW_MS, b"k", bytes(size)) for number, size in enumerate((0, 100, 10_000))]
+    good = encode(records, compression=codec)
+    assert send(broker, good).error_code == ErrorCode.NONE
+    for count in (2, 4):
+        bad = with_field(with_field(good, 57, count.to_bytes(4)), 23, (count - 1).to_bytes(4))
+        assert send(broker, bad).error_code == ErrorCode.INVALID_RECORD
+    assert send(broker, good).base_offset == 3
 
 
 def test_a_torn_end_behind_the_batch_is_left_out(broker: Broker) -> None:
