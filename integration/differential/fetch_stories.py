@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
 from uuid import UUID
 
 from integration.differential.talk import AT_MS, Talk
+from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.api_key import ApiKey
+from schemas.end_txn import EndTxnRequest
+from schemas.error_code import ErrorCode
+from schemas.find_coordinator import FindCoordinatorRequest
+from schemas.init_producer_id import InitProducerIdRequest
 from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.record_batch import Record, encode
 
 VERSIONS = (7, 11, 12, 13, 18)
 UNKNOWN_ID = UUID(int=4711)
+SETTLE_S = 0.2
+"""How long a request on one connection may take to be parked before another comes on a second one."""
+COMMITTED = 1
 
 
 def sessions_answer_only_what_changed(talk: Talk) -> None:
@@ -153,9 +165,7 @@ def parked_in_a_session(talk: Talk) -> None:
         talk.send(version, request)
         other = talk.fetching(version=version, session=(id, 4), max_wait_ms=2000)
         talk.fetch(version, ("t", 0, 99), version_is_other=None) if False else None
-        import time
-
-        time.sleep(0.2)
+        time.sleep(SETTLE_S)
         talk.send(version, other, via="other")
         talk.hear(version, ApiKey.FETCH)
         talk.hear(version, ApiKey.FETCH, via="other")
@@ -170,9 +180,7 @@ def a_topic_goes_while_it_is_waited_for(talk: Talk) -> None:
             wanted = (("t", 0, 0),)
             request = talk.fetching(wanted, version=version, session=session, max_wait_ms=9000)
             talk.send(version, request)
-            import time
-
-            time.sleep(0.1)
+            time.sleep(SETTLE_S)
             talk.delete("t")
             talk.hear(version, ApiKey.FETCH)
 
@@ -289,3 +297,149 @@ def ends_of_leader_epochs(talk: Talk) -> None:
     twice = OffsetForLeaderTopic(topic=talk.name("t"), partitions=(part, part))
     talk.ask(4, OffsetForLeaderEpochRequest(replica_id=-2, topics=(twice, twice)))
     talk.ask(4, OffsetForLeaderEpochRequest(replica_id=-2, topics=()))
+
+
+class _Producer:
+    """A transactional producer of topic t, as clients of Kafka 3 are."""
+
+    def __init__(self, talk: Talk, name: str) -> None:
+        self.talk = talk
+        self.id = talk.name(name)
+        self.sequence = 0
+        talk.unheard(1, FindCoordinatorRequest(key=self.id, key_type=1))
+        answer = self._until_ready(
+            2, InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=60_000)
+        )
+        self.producer = answer.producer_id, answer.producer_epoch
+
+    def begin(self) -> None:
+        producer_id, epoch = self.producer
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.id,
+            v3_and_below_producer_id=producer_id,
+            v3_and_below_producer_epoch=epoch,
+            v3_and_below_topics=(AddPartitionsToTxnTopic(name=self.talk.name("t"), partitions=(0,)),),
+        )
+        while True:  # the end of the last transaction may still be under way
+            (topic,) = self.talk.unheard(3, request).results_by_topic_v3_and_below
+            error = topic.results_by_partition[0].partition_error_code
+            if error == ErrorCode.NONE:
+                return
+            assert error == ErrorCode.CONCURRENT_TRANSACTIONS, error
+
+    def send(self, *, at_ms: int = AT_MS) -> None:
+        producer_id, epoch = self.producer
+        batch = encode(
+            [Record(0, at_ms, None, b"v")],
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=self.sequence,
+            is_transactional=True,
+        )
+        self.sequence += 1
+        data = TopicProduceData(
+            name=self.talk.name("t"), partition_data=(PartitionProduceData(index=0, records=batch),)
+        )
+        request = ProduceRequest(transactional_id=self.id, acks=-1, timeout_ms=9000, topic_data=(data,))
+        answer = self.talk.unheard(9, request)
+        assert not answer.responses[0].partition_responses[0].error_code, answer
+
+    def end(self, *, committed: bool) -> None:
+        """The transaction has ended, and its marker is in the log."""
+        before = self._high_watermark()
+        producer_id, epoch = self.producer
+        self._until_ready(
+            3,
+            EndTxnRequest(
+                transactional_id=self.id, producer_id=producer_id, producer_epoch=epoch, committed=committed
+            ),
+        )
+        while self._high_watermark() == before:
+            pass
+
+    def _high_watermark(self) -> int:
+        request = self.talk.fetching((("t", 0, 0),), version=12)
+        return int(self.talk.unheard(12, request).responses[0].partitions[0].high_watermark)
+
+    def _until_ready(self, version: int, request: Any) -> Any:
+        while True:
+            answer = self.talk.unheard(version, request)
+            if answer.error_code == ErrorCode.NONE:
+                return answer
+            assert answer.error_code in (
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                ErrorCode.NOT_COORDINATOR,
+                ErrorCode.CONCURRENT_TRANSACTIONS,
+            ), answer
+
+
+def _read_from_all_offsets(talk: Talk, end: int) -> None:
+    for version in (4, 12, 18):
+        for isolation_level in (0, COMMITTED):
+            for offset in range(end + 2):
+                talk.fetch(version, ("t", 0, offset), isolation_level=isolation_level)
+    for timestamp in (-1, -2, -3, -4, AT_MS, AT_MS + 1000, AT_MS + 3000, AT_MS + 5000):
+        for isolation_level in (0, COMMITTED):
+            _list_offsets(talk, 8, ("t", 0, timestamp), isolation=isolation_level)
+
+
+def an_open_transaction_hides_what_is_behind_it(talk: Talk) -> None:
+    talk.create("t", 1)
+    one, two = _Producer(talk, "one"), _Producer(talk, "two")
+    talk.produce("t")
+    one.begin()
+    one.send(at_ms=AT_MS + 1000)
+    two.begin()
+    two.send(at_ms=AT_MS + 3000)
+    talk.produce("t", at_ms=AT_MS + 5000)
+    _read_from_all_offsets(talk, 4)
+    one.end(committed=True)
+    _read_from_all_offsets(talk, 5)
+    two.end(committed=True)
+    _read_from_all_offsets(talk, 6)
+
+
+def aborted_transactions_are_told(talk: Talk) -> None:
+    talk.create("t", 1)
+    one, two = _Producer(talk, "one"), _Producer(talk, "two")
+    one.begin()
+    one.send()
+    two.begin()
+    two.send()
+    one.end(committed=False)
+    one.begin()
+    one.send()
+    two.end(committed=False)
+    one.end(committed=True)
+    one.begin()
+    one.send()
+    _read_from_all_offsets(talk, 7)
+    one.end(committed=False)
+    _read_from_all_offsets(talk, 8)
+
+
+def sessions_of_who_reads_committed_records(talk: Talk) -> None:
+    talk.create("t", 2)
+    one = _Producer(talk, "one")
+    for version in (12, 18):
+        talk.delete("t")
+        talk.create("t", 2)
+        committed = {"isolation_level": COMMITTED}
+        id = talk.fetch(version, ("t", 0, 0), ("t", 1, 0), session=(0, 0), **committed).session_id
+        one.begin()
+        one.send()
+        talk.fetch(version, session=(id, 1), **committed)  # its high watermark is another
+        talk.fetch(version, session=(id, 2), **committed)
+        one.end(committed=True)
+        talk.fetch(version, session=(id, 3), **committed)
+        talk.fetch(version, ("t", 0, 2), session=(id, 4), **committed)
+        one.begin()
+        one.send()
+        talk.fetch(version, session=(id, 5), **committed)
+        talk.fetch(version, session=(id, 6))  # this one takes all
+        talk.fetch(version, session=(id, 7), **committed)
+        talk.send(version, talk.fetching(version=version, session=(id, 8), max_wait_ms=9000, **committed))
+        talk.produce("t", 0)
+        one.end(committed=False)
+        talk.hear(version, ApiKey.FETCH)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import socket
 import struct
+import time
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +28,8 @@ from schemas.registry import MESSAGES, decode_response, encode_request
 TIMEOUT_S = 10
 NO_ID = UUID(int=0)
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
-AT_MS = 1_700_000_000_000
+AT_MS = int(time.time() - 3600) * 1000
+"""Recent: a marker comes with the time of its server, and Kafka begins a new segment after seven days."""
 ADDRESS = ("host", "port")
 NOTHING_TO_TELL: tuple[Any, ...] = ("", "-", -1, {})
 FIRST_FETCH_BY_TOPIC_ID = 13
@@ -41,6 +43,7 @@ class Talk:
         self._prefix = f"{story}."
         self._sockets: dict[str, socket.socket] = {}
         self._sessions: dict[int, str] = {}
+        self._producers: dict[int, str] = {}
         self.topic_ids: dict[str, UUID] = {}
         self._names: dict[UUID, str] = {NO_ID: ""}
         self.heard: list[str] = []
@@ -210,6 +213,10 @@ class Talk:
     def _plain_field(self, name: str, value: Any) -> Any:
         if name == "session_id" and value:
             return self._sessions.setdefault(value, f"<session {len(self._sessions) + 1}>")
+        if name == "timestamp" and value > AT_MS + 1_000_000:
+            return "<a marker's time>"
+        if name == "producer_id":
+            return self._producers.setdefault(value, f"<producer {len(self._producers) + 1}>")
         if name == "records":
             return value if value is None else list(_base_offsets(value))
         if name == "error_code":
