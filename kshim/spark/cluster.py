@@ -1,0 +1,155 @@
+"""What the driver asks the cluster itself: ends of partitions, times of single records, offsets of groups.
+
+Everything here is as large as the cluster's partitions and groups, never as its records.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any, NamedTuple
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
+
+from kshim.spark.errors import PipelineError
+
+TIMEOUT_MS = 10_000
+ONE_RECORD_BYTES = 1  # the first batch always comes whole, and no second one
+
+UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
+
+
+class Position(NamedTuple):
+    topic: str
+    partition: int
+    offset: int
+
+
+class GroupOffset(NamedTuple):
+    """What a group has committed, or shall have, for one partition."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@contextmanager
+def _told(bootstrap: str) -> Iterator[None]:
+    """Faults of the client as PipelineError."""
+    try:
+        yield
+    except KafkaError as error:
+        reason = str(error) or type(error).__name__
+        raise PipelineError(
+            f"no answer from Kafka at {bootstrap}: {reason}; expected HOST:PORT of a running server"
+        ) from error
+
+
+def _consumer(bootstrap: str, **options: Any) -> Any:
+    return closing(
+        KafkaConsumer(
+            bootstrap_servers=bootstrap.split(","),
+            bootstrap_timeout_ms=TIMEOUT_MS,
+            enable_auto_commit=False,
+            allow_auto_create_topics=False,
+            **options,
+        )
+    )
+
+
+def _admin(bootstrap: str) -> Any:
+    return closing(KafkaAdminClient(bootstrap_servers=bootstrap.split(","), bootstrap_timeout_ms=TIMEOUT_MS))
+
+
+def partition_count(bootstrap: str, topic: str) -> int:
+    """How many partitions a topic has. Raises PipelineError where there is no such topic, or no answer."""
+    with _told(bootstrap), _consumer(bootstrap) as consumer:
+        found = consumer.partitions_for_topic(topic)
+    if not found:
+        raise PipelineError(f"{bootstrap} has no topic {topic}: no group has ever been there")
+    return len(found)
+
+
+def end_offsets(bootstrap: str, topics: Iterable[str], isolation_level: str = UNCOMMITTED) -> list[Position]:
+    """Where each partition of the topics ends; with read_committed, its last stable offset. Topics that do
+    not exist are left out.
+    """
+    with _told(bootstrap), _consumer(bootstrap, isolation_level=isolation_level) as consumer:
+        partitions = [
+            TopicPartition(topic, index)
+            for topic in sorted(set(topics))
+            for index in sorted(consumer.partitions_for_topic(topic) or ())
+        ]
+        ends = consumer.end_offsets(partitions, timeout_ms=TIMEOUT_MS)
+    return [Position(at.topic, at.partition, offset) for at, offset in ends.items()]
+
+
+def record_times(bootstrap: str, positions: Iterable[Position]) -> dict[Position, int]:
+    """The timestamp, in ms, of the first record at each position or behind it; one record is fetched for
+    each.
+
+    A position without a record behind it is left out.
+    """
+    times: dict[Position, int] = {}
+    with (
+        _told(bootstrap),
+        _consumer(
+            bootstrap,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=ONE_RECORD_BYTES,
+            max_poll_records=100_000,
+        ) as consumer,
+    ):
+        for together in _rounds(positions):
+            consumer.assign(list(together))
+            consumer.resume(*together)
+            for at, position in together.items():
+                consumer.seek(at, position.offset)
+            while together and (found := consumer.poll(timeout_ms=TIMEOUT_MS)):
+                for at, records in found.items():
+                    times[together.pop(at)] = records[0].timestamp
+                consumer.pause(*found)
+    return times
+
+
+def _rounds(positions: Iterable[Position]) -> Iterator[dict[TopicPartition, Position]]:
+    """The positions in rounds: a consumer can be at one position of a partition at a time."""
+    by_partition: dict[TopicPartition, list[Position]] = defaultdict(list)
+    for position in sorted(set(positions)):
+        by_partition[TopicPartition(position.topic, position.partition)].append(position)
+    while by_partition:
+        yield {at: of_partition.pop() for at, of_partition in by_partition.items()}
+        by_partition = {at: left for at, left in by_partition.items() if left}
+
+
+def committed(bootstrap: str, group_id: str) -> dict[tuple[str, int], int]:
+    """What a group has committed, by (topic, partition)."""
+    with _told(bootstrap), _admin(bootstrap) as admin:
+        offsets = admin.list_group_offsets([group_id])[group_id]
+    return {(at.topic, at.partition): found.offset for at, found in offsets.items()}
+
+
+def commit_offsets(
+    bootstrap: str, group_id: str, offsets: Iterable[GroupOffset]
+) -> Mapping[tuple[str, int], str]:
+    """Commit for a group without members: OffsetCommit with generation -1 (KIP-396).
+
+    Returns Kafka's error for each (topic, partition), "" where there is none.
+    """
+    wanted = {
+        TopicPartition(it.topic, it.partition): OffsetAndMetadata(it.offset, it.metadata, it.leader_epoch)
+        for it in offsets
+    }
+    with _told(bootstrap), _admin(bootstrap) as admin:
+        outcome = admin.alter_group_offsets(group_id, wanted)
+    return {(at.topic, at.partition): _error_name(error) for at, error in outcome.items()}
+
+
+def _error_name(error: Any) -> str:
+    name = error.__name__ if isinstance(error, type) else type(error).__name__
+    return "" if name in ("NoError", "NoneType") else name.removesuffix("Error")
