@@ -399,7 +399,7 @@ def _add_partitions(transaction: AddPartitionsToTxnTransaction) -> AddPartitions
         transaction.transactional_id,
         transaction.producer_id,
         transaction.producer_epoch,
-        tuple(dict.fromkeys(partitions)),
+        tuple(partitions),
         transaction.verify_only,
         transaction_version=2,
     )

@@ -68,13 +68,13 @@ def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Outco
         for name, index in asked.partitions
     }
     if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
-        return partition_results(asked.transactional_id, errors)
+        return partition_results(asked.transactional_id, errors.items())
     outcome: Outcome = broker.transactions.submit(context, asked)
     return outcome
 
 
 def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:
-    return tuple(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
+    return tuple((topic.name, index) for topic in topics for index in topic.partitions)
 
 
 def _by_transaction(results: Sequence[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
@@ -87,13 +87,13 @@ def _of_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
 
 def _of_old_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
     """With INVALID_PRODUCER_EPOCH for PRODUCER_FENCED, which came with v2 (KIP-588)."""
-    errors = {
-        (topic.name, each.partition_index): ErrorCode(each.partition_error_code)
+    errors = [
+        ((topic.name, each.partition_index), ErrorCode(each.partition_error_code))
         for topic in result.topic_results
         for each in topic.results_by_partition
-    }
-    known = {
-        partition: ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error
-        for partition, error in errors.items()
-    }
+    ]
+    known = (
+        (partition, ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error)
+        for partition, error in errors
+    )
     return _of_client(partition_results(result.transactional_id, known))

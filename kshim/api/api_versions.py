@@ -4,19 +4,35 @@ v3 the client names its software (KIP-511); v4 features may have a minimum versi
 above ours is answered in v0, with UNSUPPORTED_VERSION and our range for this one API (KIP-511), see
 `unsupported`.
 
-No feature is announced: group.version, transaction.version and share.version stand for protocols that are not
-served (KIP-848, KIP-890, KIP-932), and metadata.version for a KRaft quorum that is not there.
+The one feature announced is transaction.version 2: clients that see it get a new producer epoch for each
+transaction, and leave it to the broker to add partitions to it (KIP-890). group.version and share.version
+stand for protocols that are not served (KIP-848, KIP-932), metadata.version for a KRaft quorum that is not
+there.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from kshim.context import Broker, RequestContext
 from schemas.api_key import ApiKey
-from schemas.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from schemas.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from schemas.error_code import ErrorCode
+
+FIRST_VERSION_WITH_MINIMUM_0 = 4
+TRANSACTION_VERSION = "transaction.version"
+SUPPORTED = (SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=2),)
+FINALIZED = (FinalizedFeatureKey(name=TRANSACTION_VERSION, min_version_level=2, max_version_level=2),)
+FEATURES_EPOCH = 1
+"""Which state of the features this is; they never change."""
 
 # What Kafka accepts as the name and the version of a client's software.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -26,7 +42,10 @@ def answering(
     served: Mapping[ApiKey, range],
 ) -> Callable[[Broker, RequestContext, ApiVersionsRequest], ApiVersionsResponse]:
     """The api function that tells of `served`."""
-    response = ApiVersionsResponse(api_keys=_entries(served))
+    before_v4 = ApiVersionsResponse(
+        api_keys=_entries(served), finalized_features_epoch=FEATURES_EPOCH, finalized_features=FINALIZED
+    )
+    response = replace(before_v4, supported_features=SUPPORTED)
     refusal = ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
 
     def api_versions(
@@ -36,7 +55,7 @@ def answering(
             software = (request.client_software_name, request.client_software_version)
             if not all(map(_SOFTWARE.fullmatch, software)):
                 return refusal
-        return response
+        return response if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else before_v4
 
     return api_versions
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kshim.transactions.transaction import TopicPartition
@@ -54,7 +54,8 @@ def refuse(request: Request, error: ErrorCode) -> Any:
         case InitProducerIdRequest():
             return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)
         case AddPartitions():
-            return partition_results(request.transactional_id, dict.fromkeys(request.partitions, error))
+            same = ((partition, error) for partition in request.partitions)
+            return partition_results(request.transactional_id, same)
         case EndTxnRequest():
             return EndTxnResponse(error_code=error)
         case DescribeTransaction():
@@ -62,22 +63,18 @@ def refuse(request: Request, error: ErrorCode) -> Any:
 
 
 def partition_results(
-    transactional_id: str, errors: Mapping[TopicPartition, ErrorCode]
+    transactional_id: str, errors: Iterable[tuple[TopicPartition, ErrorCode]]
 ) -> AddPartitionsToTxnResult:
-    """What became of each partition of a transaction."""
+    """What became of each partition of a transaction; one that is named twice is answered twice."""
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, index), error in errors:
+        result = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
+        topics.setdefault(topic, []).append(result)
     return AddPartitionsToTxnResult(
         transactional_id=transactional_id,
         topic_results=tuple(
-            AddPartitionsToTxnTopicResult(
-                name=topic,
-                results_by_partition=tuple(
-                    AddPartitionsToTxnPartitionResult(
-                        partition_index=index, partition_error_code=errors[topic, index]
-                    )
-                    for index in indexes
-                ),
-            )
-            for topic, indexes in by_topic(errors).items()
+            AddPartitionsToTxnTopicResult(name=topic, results_by_partition=tuple(results))
+            for topic, results in topics.items()
         ),
     )
 

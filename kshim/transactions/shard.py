@@ -88,7 +88,7 @@ class Shard:
         transaction = self.transactions.get(transactional_id)
         if request.verify_only:
             errors = add_partitions.verify(transaction, request)
-            return _reply(caller, partition_results(transactional_id, errors))
+            return _reply(caller, partition_results(transactional_id, errors.items()))
         following, error = add_partitions.add(transaction, request, now_ms)
         reply = Reply(caller.token, refuse(request, error))
         records = () if following is None else (Record(transactional_id, following),)

@@ -26,7 +26,7 @@ def test_the_first_partition_begins_the_transaction(history: History) -> None:
     decision = history.decide(AddPartitions(ID, 1000, 0, (T1, T0)))
     after = before.with_partitions(frozenset({T0, T1}), 0, NOW_MS + 5)
     assert decision == Decision(
-        (Record(ID, after),), (Reply(0, partition_results(ID, {T1: NONE, T0: NONE})),)
+        (Record(ID, after),), (Reply(0, partition_results(ID, [(T1, NONE), (T0, NONE)])),)
     )
     assert (after.state, after.start_ms, after.last_update_ms) == (State.ONGOING, NOW_MS + 5, NOW_MS + 5)
 
@@ -44,7 +44,7 @@ def test_more_partitions_join_the_transaction_that_is_open(history: History) -> 
 def test_what_is_known_is_not_written_again(history: History) -> None:
     history.add((1000, 0), T0, T1)
     request = AddPartitions(ID, 1000, 0, (T1,))
-    assert history.decide(request) == Decision((), (Reply(0, partition_results(ID, {T1: NONE})),))
+    assert history.decide(request) == Decision((), (Reply(0, partition_results(ID, [(T1, NONE)])),))
 
 
 def test_the_transaction_knows_whether_its_client_gets_an_epoch_each_time(history: History) -> None:
@@ -82,7 +82,7 @@ def test_an_unknown_transactional_id(verify_only: bool) -> None:
 @pytest.mark.parametrize("verify_only", [False, True])
 def test_an_empty_transactional_id(history: History, verify_only: bool) -> None:
     answer = history.ask(AddPartitions("", 1000, 0, (T0,), verify_only))
-    assert answer == partition_results("", {T0: ErrorCode.INVALID_REQUEST})
+    assert answer == partition_results("", [(T0, ErrorCode.INVALID_REQUEST)])
 
 
 @pytest.mark.parametrize("committed", [False, True])
@@ -111,4 +111,4 @@ def test_the_next_transaction_begins_at_its_own_time(history: History) -> None:
 def test_each_partition_is_asked_for_by_itself(history: History) -> None:
     history.add((1000, 0), T0)
     answer = history.ask(AddPartitions(ID, 1000, 0, (T0, T1, OTHER), verify_only=True))
-    assert answer == partition_results(ID, {T0: NONE, T1: ABORTABLE, OTHER: ABORTABLE})
+    assert answer == partition_results(ID, [(T0, NONE), (T1, ABORTABLE), (OTHER, ABORTABLE)])
