@@ -11,6 +11,8 @@ the compact form an unsigned varint of length + 1, 0 for null.
 
 from __future__ import annotations
 
+import codecs
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -20,6 +22,8 @@ from uuid import UUID
 import construct
 
 MAX_STRING_BYTES: Final = 0x7FFF  # also of a compact string, as Kafka has it
+NO_UTF8: Final = "schemas.no_utf8"
+"""The name, for `bytes.decode`, of what is done about bytes that are no UTF-8."""
 NIL_UUID: Final = UUID(int=0)
 
 ConstructError = construct.ConstructError
@@ -217,8 +221,24 @@ class Counted(construct.Construct):  # type: ignore[misc]
         stream.write(content)
 
 
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def _as_java(error: UnicodeError) -> tuple[str, int]:
+    """One U+FFFD for bytes that are no UTF-8, of which Java takes as many together as the beginning of a
+    character has; also the three of a surrogate, or its first two.
+    """
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    surrogate = _SURROGATE.match(error.object, error.start)
+    return "\N{REPLACEMENT CHARACTER}", surrogate.end() if surrogate else error.end
+
+
+codecs.register_error(NO_UTF8, _as_java)
+
+
 class String(Counted):
-    """UTF-8, at most 32767 bytes. Bytes that are no UTF-8 are refused."""
+    """UTF-8, at most 32767 bytes. What is no UTF-8 is read with U+FFFD in its place, as Kafka does it."""
 
     implicit = ""
 
@@ -235,10 +255,7 @@ class String(Counted):
     def parse_content(self, length: int, stream: Any, context: Any, path: str) -> str:
         if length > MAX_STRING_BYTES:
             raise construct.StringError(f"a string of {length} bytes", path=path)
-        try:
-            return read(stream, length, path).decode()
-        except UnicodeDecodeError as error:
-            raise construct.StringError(str(error), path=path) from error
+        return read(stream, length, path).decode("utf-8", NO_UTF8)
 
 
 class Bytes(Counted):

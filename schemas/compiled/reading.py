@@ -182,7 +182,7 @@ class Reading(Text):
             self.line(f"offset = {end}")
 
     def string(self, wire: primitives.String, target: str, path: str) -> None:
-        self.cut(wire, target, path, "frame[{}].decode()")
+        self.cut(wire, target, path, f"frame[{{}}].decode('utf-8', '{primitives.NO_UTF8}')")
 
     def bytes(self, wire: primitives.Bytes, target: str, path: str) -> None:
         is_view = isinstance(wire, primitives.Records)

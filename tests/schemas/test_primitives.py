@@ -78,7 +78,6 @@ def test_no_beginning_of_a_value_is_a_value(wire: Any, value: Any, data: str) ->
         (primitives.string, "fffe"),
         (primitives.nullable_string, "fffe"),
         (primitives.nullable_string, "8000"),
-        (primitives.string, "0001ff"),
         (primitives.string.compact, "00"),
         (primitives.string.compact, "818002" + "00" * 32768),
         (primitives.bytes_, "ffffffff"),
@@ -101,6 +100,32 @@ def test_no_beginning_of_a_value_is_a_value(wire: Any, value: Any, data: str) ->
 def test_bytes_that_are_no_value(wire: Any, data: str) -> None:
     with pytest.raises(ConstructError):
         wire.parse(bytes.fromhex(data))
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("ff", "�"),
+        ("67 ff 67", "g�g"),
+        ("80 80", "��"),
+        ("c0 af", "��"),
+        ("e2 82", "�"),
+        ("e2 82 67", "�g"),
+        ("f0 9f 98 67", "�g"),
+        ("f5 80", "��"),
+        ("ed a0 80", "�"),
+        ("ed a0", "�"),
+        ("ed a0 67", "�g"),
+        ("ed a0 80 ed b0 80", "��"),
+        ("ed 9f bf", "\ud7ff"),
+        ("ed c0 80", "���"),
+    ],
+)
+def test_what_is_no_utf_8_is_read_as_java_does_it(data: str, text: str) -> None:
+    """What `new String(bytes, UTF_8)` makes of it in Java 17."""
+    raw = bytes.fromhex(data)
+    assert primitives.string.parse(len(raw).to_bytes(2) + raw) == text
+    assert primitives.string.compact.parse(bytes([len(raw) + 1]) + raw) == text
 
 
 @pytest.mark.parametrize(
