@@ -68,9 +68,10 @@ def test_the_last_in_sync_leaves_nobody_and_only_it_may_come_back() -> None:
     for node, running in ((3, (1, 2)), (2, (1,)), (1, ())):
         partition = stopped(partition, node, running, 1)
     assert (led(partition), partition.elr) == ((NO_LEADER, 1, ()), (1,))
+    assert partition.last_known_elr == (1,)
     assert started(partition, 2, (2,), 1) == partition
     back = started(partition, 1, (1, 2), 1)
-    assert (led(back), back.elr) == ((1, 2, (1,)), ())
+    assert (led(back), back.elr, back.last_known_elr) == ((1, 2, (1,)), (), ())
 
 
 def test_who_leaves_an_isr_that_is_too_small_stays_eligible() -> None:

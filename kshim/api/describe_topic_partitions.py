@@ -91,6 +91,6 @@ def _partition(partition: Partition, running: Collection[int]) -> DescribeTopicP
         replica_nodes=partition.replicas,
         isr_nodes=partition.isr,
         eligible_leader_replicas=partition.elr,
-        last_known_elr=(),
+        last_known_elr=partition.last_known_elr,
         offline_replicas=tuple(node for node in partition.replicas if node not in running),
     )

@@ -39,9 +39,13 @@ class NewTopic:
 
 
 def refuse_new_topic(
-    new: NewTopic, topics: Mapping[str, Topic], node_ids: Collection[int], broker: BrokerConfigs
+    new: NewTopic,
+    topics: Mapping[str, Topic],
+    node_ids: Collection[int],
+    running: Collection[int],
+    broker: BrokerConfigs,
 ) -> Refusal | None:
-    """Why `new` cannot be made beside `topics`; None if it can."""
+    """Why `new` cannot be made beside `topics`; None if it can. running: those of the brokers that do."""
     fault = fault_in_name(new.name)
     if fault:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
@@ -58,7 +62,7 @@ def refuse_new_topic(
     fault = fault_in_configs(new.configs, broker)
     if fault:
         return Refusal(ErrorCode.INVALID_CONFIG, fault)
-    return _refuse_assignments(new, node_ids) if new.assignments else _refuse_counts(new, node_ids)
+    return _refuse_assignments(new, node_ids, running) if new.assignments else _refuse_counts(new, node_ids)
 
 
 def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
@@ -87,7 +91,7 @@ def _refuse_too_many(partitions: int) -> Refusal | None:
     return None
 
 
-def _refuse_assignments(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
+def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Collection[int]) -> Refusal | None:
     if new.replication_factor != -1 or new.num_partitions != -1:
         what = "replication factor" if new.replication_factor != -1 else "numPartitions"
         message = f"A manual partition assignment was specified, but {what} was not set to -1."
@@ -98,7 +102,7 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int]) -> Refusal | N
         if index in seen:
             fault: str | None = f"Found multiple manual partition assignments for partition {index}"
         else:
-            fault = fault_in_replicas(replicas, node_ids, size)
+            fault = fault_in_replicas(replicas, node_ids, size) or _fault_in_running(index, replicas, running)
         if fault:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
         seen.add(index)
@@ -132,8 +136,21 @@ def fault_in_replicas(
     return None
 
 
+def _fault_in_running(index: int, replicas: Sequence[int], running: Collection[int]) -> str | None:
+    if any(replica in running for replica in replicas):
+        return None
+    return (
+        f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+        "controlled shutdown."
+    )
+
+
 def refuse_new_partitions(
-    topic: Topic | None, count: int, assignments: Sequence[Sequence[int]] | None, node_ids: Collection[int]
+    topic: Topic | None,
+    count: int,
+    assignments: Sequence[Sequence[int]] | None,
+    node_ids: Collection[int],
+    running: Collection[int],
 ) -> Refusal | None:
     """Why `topic` cannot have `count` partitions from now on; None if it can."""
     if topic is None:
@@ -156,7 +173,10 @@ def refuse_new_partitions(
             )
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         size = len(topic.partitions[0].replicas)
-        faults = (fault_in_replicas(replicas, node_ids, size) for replicas in assignments)
+        faults = (
+            fault_in_replicas(replicas, node_ids, size) or _fault_in_running(index, replicas, running)
+            for index, replicas in enumerate(assignments, have)
+        )
         fault = next(filter(None, faults), None)
         if fault:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)

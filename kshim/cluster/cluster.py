@@ -200,7 +200,9 @@ class Cluster:
         next_partition_no = self._next_partition_no
         for new in wanted:
             new = self._with_defaults(new)
-            refusal = refuse_new_topic(new, self.topics, self.node_ids, self.broker_configs(self.node_ids[0]))
+            refusal = refuse_new_topic(
+                new, self.topics, self.node_ids, self.running, self.broker_configs(self.node_ids[0])
+            )
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
         if validate_only:
             self._next_partition_no = next_partition_no
@@ -274,7 +276,7 @@ class Cluster:
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None, validate_only: bool
     ) -> Generator[Deferred[Any], Any, Refusal | None]:
         topic = self.topics.get(name)
-        refusal = refuse_new_partitions(topic, count, assignments, self.node_ids)
+        refusal = refuse_new_partitions(topic, count, assignments, self.node_ids, self.running)
         if refusal is not None or validate_only:
             return refusal
         assert topic is not None

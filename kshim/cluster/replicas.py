@@ -129,7 +129,8 @@ def changed(
     elif unclean:
         after = replace(after, isr=(leader,))
     moved = leader != before.leader or not set(before.replicas) <= set(after.replicas)
-    return replace(after, leader=leader, leader_epoch=before.leader_epoch + moved)
+    last = () if leader != NO_LEADER else before.last_known_elr or (before.leader,)
+    return replace(after, leader=leader, leader_epoch=before.leader_epoch + moved, last_known_elr=last)
 
 
 def _completed(partition: Partition) -> Partition:

@@ -28,8 +28,8 @@ class Partition:
     """One partition: `index` as clients know it, `partition_no` (u32, never reused) as the log knows it.
 
     leader: NO_LEADER while no broker that may lead runs. replicas: the preferred leader first. isr: the
-    replicas that are in sync. elr: those that may lead when the ISR is empty (KIP-966). adding, removing: on
-    the way to other replicas (KIP-455).
+    replicas that are in sync. elr: those that may lead when the ISR is empty; last_known_elr: the last leader
+    while there is none (KIP-966). adding, removing: on the way to other replicas (KIP-455).
     """
 
     index: int
@@ -41,6 +41,7 @@ class Partition:
     elr: tuple[int, ...] = ()
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
 
     @classmethod
     def new(
@@ -73,10 +74,7 @@ def encode_topic(topic: Topic) -> bytes:
             "topic_id": str(topic.topic_id),
             "is_internal": topic.is_internal,
             "configs": dict(topic.configs),
-            "partitions": [
-                [p.partition_no, p.leader, p.leader_epoch, p.replicas, p.isr, p.elr, p.adding, p.removing]
-                for p in topic.partitions
-            ],
+            "partitions": [[p.partition_no, p.leader, p.leader_epoch, *_lists(p)] for p in topic.partitions],
         }
     ).encode()
 
@@ -96,8 +94,12 @@ def decode_topic(name: str, value: bytes) -> Topic:
 def _decode_partition(index: int, stored: list[Any]) -> Partition:
     partition_no, leader, leader_epoch, *lists = stored
     # A topic of a version that knew one broker has no lists.
-    replicas, isr, elr, adding, removing = map(tuple, lists or ([leader], [leader], [], [], []))
-    return Partition(index, partition_no, leader, leader_epoch, replicas, isr, elr, adding, removing)
+    return Partition(index, partition_no, leader, leader_epoch, *map(tuple, lists or ([leader], [leader])))
+
+
+def _lists(partition: Partition) -> tuple[tuple[int, ...], ...]:
+    p = partition
+    return p.replicas, p.isr, p.elr, p.adding, p.removing, p.last_known_elr
 
 
 def new_topic_id(random_uuid: Callable[[], UUID] = uuid.uuid4) -> UUID:

@@ -1,0 +1,1 @@
+"""Apache's own Java clients against `kshim serve`."""
