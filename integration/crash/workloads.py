@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import threading
@@ -18,6 +19,12 @@ BURST, PAUSE_S = 10, 0.005
 """Some thousand records a second: a record more is no other story."""
 POLL_MS = 500
 EAGER = {**RECONNECT, "reconnect_backoff_max_ms": 200, "request_timeout_ms": 10_000}
+
+
+def abandon(producer: KafkaProducer) -> None:
+    """Let go of a producer whose transaction is in doubt; it minds what it has not sent."""
+    with contextlib.suppress(KafkaError):
+        producer.close(timeout=0)
 
 
 class Workload:
@@ -63,7 +70,7 @@ class Workload:
             try:
                 producer.init_transactions()
             except KafkaError:
-                producer.close(timeout=0)
+                abandon(producer)
                 if self._stopping.wait(0.1):
                     raise
             else:
@@ -174,7 +181,7 @@ class Transacting(Workload):
             try:
                 self._transaction(producer, number)
             except KafkaError:
-                producer.close(timeout=0)
+                abandon(producer)
                 producer = None
         if producer is not None:
             producer.close(timeout=10)
@@ -220,7 +227,7 @@ class Copying(Workload):
                 self._stopping.wait(0.05)
             finally:
                 consumer.close(autocommit=False)
-                producer.close(timeout=0 if not self._stopping.is_set() else 10)
+                abandon(producer)
 
     def _new_consumer(self) -> Any:
         options = {"isolation_level": "read_committed", "max_poll_records": 300, **EAGER}
