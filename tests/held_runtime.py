@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -69,11 +70,11 @@ class HeldJournal:
         self.durable.setdefault(write[0], []).append(write[1])
         write[2].callback(None)
 
-    def fail(self) -> None:
+    def fail(self, why: StorageError | None = None) -> None:
         """Let every append fail that is not durable: a store keeps none behind one that it lost."""
         failed, self.writes = self.writes, []
         for _, _, settled in failed:
-            settled.errback(StorageError("the disk is full"))
+            settled.errback(why or StorageError("the disk is full"))
 
 
 class Server:
@@ -112,10 +113,10 @@ class Server:
         topic = OffsetFetchRequestTopics(name="topic", partition_indexes=(0,))
         return self.submit(OffsetFetchRequestGroup(group_id=group_id, topics=(topic,)))
 
-    def heartbeat(self, group_id: str = "a") -> Any:
-        return self.submit(HeartbeatRequest(group_id=group_id, generation_id=1, member_id="test-1"))
+    def heartbeat(self, group_id: str = "a", member_id: str = "test-1") -> Any:
+        return self.submit(HeartbeatRequest(group_id=group_id, generation_id=1, member_id=member_id))
 
-    def join(self, member_id: str = "", version: int = 9) -> Any:
+    def join(self, member_id: str = "", version: int = 9, **fields: Any) -> Any:
         request = JoinGroupRequest(
             group_id="a",
             session_timeout_ms=SESSION_MS,
@@ -124,12 +125,12 @@ class Server:
             protocol_type="consumer",
             protocols=protocols("range"),
         )
-        return self.submit(request, version)
+        return self.submit(replace(request, **fields), version)
 
-    def sync(self) -> Any:
-        plan = (SyncGroupRequestAssignment(member_id="test-1", assignment=b"all"),)
+    def sync(self, member_id: str = "test-1") -> Any:
+        plan = (SyncGroupRequestAssignment(member_id=member_id, assignment=b"all"),)
         return self.submit(
-            SyncGroupRequest(group_id="a", generation_id=1, member_id="test-1", assignments=plan), 5
+            SyncGroupRequest(group_id="a", generation_id=1, member_id=member_id, assignments=plan), 5
         )
 
     def stable(self) -> None:
@@ -169,5 +170,5 @@ def error(answer: Any) -> ErrorCode:
     """The error of a commit's partition, or of the whole answer."""
     response = result(answer)
     assert response is not PENDING
-    partition = response.topics[0].partitions[0] if hasattr(response, "topics") else response
+    partition = response.topics[0].partitions[0] if getattr(response, "topics", ()) else response
     return ErrorCode(partition.error_code)

@@ -35,12 +35,18 @@ def make(cluster: Cluster, name: str, partitions: int = 1, **configs: str) -> To
 
 
 def test_the_first_start_makes_a_cluster_id_and_the_internal_topic() -> None:
+    """[125]"""
     cluster = start(MemoryStore(), node_id=3, offsets_topic_num_partitions=7)
     assert len(base64.urlsafe_b64decode(cluster.cluster_id + "==")) == 16
     assert (cluster.node_ids, cluster.controller_id) == ((3,), 3)
     internal = cluster.group_metadata_topic
     assert internal is cluster.topics["__consumer_offsets"]
-    assert (internal.is_internal, internal.configs["cleanup.policy"]) == (True, "compact")
+    assert internal.is_internal
+    assert internal.configs == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
     assert internal.partitions == tuple(
         Partition(index, index, leader=3, leader_epoch=0, replicas=(3,), isr=(3,)) for index in range(7)
     )

@@ -10,7 +10,7 @@ import pytest
 from kshim.config import Config
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
 from kshim.runtime import LONGEST_TURN_MS, new_coordinator, new_member_id
-from kshim.storage.interfaces import JournalBatch, StorageError
+from kshim.storage.interfaces import JournalBatch, StorageError, StorageFull
 from schemas.error_code import ErrorCode
 from schemas.heartbeat import HeartbeatResponse
 from schemas.join_group import JoinGroupResponse
@@ -21,8 +21,10 @@ from schemas.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from schemas.sync_group import SyncGroupResponse
 from tests.api.harness import PENDING, context
+from tests.coordinator.history import protocols
 from tests.held_runtime import (
     EXPIRY_S,
     MEMBER,
@@ -178,6 +180,43 @@ class TestFailedAppend:
         answer = server.join(version=3)
         server.journal.fail()
         assert result(answer).error_code == ErrorCode.NOT_COORDINATOR
+
+    @pytest.mark.parametrize("why", [StorageError("no disk"), StorageFull("the disk is full")])
+    def test_every_request_that_writes(self, server: Server, why: StorageError) -> None:
+        """[87]: whatever is wrong with the journal, clients look for another coordinator."""
+        server.journal.holds = False
+        server.commit("a")
+        server.journal.holds = True
+        partition = OffsetDeleteRequestPartition(partition_index=0)
+        topic = OffsetDeleteRequestTopic(name="topic", partitions=(partition,))
+        answers = [
+            server.commit("a"),
+            server.submit(OffsetDeleteRequest(group_id="a", topics=(topic,)), 0),
+            server.submit(DeleteGroup("a"), 2),
+            server.join(version=3),
+        ]
+        assert [result(answer) for answer in answers] == [PENDING] * 4
+        server.journal.fail(why)
+        assert [error(answer) for answer in answers] == [ErrorCode.NOT_COORDINATOR] * 4
+        assert offset(server.fetch()) == 5
+
+    @pytest.mark.parametrize("names", [("range",), ("range", "sticky")])
+    def test_a_static_member_s_return(self, server: Server, names: tuple[str, ...]) -> None:
+        """[53] [64]: it goes on under its old id, and the new one was never known."""
+        server.journal.holds = False
+        first = server.join(group_instance_id="i")
+        server.clock.advance(3)
+        assert result(first).member_id == "i-1"
+        assert result(server.sync("i-1")).error_code == ErrorCode.NONE
+        server.journal.holds = True
+        again = server.join(group_instance_id="i", protocols=protocols(*names), session_timeout_ms=6_000)
+        assert result(again) is PENDING
+        server.journal.fail()
+        assert result(again) == JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR, member_id="")
+        assert error(server.heartbeat(member_id="i-1")) == ErrorCode.NONE
+        assert error(server.heartbeat(member_id="i-2")) == ErrorCode.UNKNOWN_MEMBER_ID
+        server.clock.advance(SESSION_MS / 1000 - 1)
+        assert error(server.heartbeat(member_id="i-1")) == ErrorCode.NONE, "its session is the old one"
 
     def test_other_shards_go_on(self, server: Server) -> None:
         server.commit("a")

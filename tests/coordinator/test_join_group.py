@@ -5,11 +5,17 @@ from dataclasses import replace
 import pytest
 
 from kshim.coordinator.classic_group import ClassicGroup
+from kshim.coordinator.decision import Caller, Decision, Reply
 from kshim.coordinator.member import Member
 from kshim.coordinator.states import State
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import GroupMetadataKey, GroupMetadataValue
-from schemas.join_group import JoinGroupRequestProtocol, JoinGroupResponse, JoinGroupResponseMember
+from schemas.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
 from tests.coordinator.history import DELAY_MS, SESSION_MS, START_MS, Client, History, protocols
 
 
@@ -103,6 +109,21 @@ class TestIds:
         (client,) = history.stable(1)
         client.leave()
         assert client.error(client.join()) == ErrorCode.UNKNOWN_MEMBER_ID
+
+    def test_a_member_of_a_group_that_counts_as_empty(self, history: History) -> None:
+        """[16]: which never happens; the state decides, and not who is there."""
+        (client,) = history.stable(1)
+        history.group().state = State.EMPTY
+        request = JoinGroupRequest(
+            group_id="group",
+            session_timeout_ms=SESSION_MS,
+            member_id=client.member_id,
+            protocol_type="consumer",
+            protocols=client.protocols,
+        )
+        decision = history.coordinator.handle(Caller(99, 9), request, history.now_ms)
+        refusal = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=client.member_id)
+        assert decision == Decision(replies=(Reply(99, refusal),))
 
     @pytest.mark.parametrize("member_id", ["", "stranger"])
     def test_a_dead_group_admits_nobody(self, history: History, member_id: str) -> None:

@@ -1,5 +1,7 @@
 """What a coordinator knows after a restart: what its records say, and nothing else."""
 
+from dataclasses import replace
+
 import pytest
 
 from kshim.coordinator.decision import Record
@@ -126,6 +128,14 @@ class TestRecords:
 
 
 class TestMembers:
+    @pytest.mark.parametrize("subscription", [b"", b"\0", b"\0\0\xff\xff\xff\xff", b"nonsense"])
+    def test_one_whose_subscription_cannot_be_read(self, subscription: bytes) -> None:
+        """[164]: the group is loaded with it, and what it subscribes to is not known."""
+        history = loaded(Record(GROUP, group(replace(member("a"), subscription=subscription))))
+        live = history.group()
+        assert (live.state, list(live.members)) == (State.STABLE, ["a"])
+        assert live.subscribed_topics() is None
+
     def test_each_has_a_whole_session(self) -> None:
         """[123]"""
         history = loaded(Record(GROUP, group(member("a"), member("b"))))
