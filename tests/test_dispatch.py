@@ -39,16 +39,34 @@ KAFKA_4_2 = {
     "SyncGroup": (0, 5),
     "DescribeGroups": (0, 6),
     "ListGroups": (0, 5),
-    "ApiVersions": (0, 4),
     "CreateTopics": (2, 7),
     "DeleteTopics": (1, 6),
+    "DeleteRecords": (0, 2),
     "InitProducerId": (0, 5),
+    "AddPartitionsToTxn": (0, 5),
+    "AddOffsetsToTxn": (0, 4),
+    "EndTxn": (0, 5),
+    "WriteTxnMarkers": (1, 2),
+    "DescribeProducers": (0, 0),
+    "DescribeTransactions": (0, 0),
+    "ListTransactions": (0, 2),
+    "TxnOffsetCommit": (0, 5),
     "DescribeConfigs": (1, 4),
+    "AlterConfigs": (0, 2),
+    "DescribeLogDirs": (1, 4),
     "CreatePartitions": (0, 3),
     "DeleteGroups": (0, 2),
+    "IncrementalAlterConfigs": (0, 1),
+    "ElectLeaders": (0, 2),
+    "AlterPartitionReassignments": (0, 1),
+    "ListPartitionReassignments": (0, 0),
     "OffsetDelete": (0, 0),
     "OffsetForLeaderEpoch": (2, 4),
+    "DescribeClientQuotas": (0, 1),
     "DescribeCluster": (0, 2),
+    "ListConfigResources": (0, 1),
+    "DescribeTopicPartitions": (0, 0),
+    "ApiVersions": (0, 4),
 }
 
 
@@ -210,14 +228,24 @@ def test_api_versions_before_v3(version: int) -> None:
     )
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_api_versions_from_v3_announces_no_feature(version: int) -> None:
+SUPPORTED = "00 1a 02" + compact(b"transaction.version").hex() + "0000 0002 00"
+EPOCH = "01 08 0000000000000001"
+FINALIZED = "02 1a 02" + compact(b"transaction.version").hex() + "0002 0002 00"
+
+
+@pytest.mark.parametrize(
+    ("version", "features"), [(3, f"02 {EPOCH} {FINALIZED}"), (4, f"03 {SUPPORTED} {EPOCH} {FINALIZED}")]
+)
+def test_api_versions_from_v3_announces_that_each_transaction_has_an_epoch(
+    version: int, features: str
+) -> None:
+    """Supported from level 0 on, which only v4 can say."""
     frame = header(18, version, flexible=True) + compact(b"apache-kafka-java") + compact(b"4.2.0") + b"\0"
     entries = "".join(
         f"{key:04x}{versions[0]:04x}{versions[-1]:04x}00"
         for key, versions in sorted((key, served.versions) for key, served in API.items())
     )
-    assert ask(frame) == bytes.fromhex(f"00000007 0000 {len(API) + 1:02x} {entries} 00000000 00")
+    assert ask(frame) == bytes.fromhex(f"00000007 0000 {len(API) + 1:02x} {entries} 00000000 {features}")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
-"""FindCoordinator: this broker, at the address where the client should connect."""
+"""FindCoordinator: the broker that leads the key's partition, at the address where to connect."""
 
 import pytest
 
+from kshim.api.find_coordinator import find_coordinator
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from tests.api.groups import Groups, versions
+from tests.api.harness import HeldStore, collect, context, new_broker
 
 VERSIONS = versions(ApiKey.FIND_COORDINATOR)
 ONE_KEY, MANY_KEYS = [v for v in VERSIONS if v < 4], [v for v in VERSIONS if v >= 4]
@@ -43,10 +45,34 @@ def test_no_keys(groups: Groups, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v >= 1])
+def test_the_first_who_asks_for_transactions_has_their_topic_made(version: int) -> None:
+    asker = Groups(transaction_state_log_num_partitions=7)
+    request = FindCoordinatorRequest(key="tx", key_type=1, coordinator_keys=("tx",))
+    for _ in range(2):
+        answer = asker.ask(request, version)
+        entry = answer if version < 4 else answer.coordinators[0]
+        assert (entry.error_code, entry.node_id, entry.host) == (0, asker.broker.node_id, "kshim.example")
+    topic = asker.broker.cluster.topics["__transaction_state"]
+    assert (len(topic.partitions), topic.is_internal) == (7, True)
+    assert topic.configs["cleanup.policy"] == "compact"
+
+
+def test_a_topic_that_cannot_be_made_is_asked_for_again() -> None:
+    store = HeldStore()
+    broker = new_broker(store)
+    request = FindCoordinatorRequest(key="tx", key_type=1)
+    first = collect(find_coordinator(broker, context(1), request))
+    store.fail()
+    assert (first[0].error_code, first[0].node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+    again = collect(find_coordinator(broker, context(1), request))
+    store.release()
+    assert (again[0].error_code, again[0].node_id) == (ErrorCode.NONE, broker.node_id)
+
+
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v >= 1])
 @pytest.mark.parametrize(
     ("key_type", "error"),
     [
-        (1, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         (2, ErrorCode.INVALID_REQUEST),
         (3, ErrorCode.INVALID_REQUEST),
         (-1, ErrorCode.INVALID_REQUEST),

@@ -1,4 +1,4 @@
-"""InitProducerId: producer ids that are never given twice, and no transactions."""
+"""InitProducerId without a transactional id: producer ids that are never given twice."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def test_who_names_an_id_of_its_own_gets_a_new_one() -> None:
     [
         ({"producer_id": 5}, ErrorCode.INVALID_REQUEST),
         ({"producer_epoch": 5}, ErrorCode.INVALID_REQUEST),
-        ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
-        # Final for every client: transactions are not served.
-        ({"transactional_id": "x"}, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        ({"transactional_id": "x", "producer_id": 5}, ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_refusals(wrong: dict[str, Any], error: ErrorCode) -> None:
