@@ -400,19 +400,27 @@ def recompress(batch: View, codec: Compression, level: int | None = None) -> byt
     return _assemble(header._replace(attributes=attributes), compress(codec, body, level))
 
 
-def retain(batch: View, is_retained: Callable[[Record], bool], delete_horizon_ms: int) -> View:
+def retain(
+    batch: View,
+    is_retained: Callable[[Record], bool],
+    delete_horizon_ms: int,
+    *,
+    gets_horizon: bool = False,
+) -> View:
     """One whole batch with only those of its records for which `is_retained` is true.
 
     Offsets, producer and sequence numbers stay, so what becomes of them all may be a header without records.
-    The first time that tombstones remain the batch is given `delete_horizon_ms` (KIP-534). Where nothing
-    changes, `batch` itself is returned. Raises CorruptRecordBatch where it cannot be decoded.
+    The first time that tombstones remain, or with `gets_horizon`, the batch is given `delete_horizon_ms`
+    (KIP-534). Where nothing changes, `batch` itself is returned. Raises CorruptRecordBatch where it cannot be
+    decoded.
     """
     header = decode_header(batch)
     body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
     # All are decoded before the first is split off, so that no length is followed before it was checked.
     found = list(_records(header, body))
     kept = [pair for pair in zip(found, split_records(body, len(found)), strict=True) if is_retained(pair[0])]
-    gets_horizon = header.delete_horizon_ms is None and any(record.value is None for record, _ in kept)
+    wants_horizon = gets_horizon or any(record.value is None for record, _ in kept)
+    gets_horizon = header.delete_horizon_ms is None and wants_horizon and bool(kept)
     if len(kept) == len(found) and not gets_horizon:
         return batch
     base_timestamp, attributes = header.base_timestamp, header.attributes

@@ -1,31 +1,65 @@
 """Which records a compacted partition keeps: of each key the last, and a tombstone for some time.
 
-A pass goes over a log twice. First `Latest` learns where the last record of each key is, then `compact` takes
-from each batch what is no longer needed. A batch never changes its place: it gets fewer records, or goes.
-Kafka's rules (KIP-58, KIP-534): a tombstone stays for delete.retention.ms after the first pass that saw it;
-a batch without records stays while its producer may send it again; transactions are left as they are.
+A pass goes over a log twice, as far as every transaction has ended. First `Latest` learns where the last
+record of each key is, then `Compacted` takes from each batch what is no longer needed. A batch never changes
+its place: it gets fewer records, or goes. Kafka's rules (KIP-58, KIP-98, KIP-534): records of an aborted
+transaction go; a tombstone, and a marker before which no record of its transaction is left, stay for
+delete.retention.ms after the first pass that saw them so; a batch without records stays where it is the last
+that a producer has written.
 """
 
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from kshim.storage.interfaces import Compaction
+from kshim.storage.producers import Aborted, Producers
+from schemas.end_txn_marker import decode_marker
 from schemas.record_batch import CorruptRecordBatch, Record, RecordBatchHeader, decode_header, records, retain
 
 MAX_KEYS = 200_000
 """Keys of one pass, about 200 bytes each; what has more takes several passes."""
-MAX_PRODUCERS = 5000
-PRODUCER_BATCHES = 5
-"""What an idempotent producer may have on its way, and so may send again."""
+
+View = bytes | bytearray | memoryview
+
+
+class Transactions:
+    """Which transaction the batches of a log belong to, as a pass goes by them from the beginning."""
+
+    def __init__(self, aborted: Iterable[Aborted]) -> None:
+        self._to_come = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
+        self._aborted: dict[int, Aborted] = {}
+        self._seen: set[int] = set()
+        """The producers of which a record was seen since their last marker."""
+
+    def is_aborted(self, header: RecordBatchHeader) -> bool:
+        """Whether a batch of records belongs to an aborted transaction."""
+        if not header.is_transactional or header.producer_id < 0:
+            return False
+        self._go_to(header.last_offset)
+        self._seen.add(header.producer_id)
+        return header.producer_id in self._aborted
+
+    def ended_by(self, header: RecordBatchHeader) -> tuple[bool, Aborted | None]:
+        """Of a marker: whether a batch of its transaction was seen, and which transaction it aborts."""
+        self._go_to(header.last_offset)
+        was_seen = header.producer_id in self._seen
+        self._seen.discard(header.producer_id)
+        return was_seen, self._aborted.pop(header.producer_id, None)
+
+    def _go_to(self, offset: int) -> None:
+        while self._to_come and self._to_come[-1].first_offset <= offset:
+            transaction = self._to_come.pop()
+            self._aborted.setdefault(transaction.producer_id, transaction)
 
 
 class Latest:
-    """Where the last record of each key is, and the last batches of each producer, before offset `end`."""
+    """Where the last record of each key is, before offset `end`."""
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, aborted: Iterable[Aborted] = ()) -> None:
         """Batches before `start` were compacted before: their keys are not looked at."""
         self.end = self._start = start
         self._offsets: dict[bytes, int] = {}
-        self._producers: dict[int, tuple[int, ...]] = {}
+        self._transactions = Transactions(aborted)
 
     @property
     def is_full(self) -> bool:
@@ -34,47 +68,84 @@ class Latest:
     def note(self, batch: memoryview) -> None:
         """The next batch of the log."""
         header = decode_header(batch)
-        if header.producer_id >= 0:
-            known = self._producers.pop(header.producer_id, ())
-            self._producers[header.producer_id] = (*known, header.base_offset)[-PRODUCER_BATCHES:]
-            if len(self._producers) > MAX_PRODUCERS:
-                del self._producers[next(iter(self._producers))]
-        if header.base_offset < self._start:
-            return
-        if not _is_left_alone(header):
-            self._offsets.update(_last_offsets(batch))
-        self.end = header.next_offset
+        if header.is_control:
+            self._transactions.ended_by(header)
+            is_wanted = False
+        else:
+            is_wanted = not self._transactions.is_aborted(header)
+        if header.base_offset >= self._start:
+            if is_wanted:
+                self._offsets.update(_last_offsets(batch))
+            self.end = header.next_offset
 
     def is_last(self, record: Record) -> bool:
         """Whether no later record is known that has its key. Kafka removes records without a key."""
         return record.key is not None and self._offsets.get(_digest(record.key), 0) <= record.offset
 
-    def may_come_again(self, header: RecordBatchHeader) -> bool:
-        return header.base_offset in self._producers.get(header.producer_id, ())
 
+class Compacted:
+    """What is left of the batches of a log, one after the other from the beginning.
 
-def compact(
-    batch: memoryview, latest: Latest, compaction: Compaction, now_ms: int
-) -> bytes | bytearray | memoryview | None:
-    """What is left of a batch; the batch itself if that is all of it, None if it may go."""
-    header = decode_header(batch)
-    if header.base_offset >= latest.end or _is_left_alone(header):
-        return batch
-    horizon_ms = header.delete_horizon_ms
-    keep_tombstones = horizon_ms is None or now_ms < horizon_ms
+    gone: aborted transactions of which nothing but the marker was left; nobody needs to know of them.
+    """
 
-    def is_retained(record: Record) -> bool:
-        return latest.is_last(record) and (record.value is not None or keep_tombstones)
+    def __init__(
+        self,
+        latest: Latest,
+        compaction: Compaction,
+        now_ms: int,
+        aborted: Iterable[Aborted] = (),
+        producers: Producers | None = None,
+    ) -> None:
+        self._latest = latest
+        self._horizon_ms = now_ms + compaction.delete_retention_ms
+        self._now_ms = now_ms
+        self._transactions = Transactions(aborted)
+        self._producers = producers or Producers()
+        self.gone: list[Aborted] = []
 
-    try:
-        left = retain(batch, is_retained, now_ms + compaction.delete_retention_ms)
-    except CorruptRecordBatch:
-        return batch
-    return left if decode_header(left).records_count or latest.may_come_again(header) else None
+    def left_of(self, batch: memoryview) -> View | None:
+        """What is left of a batch; the batch itself if that is all of it, None if it may go."""
+        header = decode_header(batch)
+        if header.base_offset >= self._latest.end:
+            return batch
+        try:
+            left = self._left_of_marker(header, batch) if header.is_control else self._left_of(header, batch)
+        except CorruptRecordBatch:
+            return batch
+        return left if decode_header(left).records_count or self._is_last_of_producer(header) else None
 
+    def _left_of(self, header: RecordBatchHeader, batch: memoryview) -> View:
+        is_aborted = self._transactions.is_aborted(header)
+        keep_tombstones = not self._is_over(header)
 
-def _is_left_alone(header: RecordBatchHeader) -> bool:
-    return header.is_transactional or header.is_control
+        def is_retained(record: Record) -> bool:
+            return self._latest.is_last(record) and (record.value is not None or keep_tombstones)
+
+        return retain(batch, (lambda _: False) if is_aborted else is_retained, self._horizon_ms)
+
+    def _left_of_marker(self, header: RecordBatchHeader, batch: memoryview) -> View:
+        if decode_marker(batch) is None:
+            return batch  # emptied before, or no marker
+        was_seen, aborted = self._transactions.ended_by(header)
+        if was_seen:
+            return batch
+        if aborted is not None:
+            self.gone.append(aborted)
+        is_over = self._is_over(header)
+        return retain(batch, lambda _: not is_over, self._horizon_ms, gets_horizon=True)
+
+    def _is_over(self, header: RecordBatchHeader) -> bool:
+        return header.delete_horizon_ms is not None and self._now_ms >= header.delete_horizon_ms
+
+    def _is_last_of_producer(self, header: RecordBatchHeader) -> bool:
+        """Whether it is the last batch that a producer has sent, or the marker behind it."""
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
+            return False
+        if producer.batches:
+            return header.base_offset == producer.batches[-1].base_offset
+        return header.is_control and header.producer_epoch == producer.producer_epoch
 
 
 def _last_offsets(batch: memoryview) -> dict[bytes, int]:

@@ -6,18 +6,19 @@ only its end is written down.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
 from twisted.logger import Logger
 
-from kshim.storage import compaction
 from kshim.storage.chunk import Chunk
-from kshim.storage.compaction import Latest
+from kshim.storage.compaction import Compacted, Latest
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.producers import forget_aborted, load_aborted, load_producers
 from kshim.storage.embedded.writes import CHUNK_BYTES, CHUNK_KEY, PARTITION_KEY, SO_FAR, log_start_offset
 from kshim.storage.interfaces import Compaction
+from kshim.storage.producers import Aborted, Producers
 from schemas.record_batch import NO_TIMESTAMP, batches, decode_header
 
 STEP_BYTES = 16 * 1024
@@ -44,10 +45,10 @@ def load_progress(environment: Environment, partition_no: int) -> Progress:
 
 
 class Pass(NamedTuple):
-    """A partition to be compacted. high_watermark: as the reactor knew it; its newest chunk is left alone."""
+    """A partition to be compacted, below the last_stable_offset; the chunk before it is left alone."""
 
     partition_no: int
-    high_watermark: int
+    last_stable_offset: int
     compaction: Compaction
     now_ms: int
 
@@ -96,7 +97,7 @@ class _Compacting:
     def __init__(self, environment: Environment, wanted: Pass) -> None:
         self._environment = environment
         self._partition_no = wanted.partition_no
-        self._end = wanted.high_watermark
+        self._end = wanted.last_stable_offset
         self._compaction = wanted.compaction
         self._now_ms = wanted.now_ms
         self._max_timestamp = NO_TIMESTAMP
@@ -106,7 +107,8 @@ class _Compacting:
     def steps(self) -> Iterator[None]:
         """Does a part of the work each time before it yields."""
         start = load_progress(self._environment, self._partition_no).end
-        latest = Latest(start)
+        aborted, producers = self._load()
+        latest = Latest(start, aborted)
         for chunks in self._read():
             for batch in (batch for chunk in chunks for batch in batches(chunk.batches)):
                 if not latest.is_full:
@@ -116,13 +118,19 @@ class _Compacting:
                 break
         if latest.end == start:
             return
+        compacted = Compacted(latest, self._compaction, self._now_ms, aborted, producers)
         for chunks in self._read():
             if chunks[0].first_offset >= latest.end:
                 break
             for chunk in chunks:
-                self._take(chunk, latest)
+                self._take(chunk, latest, compacted)
             yield
-        self._replace(Progress(latest.end, self._records))
+        self._replace(Progress(latest.end, self._records), compacted.gone)
+
+    def _load(self) -> tuple[list[Aborted], Producers]:
+        with self._environment.read(self._environment.log) as transaction:
+            aborted = list(load_aborted(self._environment, transaction, self._partition_no))
+            return aborted, load_producers(self._environment, transaction, self._partition_no)
 
     def _read(self) -> Iterator[list[Chunk]]:
         """Copies of all chunks but the newest, as many at a time as a step may look at."""
@@ -146,13 +154,13 @@ class _Compacting:
                 found.append(Chunk(last_offset, SO_FAR.unpack_from(value)[0], bytes(value[SO_FAR.size :])))
         return found
 
-    def _take(self, chunk: Chunk, latest: Latest) -> None:
+    def _take(self, chunk: Chunk, latest: Latest, compacted: Compacted) -> None:
         """Add what is left of a chunk to the one that is being made, or begin another."""
         left: list[bytes] = []
         is_same = True
         max_timestamp = self._max_timestamp
         for batch in batches(chunk.batches):
-            remains = compaction.compact(batch, latest, self._compaction, self._now_ms)
+            remains = compacted.left_of(batch)
             is_same = is_same and remains is batch
             if remains is None:
                 continue
@@ -177,8 +185,11 @@ class _Compacting:
         self._size = 0
         self._is_same = True
 
-    def _replace(self, progress: Progress | None = None) -> None:
-        """Put the chunk that was made in the place of those it was made of; at the end note the progress."""
+    def _replace(self, progress: Progress | None = None, gone: Sequence[Aborted] = ()) -> None:
+        """Put the chunk that was made in the place of those it was made of.
+
+        At the end note the progress, and forget the aborted transactions of which nothing is left.
+        """
 
         def change(transaction: WriteTransaction) -> None:
             if not self._is_same:
@@ -186,6 +197,7 @@ class _Compacting:
             if progress is not None:
                 name = PARTITION_KEY.pack(self._partition_no)
                 transaction.put(name, PROGRESS.pack(*progress), db=self._environment.compacted)
+                forget_aborted(self._environment, transaction, self._partition_no, gone)
 
         if progress is not None or not self._is_same:
             self._environment.write(change, beyond_bytes=DELETION_BYTES)

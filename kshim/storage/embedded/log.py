@@ -280,7 +280,8 @@ class EmbeddedLog:
         compaction = self._compaction(partition_no)
         assert compaction is not None
         partition.is_compacting = True
-        wanted = Pass(partition_no, partition.high_watermark, compaction, self._now_ms)
+        stable = partition.producers.last_stable_offset(partition.high_watermark)
+        wanted = Pass(partition_no, stable, compaction, self._now_ms)
         self._writer.order(partial(self._chores.compactor.add, wanted))
 
     def _compaction(self, partition_no: int) -> Compaction | None:

@@ -78,6 +78,13 @@ def last_aborted_offset(environment: Environment, transaction: ReadTransaction, 
     return int(last_offset) if found_no == partition_no else -1
 
 
+def forget_aborted(
+    environment: Environment, transaction: WriteTransaction, partition_no: int, gone: Iterable[Aborted]
+) -> None:
+    for aborted in gone:
+        transaction.delete(KEY.pack(partition_no, aborted.last_offset), db=environment.aborted)
+
+
 def free_producers(environment: Environment, transaction: WriteTransaction, partition_no: int) -> int:
     """Delete all that is here of a partition, in steps. Returns how many rows, at most STEP_ROWS."""
     freed = _free(transaction, environment.producers, partition_no, LAST)

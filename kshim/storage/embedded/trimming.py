@@ -5,6 +5,7 @@ The log start offsets are durable before anything is freed, so that a restart go
 
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
 from kshim.storage.embedded.freeing import free_chunks
+from kshim.storage.embedded.producers import free_aborted
 from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY
 
 
@@ -42,6 +43,7 @@ class Trimming:
         def free(transaction: WriteTransaction) -> None:
             nonlocal freed
             freed = free_chunks(self._environment, transaction, partition_no, start)
+            freed += free_aborted(self._environment, transaction, partition_no, start)
 
         self._environment.write(free, beyond_bytes=DELETION_BYTES)
         if not freed:
