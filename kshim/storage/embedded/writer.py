@@ -23,6 +23,8 @@ from kshim.storage.interfaces import StorageError
 TRANSACTION_BYTES = 32 * 1024 * 1024
 PAUSES = 2
 """How long the pause after a step of a chore is, in times of the step."""
+CALM_S = 5.0
+"""How long nothing may have failed before that is worth a line: on a full disk small writes still succeed."""
 RETRY_S = 1.0
 """How long the pause is after a step that failed."""
 logger = Logger()
@@ -67,7 +69,7 @@ class Writer:
         self._generation = 0
         self._failing = False
         self._closed: Deferred[None] | None = None
-        self._rested_at = 0.0
+        self._rested_at = self._failed_at = 0.0
 
     def start(self, ledger: Ledger, chores: Sequence[Chore]) -> None:
         """Of the chores that are due the first has its turn."""
@@ -95,15 +97,16 @@ class Writer:
         return self._closed
 
     def _on_committed(self, writes: Sequence[Write]) -> None:
-        if self._failing:
+        if self._failing and time.monotonic() - self._failed_at > CALM_S:
             self._failing = False
-            logger.info("storage works again")
+            logger.warn("storage works again")
         self._ledger.committed(writes)
         for write in writes:
             write.settled.callback(write.result)  # type: ignore[arg-type]
         self._ledger.notify(writes)
 
     def _on_failed(self, writes: Sequence[Write], generation: int, error: StorageError) -> None:
+        self._failed_at = time.monotonic()
         if not self._failing:
             self._failing = True
             logger.error("storage fails: {error}", error=error)
