@@ -33,7 +33,12 @@ class Commands(click.Group):
     quickly.
     """
 
-    lazy: ClassVar = {"check": "kshim.check", "cluster": "kshim.cluster_command", "demo": "kshim.demo"}
+    lazy: ClassVar = {
+        "check": "kshim.check",
+        "cluster": "kshim.cluster_command",
+        "demo": "kshim.demo",
+        "pipeline": "kshim.spark.command",
+    }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *self.lazy]

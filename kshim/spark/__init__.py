@@ -1,1 +1,51 @@
-"""The coordinator's log, read by Spark: what groups have committed, their lag, and why they rebalance."""
+"""The coordinator's log, read by Spark: what groups have committed, their lag, and why they rebalance.
+
+    rows = decode(read_offsets_log(spark, "127.0.0.1:9092"))
+    latest_commits(rows).show()
+
+Everything takes and gives DataFrames, and runs on a cluster of Spark as it does on a laptop. It needs
+`pip install 'kshim[spark]'`, and Spark's own Kafka connector in the session: `connector` names it.
+"""
+
+from kshim.spark.connector import SparkUnavailable, connector
+from kshim.spark.errors import PipelineError
+
+__all__ = [
+    "PipelineError",
+    "SparkUnavailable",
+    "connector",
+    "decode",
+    "flapping",
+    "group_lag",
+    "latest_commits",
+    "read_end_offsets",
+    "read_head_times",
+    "read_offsets_log",
+    "rebalances",
+    "restore",
+    "snapshot",
+    "stuck",
+]
+
+_HOME = {
+    "decode": "decode",
+    "flapping": "rebalances",
+    "group_lag": "commits",
+    "latest_commits": "commits",
+    "read_end_offsets": "source",
+    "read_head_times": "source",
+    "read_offsets_log": "source",
+    "rebalances": "rebalances",
+    "restore": "snapshot",
+    "snapshot": "snapshot",
+    "stuck": "commits",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs PySpark when it is asked for: the command line imports this package without it."""
+    from importlib import import_module
+
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -12,26 +12,34 @@ _POSITION = ("log_partition", "log_offset")
 _COMMIT = ("offset", "leader_epoch", "metadata", "commit_time")
 
 
-def latest_commits(rows: DataFrame) -> DataFrame:
+def latest_commits(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
     """The last commit of each group for each partition, from decoded rows; what was deleted is left out.
 
-    group, topic, partition, offset, leader_epoch, metadata, commit_time; and since: when the group first
-    committed this offset, after its last commit of another one.
+    group, topic, partition, offset, leader_epoch, metadata, commit_time, log_partition, log_offset; and
+    since: when the group first committed this offset, after its last commit of another one. known: what this
+    function said of the part of the log before `rows`.
     """
-    commits = rows.where((fn.col("kind") == OFFSET) & fn.col("error").isNull())
+    columns = *OF, *_POSITION, "tombstone", *_COMMIT
+    commits = rows.where((fn.col("kind") == OFFSET) & fn.col("error").isNull()).select(
+        *columns, fn.col("commit_time").alias("since")
+    )
+    if known is not None:
+        commits = commits.unionByName(known.withColumn("tombstone", fn.lit(False)))
     history = Window.partitionBy(*OF).orderBy(*_POSITION)
+    # The last record at which the offset changed: the group has been where it is now since then.
     moved = ~fn.col("offset").eqNullSafe(fn.lag("offset").over(history))
-    # the first record of each run of one offset; the last run of all is where the group is now
     moved_at = fn.when(fn.col("moved"), fn.struct(*_POSITION))
     last = (
         commits.withColumn("moved", moved)
         .groupBy(*OF)
         .agg(
-            fn.max_by(fn.struct("tombstone", *_COMMIT), fn.struct(*_POSITION)).alias("last"),
-            fn.max_by("commit_time", moved_at).alias("since"),
+            fn.max_by(fn.struct("tombstone", *_COMMIT, *_POSITION), fn.struct(*_POSITION)).alias("last"),
+            fn.max_by("since", moved_at).alias("since"),
         )
     )
-    return last.where(~fn.col("last.tombstone")).select(*OF, *(f"last.{name}" for name in _COMMIT), "since")
+    return last.where(~fn.col("last.tombstone")).select(
+        *OF, *(f"last.{name}" for name in (*_COMMIT, *_POSITION)), "since"
+    )
 
 
 def group_lag(

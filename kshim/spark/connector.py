@@ -15,6 +15,16 @@ from pathlib import Path
 JAVA_TIMEOUT_S = 20
 
 
+# Without it the resolver takes a POM without its jar, as Maven leaves them in its local repository, for the
+# whole.
+_IVY_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+</ivysettings>
+"""
+
+
 class SparkUnavailable(Exception):
     """Spark cannot start. str() is one line that says what to do."""
 
@@ -23,6 +33,19 @@ def connector(pyspark_version: str) -> str:
     """The connector's Maven coordinates, for `spark.jars.packages`. Scala is 2.12 up to 3.5, then 2.13."""
     scala = "2.12" if pyspark_version.startswith("3.") else "2.13"
     return f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{pyspark_version}"
+
+
+def default_cache() -> Path:
+    """Where what is made once is kept: $XDG_CACHE_HOME/kshim, else ~/.cache/kshim."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kshim"
+
+
+def connector_settings(pyspark_version: str, cache: Path | None = None) -> dict[str, str]:
+    """The settings with which Spark fetches its connector from Maven's central repository, the first time."""
+    ivy = (cache or default_cache()) / "ivysettings.xml"
+    ivy.parent.mkdir(parents=True, exist_ok=True)
+    ivy.write_text(_IVY_SETTINGS)
+    return {"spark.jars.packages": connector(pyspark_version), "spark.jars.ivySettings": str(ivy)}
 
 
 def oldest_java(pyspark_version: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
-from kshim.spark.cluster import COMMITTED, end_offsets, partition_count
+from kshim.spark.cluster import COMMITTED, Position, end_offsets, partition_count, record_times
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -52,3 +53,15 @@ def read_end_offsets(
     """
     topics = [row.topic for row in commits.select("topic").distinct().toLocalIterator()]
     return spark.createDataFrame(end_offsets(bootstrap, topics, isolation_level), END_OFFSETS)
+
+
+def read_head_times(spark: SparkSession, bootstrap: str, lag: DataFrame) -> DataFrame:
+    """When the first record was written that a group has not got, for each row of `group_lag` that has lag:
+    topic, partition, offset, record_time.
+    """
+    behind = lag.where(fn.col("lag") > 0).select("topic", "partition", "offset").distinct()
+    positions = [Position(*row) for row in behind.toLocalIterator()]
+    times = record_times(bootstrap, positions)
+    rows = [(*position, time_ms) for position, time_ms in times.items()]
+    found = spark.createDataFrame(rows, "topic string, partition int, offset long, time_ms long")
+    return found.select("topic", "partition", "offset", fn.timestamp_millis("time_ms").alias("record_time"))

@@ -21,27 +21,13 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from kshim.spark.connector import SparkUnavailable, check_java, connector
+from kshim.spark.connector import SparkUnavailable, check_java, connector_settings, default_cache
 
-__all__ = ["SparkUnavailable", "default_cache", "settings", "spark_session"]
+__all__ = ["SparkUnavailable", "settings", "spark_session"]
 
 JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 FIRST_JAVA_WITH_ARCHIVES = 13  # JEP 350
 EXIT_TIMEOUT_S = 60
-
-# Without it the resolver takes a POM without its jar, as Maven leaves them in its local repository, for the
-# whole.
-_IVY_SETTINGS = """\
-<ivysettings>
-  <settings defaultResolver="central"/>
-  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
-</ivysettings>
-"""
-
-
-def default_cache() -> Path:
-    """Where what is made once is kept: $XDG_CACHE_HOME/kshim, else ~/.cache/kshim."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kshim"
 
 
 def settings(cache: Path, jars: Sequence[str | os.PathLike[str]] = ()) -> dict[str, str]:
@@ -52,12 +38,7 @@ def settings(cache: Path, jars: Sequence[str | os.PathLike[str]] = ()) -> dict[s
     if jars:
         connecting = {"spark.jars": ",".join(os.fspath(jar) for jar in jars)}
     else:
-        ivy = cache / "ivysettings.xml"
-        ivy.write_text(_IVY_SETTINGS)
-        connecting = {
-            "spark.jars.packages": connector(pyspark.__version__),
-            "spark.jars.ivySettings": str(ivy),
-        }
+        connecting = connector_settings(pyspark.__version__, cache)
     return connecting | {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
