@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
+
+from schemas.api_key import ApiKey
+from schemas.header import RequestHeader
+from schemas.registry import decode_response, encode_request
 
 Answer = Callable[[bytes | str], None]
 """Is called with an answer's frame, or with a text that says why there is none."""
@@ -35,6 +39,16 @@ class Connection(asyncio.Protocol):
         else:
             self._unanswered.append(on_answer)
             self._transport.write(len(frame).to_bytes(4) + frame)
+
+    async def ask(self, api_key: ApiKey, version: int, request: Any) -> Any:
+        """The response to one request. Raises ConnectionError."""
+        header = RequestHeader(api_key=api_key, api_version=version, correlation_id=0, client_id="test")
+        answer: asyncio.Future[bytes | str] = asyncio.get_running_loop().create_future()
+        self.send(encode_request(header, request), answer.set_result)
+        frame = await answer
+        if isinstance(frame, str):
+            raise ConnectionError(frame)
+        return decode_response(api_key, version, frame)[1]
 
     def close(self) -> None:
         """What is unanswered stays so."""

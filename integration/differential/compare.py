@@ -99,11 +99,11 @@ def _plain_step(transcript: Transcript, number: int) -> Any:
             return "no answer"
         all_asked = isinstance(seen.step.request, OffsetFetchRequest) and seen.step.request.topics is None
         sets = SETS | SETS_WHEN_ALL_ARE_ASKED_FOR if all_asked else SETS
-        return _Plain(transcript, sets).plain(seen.answer)
+        return Plain(transcript, sets).plain(seen.answer)
     return sorted(seen) if seen is not None else None
 
 
-class _Plain:
+class Plain:
     """Messages as dicts and lists, without what no two runs have in common."""
 
     def __init__(self, transcript: Transcript, sets: set[tuple[str, str]]) -> None:

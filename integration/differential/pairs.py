@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from integration import apache_kafka
+from integration.differential.asking import Address, Connection
 from integration.differential.history import OTHER_TOPIC, TOPIC
 from integration.differential.player import Target
 from integration.server import Server
@@ -20,8 +20,6 @@ from schemas.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.describe_groups import DescribeGroupsRequest
 from schemas.error_code import ErrorCode
 from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.header import RequestHeader
-from schemas.registry import decode_response, encode_request
 
 COMMON = {"group.min.session.timeout.ms": "300", "auto.create.topics.enable": "false"}
 PAIRS: Mapping[str, Mapping[str, str]] = {
@@ -64,7 +62,7 @@ def start(name: str, directory: Path) -> Pair:
     try:
         with ThreadPoolExecutor() as threads:
             list(threads.map(Server.start, servers))
-        targets = tuple(asyncio.run(_prepare(server)) for server in servers)
+        targets = tuple(map(_prepared, servers))
     except BaseException:
         for server in servers:
             if server.running:
@@ -73,34 +71,35 @@ def start(name: str, directory: Path) -> Pair:
     return Pair(*servers, targets=(targets[0], targets[1]))
 
 
-async def _prepare(server: Server) -> Target:
-    reader, writer = await asyncio.open_connection(server.host, server.port)
+def create_topic(address: Address, name: str, partitions: int) -> UUID:
+    """Its id."""
 
-    async def ask(api_key: ApiKey, version: int, request: Any) -> Any:
-        header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="test")
-        frame = encode_request(header, request)
-        writer.write(len(frame).to_bytes(4) + frame)
-        size = int.from_bytes(await reader.readexactly(4))
-        return decode_response(api_key, version, await reader.readexactly(size))[1]
+    async def create() -> UUID:
+        connection = await Connection.open(address)
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        request = CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
+        (made,) = (await connection.ask(ApiKey.CREATE_TOPICS, 7, request)).topics
+        assert made.error_code == ErrorCode.NONE, made
+        connection.close()
+        return UUID(str(made.topic_id))
 
-    async def all_loaded() -> None:
-        while True:
-            await ask(
-                ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="any")
-            )  # makes the offsets' topic
-            answer = await ask(ApiKey.DESCRIBE_GROUPS, 0, DescribeGroupsRequest(groups=MANY_GROUPS))
-            if all(group.error_code == ErrorCode.NONE for group in answer.groups):
-                return
-            await asyncio.sleep(0.05)
+    return asyncio.run(create())
 
-    topics = tuple(
-        CreatableTopic(name=name, num_partitions=2, replication_factor=1) for name in (TOPIC, OTHER_TOPIC)
-    )
-    made = await ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=topics, timeout_ms=10_000))
-    topic_ids: dict[str, UUID] = {}
-    for topic in made.topics:
-        assert topic.error_code == ErrorCode.NONE, topic
-        topic_ids[topic.name] = topic.topic_id
-    await asyncio.wait_for(all_loaded(), READY_TIMEOUT_S)
-    writer.close()
+
+async def _wait_loaded(address: Address) -> None:
+    """Until every group's coordinator answers; the offsets' topic is made for it."""
+    connection = await Connection.open(address)
+    while True:
+        await connection.ask(ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="any"))
+        request = DescribeGroupsRequest(groups=MANY_GROUPS)
+        answer = await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, request)
+        if all(group.error_code == ErrorCode.NONE for group in answer.groups):
+            connection.close()
+            return
+        await asyncio.sleep(0.05)
+
+
+def _prepared(server: Server) -> Target:
+    topic_ids = {name: create_topic(server, name, 2) for name in (TOPIC, OTHER_TOPIC)}
+    asyncio.run(asyncio.wait_for(_wait_loaded(server), READY_TIMEOUT_S))
     return Target(server.host, server.port, topic_ids)
