@@ -25,7 +25,7 @@ class DescribedConfig:
     source: ConfigSource
     type: ConfigType
     synonyms: tuple[Setting, ...]
-    doc: str
+    doc: str | None
     read_only: bool = False
     is_sensitive: bool = False
 
@@ -71,7 +71,7 @@ def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedCo
         source=_source(synonyms),
         type=type_,
         synonyms=synonyms,
-        doc=prop.doc if prop else _NO_EFFECT,
+        doc=prop.doc if prop else _NO_EFFECT if row else None,
         read_only=row is None or not row.dynamic,
         is_sensitive=sensitive,
     )

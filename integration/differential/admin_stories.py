@@ -1,0 +1,572 @@
+"""What administrators ask, good and bad; each story once for every version of its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from integration.differential.admin import Admin
+from schemas import alter_configs as legacy
+from schemas import incremental_alter_configs as incremental
+from schemas.api_key import ApiKey
+from schemas.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from schemas.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from schemas.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from schemas.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from schemas.list_config_resources import ListConfigResourcesRequest
+
+TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+SET, DELETE, APPEND, SUBTRACT = range(4)
+TEXT, ELR, NOT_SERVED, OPERATION = "D-error-text", "D-elr", "D-config-resources", "D-unknown-operation"
+UNANSWERED = "D-one-resource-twice"
+LISTENERS, NO_THREADS = "D-listener-configs", "D-no-threads"
+
+# What a broker was started with, and what only one of the two has.
+PER_SERVER = (
+    "advertised.listeners broker.heartbeat.interval.ms broker.id broker.session.timeout.ms brokers "
+    "control.path "
+    "controller.listener.names controller.quorum.voters flush.policy group.initial.rebalance.delay.ms "
+    "listener.security.protocol.map listeners log.dirs min.insync.replicas node.id "
+    "offsets.topic.replication.factor process.roles producer.id.expiration.check.interval.ms "
+    "share.coordinator.state.topic.min.isr share.coordinator.state.topic.replication.factor "
+    "transaction.state.log.min.isr transaction.state.log.replication.factor"
+).split()
+# Kafka can change its listeners' security while it runs.
+READ_ONLY_HERE = (
+    "principal.builder.class sasl.enabled.mechanisms sasl.jaas.config sasl.kerberos.kinit.cmd "
+    "sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name "
+    "sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor "
+    "sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds "
+    "sasl.login.refresh.window.factor sasl.login.refresh.window.jitter "
+    "sasl.mechanism.inter.broker.protocol ssl.cipher.suites ssl.client.auth "
+    "ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password "
+    "ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location "
+    "ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider ssl.secure.random.implementation "
+    "ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password "
+    "ssl.truststore.type"
+).split()
+ELR_CONFIG = ("min.insync.replicas",)
+"""Apache Kafka sets it for all brokers when it is formatted (KIP-966)."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """api_key: of the API whose versions it is told in."""
+
+    api_key: ApiKey
+    tell: Callable[[Admin], None]
+
+    @property
+    def name(self) -> str:
+        return self.tell.__name__
+
+
+STORIES: list[Story] = []
+
+
+def _story(api_key: ApiKey) -> Callable[[Callable[[Admin], None]], Callable[[Admin], None]]:
+    def add(tell: Callable[[Admin], None]) -> Callable[[Admin], None]:
+        STORIES.append(Story(api_key, tell))
+        return tell
+
+    return add
+
+
+# -- requests
+
+
+Operation = tuple[str, int, str | None]
+
+
+def alter(
+    *resources: tuple[int, str, Sequence[Operation]], validate_only: bool = False
+) -> incremental.IncrementalAlterConfigsRequest:
+    return incremental.IncrementalAlterConfigsRequest(
+        resources=tuple(
+            incremental.AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=tuple(
+                    incremental.AlterableConfig(name=config, config_operation=operation, value=value)
+                    for config, operation, value in operations
+                ),
+            )
+            for kind, name, operations in resources
+        ),
+        validate_only=validate_only,
+    )
+
+
+def put(
+    *resources: tuple[int, str, Sequence[tuple[str, str | None]]], validate_only: bool = False
+) -> legacy.AlterConfigsRequest:
+    return legacy.AlterConfigsRequest(
+        resources=tuple(
+            legacy.AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=tuple(legacy.AlterableConfig(name=config, value=value) for config, value in configs),
+            )
+            for kind, name, configs in resources
+        ),
+        validate_only=validate_only,
+    )
+
+
+def describe(
+    *resources: tuple[int, str, Sequence[str] | None], synonyms: bool = True, documentation: bool = True
+) -> DescribeConfigsRequest:
+    return DescribeConfigsRequest(
+        resources=tuple(
+            DescribeConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configuration_keys=None if keys is None else tuple(keys),
+            )
+            for kind, name, keys in resources
+        ),
+        include_synonyms=synonyms,
+        include_documentation=documentation,
+    )
+
+
+def new(
+    name: str,
+    partitions: int = 1,
+    replication_factor: int = 1,
+    assignments: Sequence[tuple[int, Sequence[int]]] = (),
+    **configs: str | None,
+) -> CreatableTopic:
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        assignments=tuple(
+            CreatableReplicaAssignment(partition_index=index, broker_ids=tuple(ids))
+            for index, ids in assignments
+        ),
+        configs=tuple(
+            CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
+        ),
+    )
+
+
+def create(*topics: CreatableTopic, validate_only: bool = False) -> CreateTopicsRequest:
+    return CreateTopicsRequest(topics=topics, timeout_ms=10_000, validate_only=validate_only)
+
+
+def made(admin: Admin, *topics: CreatableTopic) -> None:
+    """Topics that are there; Apache Kafka answers CreateTopics before its broker knows of them."""
+    admin.change(create(*topics), version=4)
+    names = [topic.name for topic in topics]
+    admin.look(partitions(*names), version=0)
+
+
+def partitions(
+    *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None
+) -> DescribeTopicPartitionsRequest:
+    return DescribeTopicPartitionsRequest(
+        topics=tuple(TopicRequest(name=name) for name in names),
+        response_partition_limit=limit,
+        cursor=None if cursor is None else Cursor(topic_name=cursor[0], partition_index=cursor[1]),
+    )
+
+
+# -- configs
+
+
+@_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def configs_of_a_topic(admin: Admin) -> None:
+    t = admin.topic("t")
+    made(admin, new(t))
+    steps: Sequence[Sequence[Operation]] = [
+        [("retention.ms", SET, "1000"), ("preallocate", SET, "TRUE")],
+        [("cleanup.policy", APPEND, "compact")],
+        [("cleanup.policy", APPEND, "compact,delete")],
+        [("cleanup.policy", SUBTRACT, "delete")],
+        [("cleanup.policy", SUBTRACT, "compact")],
+        [("cleanup.policy", SET, " compact , delete ")],
+        [("min.cleanable.dirty.ratio", SET, "1e-4"), ("retention.ms", SET, " +5 ")],
+        [("retention.ms", DELETE, None), ("flush.ms", DELETE, "1"), ("no.such", DELETE, None)],
+        [("leader.replication.throttled.replicas", SET, "0:1,1:1")],
+        [("leader.replication.throttled.replicas", APPEND, "2:1")],
+        [],
+    ]
+    for operations in steps:
+        admin.change(alter((TOPIC, t, operations), validate_only=True))
+        admin.change(alter((TOPIC, t, operations)))
+        admin.look(describe((TOPIC, t, None)), version=4, but_for=ELR_CONFIG)
+
+
+@_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def bad_configs_of_topics(admin: Admin) -> None:
+    t = admin.topic("t")
+    made(admin, new(t))
+    values: Sequence[tuple[str, str]] = [
+        ("no.such", "1"),
+        ("message.format.version", "3.0"),
+        ("retention.ms", "abc"),
+        ("retention.ms", "-5"),
+        ("retention.ms", "1.0"),
+        ("retention.ms", ""),
+        ("retention.ms", "99999999999999999999"),
+        ("segment.bytes", "5"),
+        ("segment.bytes", "2147483648"),
+        ("segment.ms", "0"),
+        ("cleanup.policy", "compact,x"),
+        ("cleanup.policy", ","),
+        ("compression.type", "GZIP"),
+        ("compression.gzip.level", "0"),
+        ("compression.lz4.level", "18"),
+        ("preallocate", "yes"),
+        ("min.cleanable.dirty.ratio", "2"),
+        ("min.cleanable.dirty.ratio", "x"),
+        ("min.insync.replicas", "0"),
+        ("leader.replication.throttled.replicas", "x"),
+        ("remote.storage.enable", "true"),
+        ("max.compaction.lag.ms", "0"),
+    ]
+    for name, value in values:
+        admin.change(alter((TOPIC, t, [(name, SET, value)])))
+    admin.change(
+        alter((TOPIC, t, [("min.compaction.lag.ms", SET, "5"), ("max.compaction.lag.ms", SET, "4")]))
+    )
+    for operation in (APPEND, SUBTRACT):
+        admin.change(alter((TOPIC, t, [("retention.ms", operation, "1")])))
+        admin.change(alter((TOPIC, t, [("no.such", operation, "1")])))
+    for operation in (7, -1):
+        admin.change(alter((TOPIC, t, [("retention.ms", operation, "1")])), meant=OPERATION)
+    admin.change(alter((TOPIC, t, [("retention.ms", SET, None), ("flush.ms", SET, None)])))
+    admin.change(alter((TOPIC, t, [("retention.ms", SET, "5"), ("retention.ms", SET, "6")])))
+    admin.change(alter((TOPIC, t, [("retention.ms", SET, "5"), ("segment.ms", SET, "0")])))
+    admin.look(describe((TOPIC, t, None)), version=4, but_for=ELR_CONFIG)
+
+
+@_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def bad_resources(admin: Admin) -> None:
+    t, nope = admin.topic("t"), admin.topic("nope")
+    made(admin, new(t))
+    five = [("retention.ms", SET, "5")]
+    for name in (nope, "", "a b", ".", "x" * 250):
+        admin.change(alter((TOPIC, name, five)))
+    admin.change(alter((TOPIC, nope, [("retention.ms", SET, "-5")])))
+    admin.change(alter((TOPIC, nope, [])))
+    admin.change(alter((TOPIC, t, five), (TOPIC, t, []), (TOPIC, nope, five)))
+    admin.change(alter((TOPIC, t, [("x", SET, "1")]), (BROKER, "7", [])))
+    for kind in (0, 3, 99):
+        admin.change(alter((kind, t, [])))
+    for name in ("2", "-1", "x", "1 ", "1.0"):
+        admin.change(alter((BROKER, name, [("log.retention.ms", SET, "5")])))
+    admin.change(alter())
+
+
+@_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def configs_of_brokers(admin: Admin) -> None:
+    """All of it is taken back at the end."""
+    t = admin.topic("t")
+    made(admin, new(t))
+    steps: Sequence[tuple[str, Sequence[Operation]]] = [
+        ("", [("log.segment.delete.delay.ms", SET, "7")]),
+        ("1", [("log.segment.delete.delay.ms", SET, "9"), ("log.cleanup.policy", APPEND, "compact")]),
+        ("1", [("log.cleanup.policy", SUBTRACT, "delete")]),
+        ("", [("leader.replication.throttled.rate", SET, "5"), ("my.own", SET, "6")]),
+        ("1", [("log.cleanup.policy", DELETE, None), ("log.segment.delete.delay.ms", DELETE, None)]),
+        ("", [("leader.replication.throttled.rate", DELETE, "5"), ("my.own", DELETE, None)]),
+        ("", [("log.segment.delete.delay.ms", DELETE, None)]),
+    ]
+    for name, operations in steps:
+        admin.change(alter((BROKER, name, operations), validate_only=True))
+        admin.change(alter((BROKER, name, operations)))
+        keys = (
+            "log.segment.delete.delay.ms",
+            "log.cleanup.policy",
+            "my.own",
+            "leader.replication.throttled.rate",
+        )
+        admin.look(describe((BROKER, "", None), (BROKER, "1", keys)), version=4, but_for=ELR_CONFIG)
+        admin.look(describe((TOPIC, t, ("file.delete.delay.ms", "cleanup.policy"))), version=4)
+
+
+@_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def bad_configs_of_brokers(admin: Admin) -> None:
+    values: Sequence[tuple[str, str, str]] = [
+        ("num.partitions", "7", ""),
+        ("log.retention.minutes", "7", ""),
+        ("log.cleaner.enable", "false", ""),
+        ("node.id", "7", ""),
+        ("log.retention.ms", "abc", ""),
+        ("log.retention.ms", "0", TEXT),
+        ("log.roll.ms", "0", TEXT),
+        ("log.cleanup.policy", "x", ""),
+        ("message.max.bytes", "-1", ""),
+        ("compression.type", "x", ""),
+        ("log.segment.bytes", "1", ""),
+        ("log.message.timestamp.type", "x", ""),
+        ("unclean.leader.election.enable", "maybe", ""),
+        ("log.cleaner.min.cleanable.ratio", "5", ""),
+        ("producer.id.expiration.ms", "0", ""),
+        ("leader.replication.throttled.rate", "-5", ""),
+        ("log.cleaner.dedupe.buffer.size", "1", TEXT),
+        ("max.connections", "0", TEXT),
+        ("num.io.threads", "100", NO_THREADS),
+        ("background.threads", "1", NO_THREADS),
+    ]
+    for name in ("1", ""):
+        for config, value, meant in values:
+            admin.change(alter((BROKER, name, [(config, SET, value)]), validate_only=True), meant=meant)
+        for config in ("listener.name.plaintext.max.connections",):
+            admin.change(alter((BROKER, name, [(config, SET, "5")]), validate_only=True), meant=LISTENERS)
+        admin.change(alter((BROKER, name, [("log.cleaner.threads", APPEND, "1")]), validate_only=True))
+        admin.change(alter((BROKER, name, [("log.retention.ms", SET, None)]), validate_only=True))
+        admin.change(alter((BROKER, name, [("log.retention.ms", 9, "5")]), validate_only=True))
+        admin.change(alter((BROKER, name, [("no.such", APPEND, "5")]), validate_only=True), meant=OPERATION)
+    admin.change(alter((BROKER, "1", [("ssl.keystore.location", SET, "x")]), validate_only=True), meant=TEXT)
+    admin.change(alter((BROKER, "", [("listeners", SET, "x")]), validate_only=True), meant=TEXT)
+
+
+@_story(ApiKey.ALTER_CONFIGS)
+def configs_put(admin: Admin) -> None:
+    t, nope = admin.topic("t"), admin.topic("nope")
+    made(admin, new(t, segment_ms="5", cleanup_policy="compact"))
+    for configs in ([("retention.ms", "77")], [("retention.ms", "78"), ("flush.ms", "5")], []):
+        admin.change(put((TOPIC, t, configs), validate_only=True))
+        admin.change(put((TOPIC, t, configs)))
+        admin.look(describe((TOPIC, t, None)), version=4, but_for=ELR_CONFIG)
+    bad: Sequence[tuple[int, str, Sequence[tuple[str, str | None]]]] = [
+        (TOPIC, t, [("x", "1")]),
+        (TOPIC, t, [("retention.ms", None)]),
+        (TOPIC, t, [("retention.ms", "1"), ("retention.ms", "2")]),
+        (TOPIC, nope, []),
+        (TOPIC, "", []),
+        (BROKER, "1", [("log.dirs", "x")]),
+        (BROKER, "2", []),
+        (BROKER, "x", []),
+        (BROKER, "1", [("message.max.bytes", "x")]),
+        (LOGGER, "1", []),
+        (0, "1", []),
+    ]
+    for resource in bad:
+        admin.change(put(resource))
+    admin.change(put((TOPIC, t, []), (TOPIC, t, [])), meant=UNANSWERED)
+    admin.change(put((BROKER, "", []), validate_only=True), meant=ELR)
+
+
+@_story(ApiKey.DESCRIBE_CONFIGS)
+def described(admin: Admin) -> None:
+    t = admin.topic("t")
+    made(admin, new(t, cleanup_policy="compact", segment_ms="1000", max_message_bytes="5000"))
+    for synonyms in (True, False):
+        for documentation in (True, False):
+            flags = {"synonyms": synonyms, "documentation": documentation}
+            admin.look(describe((TOPIC, t, None), **flags), but_for=ELR_CONFIG)
+            admin.look(describe((BROKER, "1", None), **flags), but_for=[*PER_SERVER, *READ_ONLY_HERE])
+    admin.look(describe((TOPIC, t, ())), but_for=ELR_CONFIG)
+    admin.look(describe((TOPIC, t, ("retention.ms", "nix", "retention.ms"))))
+    admin.look(
+        describe((TOPIC, t, ("flush.ms",)), (TOPIC, t, ("segment.ms",)), (BROKER, "", None)),
+        but_for=ELR_CONFIG,
+    )
+    for kind, name in ((TOPIC, "nope"), (TOPIC, ""), (TOPIC, "a b"), (BROKER, "7"), (BROKER, "x")):
+        admin.look(describe((kind, name, None)))
+    for kind, name in ((0, "x"), (3, "x")):
+        admin.look(describe((kind, name, None)), meant=TEXT)
+    for kind, name in ((LOGGER, "1"), (CLIENT_METRICS, "m"), (GROUP, "g")):
+        admin.look(describe((kind, name, None)), meant=NOT_SERVED)
+
+
+@_story(ApiKey.LIST_CONFIG_RESOURCES)
+def config_resources(admin: Admin) -> None:
+    made(admin, new(admin.topic("b")), new(admin.topic("a")))
+    for types in ((2,), (4,), (4, 2), (2, 2), (16,), (32,), (3,), (2, 99)):
+        admin.look(ListConfigResourcesRequest(resource_types=types))
+    if admin.version >= 1:
+        for types in ((), (8,)):
+            admin.look(ListConfigResourcesRequest(resource_types=types), meant=NOT_SERVED)
+
+
+# -- topics
+
+
+@_story(ApiKey.CREATE_TOPICS)
+def topics_created(admin: Admin) -> None:
+    name = admin.topic
+    good = [
+        new(name("plain"), 3),
+        new(name("default"), -1, -1),
+        new(name("assigned"), -1, -1, [(1, [1]), (0, [1])]),
+        new(
+            name("configured"), 1, 1, cleanup_policy="compact,delete", retention_ms=" 5 ", preallocate="TRUE"
+        ),
+    ]
+    for topic in good:
+        admin.change(create(topic, validate_only=True), meant=ELR if admin.version >= 5 else "")
+    admin.change(create(*good), meant=ELR if admin.version >= 5 else "")
+    admin.change(create(good[0], validate_only=True))
+    admin.change(create(good[0], good[1]))
+    bad = [
+        new(""),
+        new("."),
+        new(".."),
+        new("a b"),
+        new("x" * 250),
+        new("__cluster_metadata"),
+        new(name("b"), 0),
+        new(name("b"), -2),
+        new(name("b"), 10_001),
+        new(name("b"), 1, 0),
+        new(name("b"), 1, -2),
+        new(name("b"), 1, 2),
+        new(name("b"), -1, 2),
+        new(name("b"), 1, -1, [(0, [1])]),
+        new(name("b"), -1, 1, [(0, [1])]),
+        new(name("b"), -1, -1, [(0, [])]),
+        new(name("b"), -1, -1, [(0, [2])]),
+        new(name("b"), -1, -1, [(0, [1, 1])]),
+        new(name("b"), -1, -1, [(0, [1]), (0, [1])]),
+        new(name("b"), -1, -1, [(1, [1])]),
+        new(name("b"), no_such="1"),
+        new(name("b"), retention_ms="x"),
+        new(name("b"), retention_ms=None),
+        new(name("b"), cleanup_policy="x"),
+    ]
+    for topic in bad:
+        admin.change(create(topic))
+        admin.change(create(topic, validate_only=True))
+    admin.change(create(new(name("d")), new(name("d"), 2), new("a b")))
+    admin.change(create())
+    made(admin, new(name("a.b")))
+    admin.change(create(new(name("a_b"))))
+    names = [topic.name for topic in good]
+    admin.look(partitions(*names, name("b"), name("d"), name("a_b")), version=0)
+
+
+@_story(ApiKey.DELETE_TOPICS)
+def topics_deleted(admin: Admin) -> None:
+    a, b, nope = admin.topic("a"), admin.topic("b"), admin.topic("nope")
+    made(admin, new(a), new(b))
+
+    def delete(*names: str) -> DeleteTopicsRequest:
+        states = tuple(DeleteTopicState(name=name) for name in names)
+        return DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=10_000)
+
+    admin.change(delete(nope))
+    admin.change(delete(""))
+    admin.change(delete("a b"))
+    admin.change(delete(a, a, nope))
+    admin.look(partitions(a, b), version=0)
+    admin.change(delete(a, nope))
+    admin.look(partitions(a, b), version=0)
+    admin.change(delete(a))
+    admin.change(delete())
+
+
+@_story(ApiKey.CREATE_PARTITIONS)
+def partitions_created(admin: Admin) -> None:
+    t, nope = admin.topic("t"), admin.topic("nope")
+    made(admin, new(t, 2))
+
+    def grow(
+        name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> CreatePartitionsTopic:
+        given = None
+        if assignments is not None:
+            given = tuple(CreatePartitionsAssignment(broker_ids=tuple(ids)) for ids in assignments)
+        return CreatePartitionsTopic(name=name, count=count, assignments=given)
+
+    def ask(*topics: CreatePartitionsTopic, validate_only: bool = False) -> None:
+        admin.change(CreatePartitionsRequest(topics=topics, timeout_ms=10_000, validate_only=validate_only))
+        admin.look(partitions(t), version=0)
+
+    bad = [
+        grow(nope, 3),
+        grow("", 3),
+        grow(t, 2),
+        grow(t, 1),
+        grow(t, 0),
+        grow(t, -1),
+        grow(t, 4, []),
+        grow(t, 4, [[1]]),
+        grow(t, 4, [[1], [1], [1]]),
+        grow(t, 4, [[2], [1]]),
+        grow(t, 4, [[1, 1], [1]]),
+        grow(t, 4, [[], [1]]),
+    ]
+    for topic in bad:
+        ask(topic, validate_only=True)
+        ask(topic)
+    ask(grow(t, 3), grow(t, 4))
+    ask(grow(t, 4), validate_only=True)
+    ask(grow(t, 4), grow(nope, 4))
+    ask(grow(t, 6, [[1], [1]]))
+    ask()
+
+
+@_story(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+def pages_of_partitions(admin: Admin) -> None:
+    a, b, nope = admin.topic("a"), admin.topic("b"), admin.topic("nope")
+    made(admin, new(a, 3), new(b, 2))
+    for names in ([a], [a, nope, b], [a, a], ["a b"], [nope, "a b"]):
+        admin.look(partitions(*names))
+    for limit in (-1, 0, 1, 2, 3, 4, 5):
+        admin.look(partitions(b, a, limit=limit))
+    for cursor in ((a, 0), (a, 2), (a, 3), (a, 9), (b, 0), (b, 1), (a, -1), (nope, 0), ("", 0), ("zz", 0)):
+        admin.look(partitions(b, a, limit=2, cursor=cursor))
+        admin.look(partitions(limit=1, cursor=("zz", cursor[1])))
+
+
+@_story(ApiKey.DESCRIBE_LOG_DIRS)
+def log_dirs(admin: Admin) -> None:
+    a, b, nope = admin.topic("a"), admin.topic("b"), admin.topic("nope")
+    made(admin, new(a, 3), new(b))
+
+    def of(*topics: tuple[str, Sequence[int]]) -> DescribeLogDirsRequest:
+        return DescribeLogDirsRequest(
+            topics=tuple(
+                DescribableLogDirTopic(topic=name, partitions=tuple(which)) for name, which in topics
+            )
+        )
+
+    admin.look(of((a, (0, 1, 2)), (b, (0,))))
+    admin.look(DescribeLogDirsRequest(topics=None))
+    admin.look(of())
+    admin.look(of((a, ())))
+    admin.look(of((a, (0, 7)), (nope, (0,))))
+    admin.look(of((a, (0,)), (a, (1,)), (a, (0,))))
+
+
+@_story(ApiKey.DESCRIBE_CLIENT_QUOTAS)
+def client_quotas(admin: Admin) -> None:
+    exact, default, specified = range(3)
+    filters: Sequence[Sequence[tuple[str, int, str | None]]] = [
+        [],
+        [("user", exact, "x")],
+        [("user", default, None), ("client-id", specified, None)],
+        [("ip", exact, "127.0.0.1")],
+        [("nope", specified, None)],
+        [("", specified, None)],
+        [("user", 5, None)],
+        [("user", exact, None)],
+        [("user", default, "x")],
+        [("user", specified, "x")],
+        [("user", specified, None), ("user", specified, None)],
+        [("ip", specified, None), ("user", specified, None)],
+    ]
+    for components in filters:
+        for strict in (False, True):
+            data = tuple(
+                ComponentData(entity_type=entity_type, match_type=match_type, match=match)
+                for entity_type, match_type, match in components
+            )
+            admin.look(DescribeClientQuotasRequest(components=data, strict=strict))
