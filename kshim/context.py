@@ -152,7 +152,7 @@ class Transactions(Protocol):
 class Broker:
     """What every api function works with: one broker, as it is made at start.
 
-    The brokers of one process share everything but their node_id and their coordinators.
+    The brokers of one process share everything but their node_id and their fetch sessions.
     """
 
     node_id: int

@@ -22,6 +22,7 @@ from kshim.config import Config
 from kshim.context import Broker
 from kshim.control import ControlSocket, control_path
 from kshim.dispatch import answer
+from kshim.fetch_sessions import FetchSessions
 from kshim.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.loading import Leader
 from kshim.producer_appends import ProducerAppends
@@ -107,7 +108,7 @@ class Server:
     def _listen(self, broker: Broker) -> Generator[Deferred[Any], Any, list[Endpoint]]:
         """Accept connections of clients, and of `kshim cluster`. Errbacks CannotListen."""
         config, cluster = self._config, broker.cluster
-        answers = {node_id: partial(answer, replace(broker, node_id=node_id)) for node_id in cluster.node_ids}
+        answers = {node_id: partial(answer, _as_node(broker, node_id)) for node_id in cluster.node_ids}
         self._listeners = new_listeners(answers, config, self._reactor)
         addresses: list[Endpoint] = yield open_all(self._listeners, config.listeners)
         path = control_path(config)
@@ -160,6 +161,11 @@ def _leaders(cluster: Cluster) -> dict[int, Leader]:
         for partition in cluster.group_metadata_topic.partitions
         if partition.leader >= 0
     }
+
+
+def _as_node(broker: Broker, node_id: int) -> Broker:
+    """The broker `node_id`, which shares everything with `broker` but what its clients have open."""
+    return replace(broker, node_id=node_id, fetch_sessions=FetchSessions())
 
 
 def _follow(moves: Sequence[Move], groups: Runtime, log: Log) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from twisted.internet.defer import fail
 
-from kshim.cluster import Cluster, NewTopic, Refusal, Topic
+from kshim.cluster import Cluster, NewTopic, Refusal, Topic, leaders
 from kshim.cluster.names import colliding_name, fault_in_name
 from kshim.cluster.topics import Partition, decode_topic, encode_topic, new_topic_id, uuid_text
 from kshim.config import Config
-from kshim.storage.interfaces import Cleanup, Compaction, Retention
+from kshim.storage.interfaces import Cleanup, Compaction, Retention, StorageError
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode
 from tests.api.harness import PENDING, HeldStore, batch, result
@@ -220,3 +221,82 @@ def test_a_topic_is_read_as_it_was_written() -> None:
     assert topic.partition(1) == Partition(1, 7, 2, 0)
     assert topic.partition(2) is None
     assert topic.partition(-1) is None
+
+
+# -- several brokers
+
+
+def test_leaders_go_round_the_brokers_and_on_where_partitions_are_added() -> None:
+    cluster = start(MemoryStore(), brokers=3)
+    assert (cluster.node_ids, cluster.running, cluster.controller_id) == ((1, 2, 3), (1, 2, 3), 1)
+    internal = cluster.group_metadata_topic.partitions
+    assert [p.leader for p in internal[:4]] == [1, 2, 3, 1]
+    assert {len(p.replicas) for p in internal} == {3}
+    first = make(cluster, "a", 2).partitions
+    assert result(cluster.add_partitions("a", 4)) is None
+    nodes = [p.leader for p in cluster.topics["a"].partitions]
+    assert [(node - nodes[0]) % 3 for node in nodes] == [0, 1, 2, 0]
+    assert cluster.topics["a"].partitions[:2] == first
+
+
+def test_the_number_of_brokers_may_be_another_at_each_start() -> None:
+    store = MemoryStore()
+    three = start(store, brokers=3, default_replication_factor=2)
+    made = make(three, "a", 6)
+    assert {p.leader for p in made.partitions} == {1, 2, 3}
+    one = start(store)
+    assert {(p.leader, p.replicas, p.isr) for p in one.topics["a"].partitions} == {(1, (1,), (1,))}
+    again = start(store, brokers=3)
+    assert again.topics["a"].partitions == one.topics["a"].partitions
+
+
+def test_new_partitions_go_to_brokers_that_run() -> None:
+    cluster = start(MemoryStore(), brokers=3, default_replication_factor=2)
+    result(leaders.stop_broker(cluster, 2))
+    made = make(cluster, "a", 3)
+    assert {node for p in made.partitions for node in p.replicas} == {1, 3}
+    full = result(cluster.create_topics([NewTopic("b", replication_factor=3)]))["b"]
+    assert isinstance(full, Topic)
+    assert (len(full.partitions[0].replicas), set(full.partitions[0].isr)) == (3, {1, 3})
+    wanted = NewTopic("c", assignments=[(0, [1]), (1, [2])])
+    refused = result(cluster.create_topics([wanted]))["c"]
+    assert isinstance(refused, Refusal)
+    assert refused.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_who_watches_leaders_is_told_of_moves_alone() -> None:
+    cluster = start(MemoryStore(), brokers=3, default_replication_factor=3)
+    make(cluster, "a", 1)
+    seen: list[tuple[str, int, int]] = []
+    unwatch = cluster.watch_leaders(
+        lambda moves: seen.extend((move.topic.name, move.before.leader, move.after.leader) for move in moves)
+    )
+    (only,) = cluster.topics["a"].partitions
+    other = only.replicas[1]
+    result(leaders.move_leader(cluster, ("a", 0), other))
+    result(leaders.move_leader(cluster, ("a", 0), other))
+    assert seen == [("a", only.leader, other)]
+    unwatch()
+    result(leaders.move_leader(cluster, ("a", 0), only.leader))
+    assert len(seen) == 1
+
+
+def test_a_move_that_cannot_be_stored_is_not_seen() -> None:
+    store = MemoryStore()
+    cluster = start(store, brokers=2, default_replication_factor=2)
+    before = make(cluster, "a")
+    seen: list[Any] = []
+    cluster.watch_leaders(seen.extend)
+    store.metadata.put = lambda changes: fail(StorageError("full"))  # type: ignore[method-assign]
+    with pytest.raises(StorageError):
+        result(leaders.stop_broker(cluster, 1))
+    assert (cluster.topics["a"], cluster.running, seen) == (before, (1, 2), [])
+
+
+def test_what_a_version_with_one_broker_stored_is_read() -> None:
+    stored = (
+        b'{"topic_id": "00000000-0000-0000-0000-000000000007", "is_internal": false, "configs": {},'
+        b' "partitions": [[4, 1, 2]]}'
+    )
+    (partition,) = decode_topic("a", stored).partitions
+    assert partition == Partition(0, 4, leader=1, leader_epoch=2, replicas=(1,), isr=(1,))
