@@ -53,6 +53,8 @@ class ClassicGroup:
     """Members that completed the join phase and have not sent SyncGroup in this generation."""
     awaiting_join: int = 0
     """How many members have a parked JoinGroup."""
+    subscriptions: tuple[bytes, ...] | None = None
+    """What the members of the last generation sent for its protocol; None before the first one."""
     initial_delay: InitialDelay | None = None
     rebalance: RebalanceReport | None = None
     """The rebalance under way and why it started."""
@@ -185,17 +187,16 @@ class ClassicGroup:
         """
         if not self.members or self.protocol_type != CONSUMER:
             return ()
-        if not self.generation:
+        if self.subscriptions is None:
             return None
-        of_generation = [member for member in self.members.values() if not member.is_new]
         try:
-            return {
-                topic
-                for member in of_generation
-                for topic in decode_topics(member.metadata(self.protocol_name))
-            }
+            return {topic for subscription in self.subscriptions for topic in decode_topics(subscription)}
         except MalformedMessage:
             return None
+
+    def keep_subscriptions(self) -> None:
+        """A generation begins: what its members consume stays so until the next one. O(members)."""
+        self.subscriptions = tuple(member.metadata(self.protocol_name) for member in self.members.values())
 
     def _withdraw(self, member: Member) -> None:
         for name in member.protocol_names():
@@ -231,4 +232,6 @@ class ClassicGroup:
         for entry in stored.members:
             member = Member.from_metadata(group_id, stored.protocol, entry)
             group.add(member, stored.protocol_type)
+        if stored.generation:
+            group.keep_subscriptions()
         return group

@@ -95,6 +95,7 @@ def complete_join(draft: Draft, group: ClassicGroup) -> None:
         _begin_sync_phase(draft, group)
     else:
         group.protocol_name = None
+        group.keep_subscriptions()
         group.transition_to(State.EMPTY, draft.now_ms)
         draft.write_group(group)
         complete_rebalance(draft, group)
@@ -131,6 +132,7 @@ def _leader_has_joined(group: ClassicGroup) -> bool:
 def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
     """Answer every parked JoinGroup with the new generation, and wait for everybody's SyncGroup."""
     group.protocol_name = group.select_protocol()
+    group.keep_subscriptions()
     group.transition_to(State.COMPLETING_REBALANCE, draft.now_ms)
     for member in group.members.values():
         parked = group.take_join(member)

@@ -218,3 +218,14 @@ class TestWithMembers:
         client.join()
         assert history.group().state is State.COMPLETING_REBALANCE
         assert errors(history) == [SUBSCRIBED, SUBSCRIBED]
+
+
+class TestWhileMembersJoinAgain:
+    def test_the_topics_of_the_last_generation_are_kept(self, history: History) -> None:
+        """[114]"""
+        commit_all(history)
+        leader, _ = history.stable(2, protocols=subscription("topic"))
+        leader.protocols = subscription("other")
+        leader.join()
+        assert history.group().state is State.PREPARING_REBALANCE
+        assert errors(history) == [SUBSCRIBED, ErrorCode.NONE]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import GROUP, History
+from integration.differential.history import GROUP, OTHER_TOPIC, TOPIC, History
 from integration.differential.verbs import (
     answered,
     commit,
@@ -14,6 +14,7 @@ from integration.differential.verbs import (
     join,
     leave,
     list_groups,
+    offset_delete,
     pause,
     rejoin,
     stable,
@@ -100,6 +101,21 @@ HISTORIES = [
         cases=[121],
         steps=[join("alice"), delete("admin", GROUP, GROUP), rejoin("alice"), describe()],
         eras=(4, 9),
+    ),
+    History(
+        "delete offsets while members join again",
+        cases=[114, 147],
+        steps=[
+            enter("alice", "range", "roundrobin"),
+            enter("bob", "range", "roundrobin", wait=False),
+            rejoin("alice", "range", "roundrobin"),
+            answered("bob"),
+            offset_delete("admin", (TOPIC, 1), (OTHER_TOPIC, 0)),
+            rejoin("alice", "roundrobin", wait=False),
+            offset_delete("admin", (TOPIC, 1), (OTHER_TOPIC, 0)),
+            leave("bob", over="bob too"),
+            offset_delete("admin", (TOPIC, 1), (OTHER_TOPIC, 0)),
+        ],
     ),
     History(
         "find coordinators",
