@@ -1,4 +1,4 @@
-"""Spark on a broker: a record's way through a running query at the tail of a topic, and bulk reads and writes.
+"""Spark on a broker: how long a record takes through a running query, and how fast bulk reads and writes are.
 
     python -m benchmarks.tail 127.0.0.1:9092 [PEER_HOST:PORT] [--records 2000000] [--tail-records 40]
 
