@@ -5,6 +5,7 @@ python docs/draw_coordinator.py        writes what is between the markers of doc
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kshim.coordinator.states import ANSWERS, TRANSITIONS, Action, State
@@ -44,9 +45,9 @@ def _answer(answer: ErrorCode | Action) -> str:
     return answer.value if isinstance(answer, Action) else answer.name
 
 
-def drawn(page: str) -> str:
+def drawn(page: str, draws: Sequence[Callable[[], str]] = (diagram, transitions, answers)) -> str:
     """`page` with each block between `<!-- NAME -->` and `<!-- /NAME -->` drawn anew."""
-    for draw in (diagram, transitions, answers):
+    for draw in draws:
         begin, end = f"<!-- {draw.__name__} -->\n", f"\n<!-- /{draw.__name__} -->"
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)

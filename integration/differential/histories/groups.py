@@ -128,12 +128,6 @@ HISTORIES = [
         ],
     ),
     History(
-        "find the coordinator of a transaction",
-        cases=[125],
-        steps=[tolerate("D-transactions", find_coordinator("admin", "tx", key_type=1))],
-        eras=range(1, 7),
-    ),
-    History(
         "find a share coordinator",
         cases=[125],
         steps=[tolerate("D-error-text", find_coordinator("admin", "g:x:y", key_type=2))],

@@ -1,0 +1,66 @@
+"""Draw the state diagram and the tables of docs/transactions.md from `kshim/transactions/states.py`.
+
+python -m docs.draw_transactions        writes what is between the markers of docs/transactions.md anew
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from docs.draw_coordinator import drawn as _drawn
+from kshim.transactions.states import END_TXN_V1, END_TXN_V2, TRANSITIONS, Action, Asked, State
+from schemas.error_code import ErrorCode
+
+PAGE = Path(__file__).with_name("transactions.md")
+
+
+def diagram() -> str:
+    """The states and what leads from one to the next, as Mermaid text; Dead is where an id ends."""
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> Empty"]
+    for state, following in TRANSITIONS.items():
+        lines += [
+            f"    {state.text} --> {'[*]' if next_state is State.DEAD else next_state.text}"
+            for next_state in following
+            if next_state is not state
+        ]
+    return "\n".join([*lines, "```"])
+
+
+def transitions() -> str:
+    """A row for each legal change of state."""
+    rows = ["| From | To | When |", "|---|---|---|"]
+    for state, following in TRANSITIONS.items():
+        rows += [f"| {state.text} | {next_state.text} | {when} |" for next_state, when in following.items()]
+    return "\n".join(rows)
+
+
+def end_txn_v1() -> str:
+    """EndTxn of clients that keep their epoch: a row for each request, a column for each state."""
+    return _table([Asked.COMMIT, Asked.ABORT], END_TXN_V1)
+
+
+def end_txn_v2() -> str:
+    """The same for clients that get a new epoch each time."""
+    return _table(list(Asked), END_TXN_V2)
+
+
+def _table(asked: list[Asked], table: Mapping[State, Mapping[Asked, ErrorCode | Action]]) -> str:
+    rows = ["| EndTxn | " + " | ".join(state.text for state in table) + " |", "|---" * (len(table) + 1) + "|"]
+    for what in asked:
+        answers = (_answer(by_asked[what]) for by_asked in table.values())
+        rows.append(f"| {what.value} | " + " | ".join(answers) + " |")
+    return "\n".join(rows)
+
+
+def _answer(answer: ErrorCode | Action) -> str:
+    return answer.value if isinstance(answer, Action) else answer.name
+
+
+def drawn(page: str) -> str:
+    """`page` with each of its blocks drawn anew."""
+    return _drawn(page, (diagram, transitions, end_txn_v1, end_txn_v2))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(drawn(PAGE.read_text()))
