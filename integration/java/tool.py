@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import threading
 import time
@@ -13,6 +14,26 @@ from typing import Any
 from integration.awaiting import wait_until
 
 
+def java(class_path: str, name: str) -> list[str]:
+    """The command that runs a class of `org.apache.kafka.tools`."""
+    frugal = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    return ["java", *frugal, "-cp", class_path, f"org.apache.kafka.tools.{name}"]
+
+
+def run_to_end(class_path: str, name: str, *options: str, timeout_s: float = 60) -> tuple[int, str]:
+    """The exit status of a tool that ends by itself, and all that it printed but warnings about its log."""
+    done = subprocess.run(
+        [*java(class_path, name), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    lines = done.stdout.splitlines(keepends=True)
+    return done.returncode, "".join(line for line in lines if not re.search("SLF4J|[Ll]og4j|WARN", line))
+
+
 class Tool:
     """What it said so far, each line with the time at which it came."""
 
@@ -20,10 +41,9 @@ class Tool:
         self.name = name
         self.said: list[tuple[float, dict[str, Any]]] = []
         self._log_path = log_path
-        java = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", class_path]
         with log_path.open("w") as log:
             self._process = subprocess.Popen(
-                [*java, f"org.apache.kafka.tools.{name}", *options],
+                [*java(class_path, name), *options],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
