@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import random
 import threading
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as Position
+from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from integration.clients import RECONNECT, new_consumer, new_producer, offset_and_metadata
@@ -19,12 +20,14 @@ BURST, PAUSE_S = 10, 0.005
 """Some thousand records a second: a record more is no other story."""
 POLL_MS = 500
 EAGER = {**RECONNECT, "reconnect_backoff_max_ms": 200, "request_timeout_ms": 10_000}
-
-
-def abandon(producer: KafkaProducer) -> None:
-    """Let go of a producer whose transaction is in doubt; it minds what it has not sent."""
-    with contextlib.suppress(KafkaError):
-        producer.close(timeout=0)
+LIBRDKAFKA = {
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 200,
+    # 2.16 sends a group's offsets to a broker that it has given up, where it has bootstrapped anew meanwhile
+    "metadata.recovery.strategy": "none",
+    "log_level": 0,
+}
+TIMEOUT_S = 30
 
 
 class Workload:
@@ -56,25 +59,6 @@ class Workload:
 
     def run(self) -> None:
         raise NotImplementedError
-
-    def new_transactional_producer(self) -> KafkaProducer:
-        """Once it has a producer id, all that its predecessor has left open has ended."""
-        while True:
-            producer = new_producer(
-                self.bootstrap,
-                transactional_id=f"{self.topic}-id",
-                transaction_timeout_ms=20_000,
-                max_block_ms=20_000,
-                **EAGER,
-            )
-            try:
-                producer.init_transactions()
-            except KafkaError:
-                abandon(producer)
-                if self._stopping.wait(0.1):
-                    raise
-            else:
-                return producer
 
 
 class Producing(Workload):
@@ -159,7 +143,55 @@ class Committing(Workload):
             self.done += 1
 
 
-class Transacting(Workload):
+class TransactionalWorkload(Workload):
+    """With librdkafka: the transactional producer of kafka-python 3.0.12 may wait for itself for ever.
+
+    One `attempt` after the other; where one leaves its transaction in doubt another producer takes over, and
+    all that was open ends.
+    """
+
+    def run(self) -> None:
+        producer: Producer | None = None
+        while not self._stopping.is_set():
+            try:
+                if producer is None:
+                    producer = self._new_producer()
+                self.attempt(producer)
+            except KafkaException:
+                producer = None
+                self.reset()
+                self._stopping.wait(0.05)
+
+    def attempt(self, producer: Producer) -> None:
+        """One transaction. Raises KafkaException where it is in doubt."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """What was under way did not happen, or nobody knows."""
+
+    def _new_producer(self) -> Producer:
+        options = {"transactional.id": f"{self.topic}-id", "transaction.timeout.ms": 20_000, "linger.ms": 2}
+        producer = Producer({"bootstrap.servers": self.bootstrap, **LIBRDKAFKA, **options})
+        producer.init_transactions(TIMEOUT_S)
+        return producer
+
+
+def commit(producer: Producer) -> bool:
+    """Whether it was committed, or else aborted. Raises KafkaException where it is in doubt."""
+    while True:
+        try:
+            producer.commit_transaction(TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].txn_requires_abort():
+                producer.abort_transaction(TIMEOUT_S)
+                return False
+            if not error.args[0].retriable():
+                raise
+        else:
+            return True
+
+
+class Transacting(TransactionalWorkload):
     """Transactions of some records over all partitions, of which every third is aborted.
 
     outcome: number of the transaction -> "committed", "aborted", or "unknown" where the server was killed
@@ -172,41 +204,23 @@ class Transacting(Workload):
         self.sizes: dict[int, int] = {}
         self._random = random.Random(seed)
 
-    def run(self) -> None:
-        producer: KafkaProducer | None = None
-        for number in itertools.count():
-            if self._stopping.is_set():
-                break
-            producer = producer or self.new_transactional_producer()
-            try:
-                self._transaction(producer, number)
-            except KafkaError:
-                abandon(producer)
-                producer = None
-        if producer is not None:
-            producer.close(timeout=10)
-
-    def _transaction(self, producer: KafkaProducer, number: int) -> None:
+    def attempt(self, producer: Producer) -> None:
+        number = len(self.sizes)
         size = self.sizes[number] = self._random.randint(1, 12)
         self.outcome[number] = "unknown"
-        commits = number % 3 != 2
         producer.begin_transaction()
-        sent = [
-            producer.send(self.topic, f"{number}-{part}".encode(), partition=part % PARTITIONS)
-            for part in range(size)
-        ]
-        if not commits:
+        for part in range(size):
+            producer.produce(self.topic, f"{number}-{part}".encode(), partition=part % PARTITIONS)
+        if number % 3 == 2:
             self.outcome[number] = "aborted"
-            producer.abort_transaction()
+            producer.flush(TIMEOUT_S)
+            producer.abort_transaction(TIMEOUT_S)
         else:
-            for future in sent:
-                future.get(timeout=30)
-            producer.commit_transaction()
-            self.outcome[number] = "committed"
+            self.outcome[number] = "committed" if commit(producer) else "aborted"
         self.done += 1
 
 
-class Copying(Workload):
+class Copying(TransactionalWorkload):
     """A job that copies a topic exactly once: the records and the offsets up to which they were read, in one
     transaction.
     """
@@ -215,35 +229,31 @@ class Copying(Workload):
         super().__init__(bootstrap, topic)
         self.source = source
         self.group_id = f"{topic}-job"
+        self._consumer: Consumer | None = None
 
-    def run(self) -> None:
-        while not self._stopping.is_set():
-            producer = self.new_transactional_producer()
-            consumer = self._new_consumer()
-            try:
-                while not self._stopping.is_set():
-                    self._copy(producer, consumer)
-            except KafkaError:  # what was under way is aborted; the next one begins at what was committed
-                self._stopping.wait(0.05)
-            finally:
-                consumer.close(autocommit=False)
-                abandon(producer)
-
-    def _new_consumer(self) -> Any:
-        options = {"isolation_level": "read_committed", "max_poll_records": 300, **EAGER}
-        consumer = new_consumer(self.bootstrap, group_id=self.group_id, **options)
-        consumer.assign([TopicPartition(self.source, partition) for partition in range(PARTITIONS)])
-        return consumer
-
-    def _copy(self, producer: KafkaProducer, consumer: Any) -> None:
-        polled = consumer.poll(timeout_ms=POLL_MS)
-        if not polled:
+    def attempt(self, producer: Producer) -> None:
+        consumer = self._consumer = self._consumer or self._new_consumer()
+        messages = [message for message in consumer.consume(300, 0.5) if message.error() is None]
+        if not messages:
             return
         producer.begin_transaction()
-        for tp, records in polled.items():
-            for record in records:
-                producer.send(self.topic, record.value, partition=tp.partition)
-        offsets = {tp: offset_and_metadata(records[-1].offset + 1) for tp, records in polled.items()}
-        producer.send_offsets_to_transaction(offsets, self.group_id)
-        producer.commit_transaction()
-        self.done += 1
+        for message in messages:
+            producer.produce(self.topic, message.value(), partition=message.partition())
+        positions = [tp for tp in consumer.position(consumer.assignment()) if tp.offset >= 0]
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), TIMEOUT_S)
+        if commit(producer):
+            self.done += 1
+        else:
+            self.reset()
+
+    def reset(self) -> None:
+        """Begin again at what is committed."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _new_consumer(self) -> Consumer:
+        options = {"group.id": self.group_id, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, **LIBRDKAFKA, **options})
+        consumer.assign([Position(self.source, partition) for partition in range(PARTITIONS)])
+        return consumer
