@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Decision
+from kshim.coordinator.refusals import StableOffsetFetch
 from kshim.coordinator.states import State
-from kshim.storage.interfaces import JournalBatch
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import (
     GroupMetadataValue,
@@ -26,6 +27,7 @@ from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from schemas.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from tests.coordinator import invariants
 from tests.simulation.journal import Entry
 from tests.simulation.node import Node
@@ -70,6 +72,10 @@ def owned(assignment: bytes) -> tuple[int, ...]:
     return tuple(assignment)
 
 
+OffsetKey = tuple[str, str, int]
+"""A group, a topic and a partition."""
+
+
 class Stands(NamedTuple):
     """How a group stands between two decisions."""
 
@@ -87,8 +93,15 @@ class Checks:
         self.terms: dict[int, int] = defaultdict(int)
         """How often each shard has been loaded."""
         self.groups: dict[str, GroupMetadataValue] = {}
-        self.offsets: dict[tuple[str, str, int], OffsetCommitValue] = {}
+        self.offsets: dict[OffsetKey, OffsetCommitValue] = {}
         """What is durable: a plain reading of the journal, in which the last value of a key counts."""
+        self.pending: dict[int, dict[OffsetKey, tuple[int, OffsetCommitValue]]] = defaultdict(dict)
+        """By producer id what is durable of its open transaction: where in the journal, and what."""
+        self._places: dict[OffsetKey, int] = {}
+        """Where in the journal that stands which counts."""
+        self._place = 0
+        self._epochs: dict[tuple[int, int], int] = defaultdict(int)
+        """By shard and producer id the latest epoch that is durable."""
         self._shard_of: dict[str, int] = {}
         self._stood: dict[tuple[Node, int], dict[str, Stands]] = {}
         self._leaders: dict[tuple[str, int, int, int], tuple[str, str | None, frozenset[str]]] = {}
@@ -194,15 +207,34 @@ class Checks:
     # ---- each durable record
 
     def journaled(self, shard: int, entry: Entry) -> None:
-        if isinstance(entry, JournalBatch):
-            for key_bytes, value_bytes in entry.records:
-                self._recorded(shard, key_bytes, value_bytes)
+        if isinstance(entry, EndTxnMarker):
+            self._is_of_latest_epoch(shard, entry.producer_id, entry.producer_epoch)
+            self._transaction_ends(entry)
+            return
+        producer_id, producer_epoch = entry.producer
+        if producer_id >= 0:
+            self._is_of_latest_epoch(shard, producer_id, producer_epoch)
+        for key_bytes, value_bytes in entry.records:
+            self._recorded(shard, producer_id, key_bytes, value_bytes)
 
-    def _recorded(self, shard: int, key_bytes: bytes, value_bytes: bytes | None) -> None:
+    def _is_of_latest_epoch(self, shard: int, producer_id: int, epoch: int) -> None:
+        assert epoch >= self._epochs[shard, producer_id], f"producer {producer_id}: epoch {epoch} is old"
+        self._epochs[shard, producer_id] = epoch
+
+    def _transaction_ends(self, marker: EndTxnMarker) -> None:
+        """What was committed before what counts now, elsewhere in the journal, does not count any more."""
+        for key, (place, value) in self.pending.pop(marker.producer_id, {}).items():
+            if marker.committed and self._places.get(key, -1) < place:
+                self._places[key], self.offsets[key] = place, value
+
+    def _recorded(self, shard: int, producer_id: int, key_bytes: bytes, value_bytes: bytes | None) -> None:
+        self._place += 1
         key = decode_key(key_bytes)
         value: Any = decode_value(key, value_bytes)
         self._shard_of[key.group] = shard
-        if isinstance(key, OffsetCommitKey):
+        if isinstance(key, OffsetCommitKey) and producer_id >= 0:
+            self.pending[producer_id][key.group, key.topic, key.partition] = (self._place, value)
+        elif isinstance(key, OffsetCommitKey):
             self._committed((key.group, key.topic, key.partition), value)
         elif value is None:
             self._is_deleted(key.group, self.groups.pop(key.group, None))
@@ -214,12 +246,17 @@ class Checks:
         """Nobody was in it, and none of its offsets is left."""
         self._lives[group_id] += 1
         assert before is None or not before.members, f"{group_id} is deleted with its members"
-        assert group_id not in {key[0] for key in self.offsets}, f"{group_id} leaves offsets behind"
+        keys = [*self.offsets, *(key for pending in self.pending.values() for key in pending)]
+        assert group_id not in {key[0] for key in keys}, f"{group_id} leaves offsets behind"
 
-    def _committed(self, key: tuple[str, str, int], value: OffsetCommitValue | None) -> None:
+    def _committed(self, key: OffsetKey, value: OffsetCommitValue | None) -> None:
         if value is None:
             self.offsets.pop(key, None)
+            self._places.pop(key, None)
+            for pending in self.pending.values():
+                pending.pop(key, None)
             return
+        self._places[key] = self._place
         before = self.offsets.get(key)
         assert before is None or key[1] != MONOTONE_TOPIC or before.offset <= value.offset, (
             f"{key}: {value.offset} is committed after {before.offset if before else ''}"
@@ -269,6 +306,31 @@ class Checks:
                     assert key in self.offsets, f"{key} is acknowledged and not durable"
                     assert self.offsets[key].offset == partition.committed_offset
 
+    def _commit_is_pending(self, request: TxnOffsetCommitRequest, answer: TxnOffsetCommitResponse) -> None:
+        for topic, answered in zip(request.topics, answer.topics, strict=True):
+            for partition, result in zip(topic.partitions, answered.partitions, strict=True):
+                if result.error_code == ErrorCode.NONE:
+                    key = (request.group_id, topic.name, partition.partition_index)
+                    _, value = self.pending[request.producer_id][key]
+                    assert value.offset == partition.committed_offset
+
+    def ended(self, shard: int, marker: EndTxnMarker, answer: ErrorCode) -> None:
+        """A marker that is acknowledged has ended the transaction."""
+        if answer == ErrorCode.NONE:
+            left = {key for key in self.pending[marker.producer_id] if self._shard_of[key[0]] == shard}
+            assert not left, f"{left} is pending although its transaction has ended"
+
+    def _fetched_stable(self, request: StableOffsetFetch, answer: OffsetFetchResponseGroup) -> None:
+        """What a transaction may still move is refused, and only that; the rest is what is durable."""
+        unstable = {key for pending in self.pending.values() for key in pending}
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                key = (request.group_id, topic.name, partition.partition_index)
+                refused = partition.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+                assert refused == (key in unstable), f"{key} is refused: {refused}; {unstable} are unstable"
+                value = None if refused else self.offsets.get(key)
+                assert partition.committed_offset == (-1 if value is None else value.offset)
+
     def _fetched(self, request: OffsetFetchRequestGroup, answer: OffsetFetchResponseGroup) -> None:
         for topic in answer.topics:
             for partition in topic.partitions:
@@ -312,6 +374,17 @@ class Checks:
             for group, offsets in hard_state.offsets.items()
             for (topic, partition), value in offsets.items()
         } == {key: value for key, value in self.offsets.items() if of_shard[key[0]] == shard}
+        assert {
+            (producer_id, (group, topic, partition)): value
+            for group, commits in hard_state.pending._commits.items()
+            for (topic, partition), by_producer in commits.items()
+            for producer_id, value in by_producer.items()
+        } == {
+            (producer_id, key): value if self._places.get(key, -1) < place else None
+            for producer_id, pending in self.pending.items()
+            for key, (place, value) in pending.items()
+            if of_shard[key[0]] == shard
+        }
 
 
 def _begins(group: ClassicGroup, decision: Decision, most: int) -> None:
@@ -342,4 +415,6 @@ _ANSWERED: dict[type, Any] = {
     SyncGroupRequest: Checks._synced,
     OffsetCommitRequest: Checks._commit_is_kept,
     OffsetFetchRequestGroup: Checks._fetched,
+    StableOffsetFetch: Checks._fetched_stable,
+    TxnOffsetCommitRequest: Checks._commit_is_pending,
 }

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.list_groups import ListGroupsRequest
 from schemas.offset_commit import (
@@ -14,6 +15,7 @@ from schemas.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from schemas.offset_fetch import OffsetFetchRequestGroup
 from schemas.sync_group import SyncGroupRequestAssignment
 from tests.simulation.checks import FOREIGN, MONOTONE_TOPIC
@@ -51,9 +53,9 @@ def _remember(world: World, again: Client, client: Client) -> None:
     known = world.chance.choice(("nothing", "nothing", "its id", "everything"))
     if known != "nothing":
         again.member_id = client.member_id
-    if known == "everything":
+    if known == "everything" and client.generation_id >= 0:
         again.generation_id, again.protocol_name = client.generation_id, client.protocol_name
-        again.position = dict(client.position)
+        again.position, again._plan = dict(client.position), client._plan
         again.connection = world.connect(again)
         resumed = Phase.RUN if client.position else Phase.SYNC
         again.phase = resumed if again.connection else Phase.FIND
@@ -222,6 +224,45 @@ def _offset_is_reset(world: World) -> None:
     _administer(world, OffsetCommitRequest(group_id=world.chance.choice(GROUPS), topics=topics), 9)
 
 
+def _zombie_commits(world: World) -> None:
+    """A producer of an epoch that was followed by another; what it commits must be refused."""
+    transactor = world.chance.choice(world.transactors)
+    if transactor.epoch:
+        request = transactor.request(epoch=transactor.epoch - 1)
+        world.submit_to_leader(transactor.group_id, "zombie", request, 5)
+
+
+def _zombie_ends_a_transaction(world: World) -> None:
+    """So does a marker of such an epoch."""
+    transactor = world.chance.choice(world.transactors)
+    if transactor.epoch:
+        marker = EndTxnMarker(
+            transactor.producer_id, transactor.epoch - 1, world.chance.random() < 0.5, 0, world.clock.now_ms
+        )
+        world.end_transaction(transactor, marker)
+
+
+def _stray_marker_comes(world: World) -> None:
+    """A transaction ends that has committed nothing here."""
+    transactor = world.chance.choice(world.transactors)
+    marker = EndTxnMarker(99, 0, world.chance.random() < 0.5, 0, world.clock.now_ms)
+    world.end_transaction(transactor, marker)
+
+
+def _pending_offset_is_deleted(world: World) -> None:
+    topic = OffsetDeleteRequestTopic(
+        name="another",
+        partitions=tuple(OffsetDeleteRequestPartition(partition_index=index) for index in range(2)),
+    )
+    _administer(world, OffsetDeleteRequest(group_id=world.chance.choice(GROUPS), topics=(topic,)), 0)
+
+
+def _other_topic_is_deleted(world: World) -> None:
+    world.note(ADMIN, "deletes the other topic")
+    for node in world.nodes:
+        node.delete_topics("another")
+
+
 def _administer(world: World, request: Any, version: int) -> None:
     leader = world.leaders[world.shard_for(request.group_id)]
     if leader is not None:
@@ -261,6 +302,11 @@ _TABLE = (
     (_topic_is_deleted, 0.5),
     (_static_member_is_removed, 1),
     (_offset_is_reset, 1),
+    (_zombie_commits, 1),
+    (_zombie_ends_a_transaction, 0.5),
+    (_stray_marker_comes, 0.5),
+    (_pending_offset_is_deleted, 0.5),
+    (_other_topic_is_deleted, 0.3),
 )
 _FAULTS = [fault for fault, _ in _TABLE]
 _WEIGHTS = [sum(weight for _, weight in _TABLE[: n + 1]) for n in range(len(_TABLE))]

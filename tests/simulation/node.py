@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.addresses import Endpoint
@@ -15,6 +16,8 @@ from kshim.coordinator.decision import Caller, Decision
 from kshim.coordinator.timers import TimerKey
 from kshim.loading import Leader
 from kshim.runtime import Runtime
+from schemas.end_txn_marker import EndTxnMarker
+from schemas.error_code import ErrorCode
 from tests.simulation.clock import SimulatedClock
 from tests.simulation.journal import SimulatedJournal
 
@@ -46,6 +49,11 @@ class WatchedCoordinator(Coordinator):
 
     def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
         return self.node.shown(shard, super().delete_offsets(shard, topics, now_ms))
+
+    def end_transaction(self, shard: int, caller: Caller, marker: EndTxnMarker) -> Decision:
+        node = self.node
+        node.requests[caller.token] = marker
+        return node.shown(shard, super().end_transaction(shard, caller, marker))
 
     def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
         for shard, decision in super().advance(now_ms):
@@ -81,6 +89,10 @@ class Node:
     def submit(self, client_id: str, version: int, request: Any) -> Any:
         self.is_touched = True
         return self._runtime.submit(RequestContext(version, client_id, "/127.0.0.1", ADVERTISED), request)
+
+    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+        self.is_touched = True
+        return self._runtime.write_marker(shard, marker)
 
     def begin_to_lead(self, shard: int) -> None:
         """From now on requests are told that the shard is loading."""

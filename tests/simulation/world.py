@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.states import State
 from kshim.storage.interfaces import StorageError
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.offset_commit import OffsetCommitRequest
 from tests.simulation.checks import Checks
 from tests.simulation.client import PARTITIONS, Client, Phase, Profile
@@ -23,6 +24,7 @@ from tests.simulation.clock import START_MS, SimulatedClock
 from tests.simulation.history import Happened
 from tests.simulation.journal import SimulatedJournal
 from tests.simulation.node import Node, WatchedCoordinator
+from tests.simulation.transactor import Transactor
 
 GROUPS = ("one", "two")
 SHARDS = 2
@@ -60,6 +62,7 @@ class World:
         self.journal = SimulatedJournal(self.clock, chance, self.checks.journaled)
         self.happened: list[Happened] = []
         self.clients: list[Client] = []
+        self.transactors: list[Transactor] = []
         self.old: list[tuple[Client, Any, int]] = []
         """Requests that were sent: who, what, version."""
         self.broker_crashes = 0
@@ -84,6 +87,8 @@ class World:
             self.elect(shard, 0)
         for _ in range(chance.randint(2, 5)):
             self.newcomer()
+        for producer_id in range(1, chance.choice((1, 2, 3)) + 1):
+            self._new_transactor(producer_id)
 
     # ---- what happens
 
@@ -133,6 +138,13 @@ class World:
             join_version=choice((5, 9, 9)) if instance else choice((2, 4, 9, 9)),
         )
 
+    def _new_transactor(self, producer_id: int) -> None:
+        """A producer that commits offsets of some group in transactions."""
+        group_id, bumps = self.chance.choice(GROUPS), self.chance.random() < 0.5
+        transactor = Transactor(self, f"p{producer_id}", group_id, producer_id, bumps)
+        self.transactors.append(transactor)
+        self.clock.after(self.chance.randint(0, 4_000), transactor.act)
+
     def end(self, client: Client) -> None:
         """The consumer is gone, without a word to anybody."""
         self.note(client.name, "is gone")
@@ -175,6 +187,30 @@ class World:
         come behind a later one."""
         if connection.is_open or type(request) is not OffsetCommitRequest:
             self.submit(connection.node, client.name, request, version, client, connection)
+
+    def submit_to_leader(self, group_id: str, client_id: str, request: Any, version: int) -> None:
+        """Give a request to who leads the group's shard, if anybody does; nobody hears the answer."""
+        leader = self.leaders[self.shard_for(group_id)]
+        if leader is not None:
+            self.note(client_id, f"asks {leader.name}", request)
+            self.submit(leader, client_id, request, version)
+
+    def end_transaction(self, transactor: Transactor, marker: EndTxnMarker) -> None:
+        """Give a marker to who leads the shard of the transactor's group, if anybody does."""
+        shard = self.shard_for(transactor.group_id)
+        node = self.leaders[shard]
+        if node is None:
+            return
+        self.requests += 1
+        self.note(transactor.name, f"ends it at {node.name}", marker)
+
+        def answered(answer: Any) -> None:
+            if node.is_alive:
+                self.note(node.name, f"answers {transactor.name}", answer)
+                self.checks.ended(shard, marker, answer)
+                transactor.ended(marker, answer)
+
+        node.write_marker(shard, marker).addCallback(answered).addErrback(self._broken.append)
 
     def submit(
         self,
@@ -292,6 +328,9 @@ class World:
             self.newcomer(Profile(group_id, None, ("range", "sticky"), 6_000, 5_000, 9), 0)
         self._wait_until(self._is_settled, "some group does not settle")
         self._stays_settled()
+        for transactor in self.transactors:
+            transactor.retire()
+        self._wait_until(self._nothing_is_pending, "some transaction does not end")
         for client in self.live():
             self.end(client)
         self._wait_until(self._is_empty, "some group does not become empty")
@@ -345,6 +384,12 @@ class World:
             and not group.pending_join
             and not group.pending_sync
             and owned == list(range(PARTITIONS))
+        )
+
+    def _nothing_is_pending(self) -> bool:
+        shards = [shard for node in self.nodes for shard in node.coordinator._shards.values()]
+        return all(transactor.is_at_rest for transactor in self.transactors) and not any(
+            shard.hard_state.pending for shard in shards
         )
 
     def _is_empty(self) -> bool:
