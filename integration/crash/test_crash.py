@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from integration.crash.run import Crashes
 from integration.server import FOREIGN_COMMAND
+
+pytest.importorskip("confluent_kafka")
+
+from integration.crash.run import Crashes
 
 KILLS = 5
 LEAST_ACKNOWLEDGED = {"plain": 500, "idempotent": 500, "transactions": 10, "copied": 500}
