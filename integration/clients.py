@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import NewPartitions, NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -35,6 +35,9 @@ if VERSION >= (3, 0):
 
 # 2.0.2's sticky assignor raises TypeError when a member that owns partitions joins again, with any broker
 CAN_REJOIN = [name for name in ASSIGNORS if not (name == "sticky" and VERSION == (2, 0))]
+
+OF_TOPIC = 1
+"""A config's source, as a number."""
 
 HAS_IDEMPOTENCE = VERSION >= (2, 2)
 
@@ -161,6 +164,23 @@ class Admin:
 
     def add_partitions(self, name: str, total: int) -> None:
         self.client.create_partitions({name: NewPartitions(total)})
+
+    def set_configs(self, topic: str, configs: dict[str, str]) -> None:
+        """Set configs of a topic; with 2.x others go back to their defaults."""
+        self.client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
+
+    def configs(self, topic: str) -> dict[str, str]:
+        """What the topic itself was given."""
+        described = self.client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+        if VERSION >= (3, 0):
+            found = described["topic"][topic].items()
+            return {
+                name: entry["value"]
+                for name, entry in found
+                if entry["config_source"] == "DYNAMIC_TOPIC_CONFIG"
+            }
+        ((_, _, _, _, entries),) = described[0].resources
+        return {name: value for name, value, _, source, *_ in entries if source == OF_TOPIC}
 
     def list_topics(self) -> set[str]:
         return set(self.client.list_topics())

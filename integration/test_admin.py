@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from kafka import TopicPartition
 from kafka.errors import (
@@ -9,6 +11,7 @@ from kafka.errors import (
     InvalidReplicationFactorError,
     InvalidTopicError,
     KafkaError,
+    MessageSizeTooLargeError,
     PolicyViolationError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
@@ -79,6 +82,35 @@ def test_bad_topic_settings(admin: Admin, topic: str) -> None:
     with pytest.raises(KafkaError):
         admin.create_topic(topic, 1, {"no.such.setting": "1"})
     assert topic not in admin.list_topics()
+
+
+def test_a_config_that_is_changed_holds_at_once_and_after_a_kill(own_server: Server, topic: str) -> None:
+    server = own_server
+    admin = Admin(server.bootstrap)
+    admin.create_topic(topic, 1, {"max.message.bytes": "500"})
+    assert admin.configs(topic) == {"max.message.bytes": "500"}
+    producer = new_producer(server.bootstrap)
+    with pytest.raises(MessageSizeTooLargeError):
+        producer.send(topic, b"x" * 1000).get(timeout=20)
+    producer.close()
+    admin.set_configs(topic, {"max.message.bytes": "5000", "compression.type": "gzip"})
+    producer = new_producer(server.bootstrap)  # 3.0's producer fails for good, with any broker
+    assert producer.send(topic, b"x" * 1000).get(timeout=20).offset == 0
+    producer.close()
+    admin.close()
+    server.kill()
+    server.restart()
+    again = Admin(server.bootstrap)
+    assert again.configs(topic) == {"max.message.bytes": "5000", "compression.type": "gzip"}
+    again.close()
+    assert [record.value for record in read_all(server.bootstrap, topic, 1)] == [b"x" * 1000]
+
+
+def test_a_config_that_makes_no_sense(admin: Admin, topic: str) -> None:
+    admin.create_topic(topic, 1, {"retention.ms": "5"})
+    with suppress(KafkaError):  # 2.x does not look
+        admin.set_configs(topic, {"retention.ms": "soon"})
+    assert admin.configs(topic) == {"retention.ms": "5"}
 
 
 def test_a_group_from_first_member_to_deletion(server: Server, admin: Admin, topic: str) -> None:

@@ -32,6 +32,8 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 TEXT, ELR, NOT_SERVED, OPERATION = "D-error-text", "D-elr", "D-config-resources", "D-unknown-operation"
 UNANSWERED = "D-one-resource-twice"
 LISTENERS, NO_THREADS = "D-listener-configs", "D-no-threads"
+MEANT = {TEXT, ELR, NOT_SERVED, OPERATION, UNANSWERED, LISTENERS, NO_THREADS}
+"""The differences that these stories meet, by their keys in docs/differences.md."""
 
 # What a broker was started with, and what only one of the two has.
 PER_SERVER = (
