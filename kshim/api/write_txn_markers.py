@@ -9,6 +9,7 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred
 
 from kshim.api.later import gather
+from kshim.api.leadership import fault_in_leadership
 from kshim.context import Broker, RequestContext
 from kshim.txn_markers import write_marker
 from schemas.end_txn_marker import EndTxnMarker
@@ -29,7 +30,7 @@ def write_txn_markers(
     """Each partition is answered for itself, in the order of the request."""
     now_ms = broker.now_ms()
     written = [
-        write_marker(broker, topic.name, index, _marker(entry, now_ms), entry.transaction_version)
+        _write(broker, topic.name, index, entry, now_ms)
         for entry in request.markers
         for topic in entry.topics
         for index in topic.partition_indexes
@@ -59,11 +60,21 @@ def write_txn_markers(
     return gather(written, respond)
 
 
-def _marker(entry: WritableTxnMarker, now_ms: int) -> EndTxnMarker:
-    return EndTxnMarker(
+def _write(
+    broker: Broker, topic_name: str, index: int, entry: WritableTxnMarker, now_ms: int
+) -> ErrorCode | Deferred[ErrorCode]:
+    topic = broker.cluster.topics.get(topic_name)
+    partition = None if topic is None else topic.partition(index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    error = fault_in_leadership(broker, partition)
+    if error is not ErrorCode.NONE:
+        return error
+    marker = EndTxnMarker(
         entry.producer_id,
         entry.producer_epoch,
         committed=entry.transaction_result,
         coordinator_epoch=entry.coordinator_epoch,
         timestamp_ms=now_ms,
     )
+    return write_marker(broker, topic_name, index, marker, entry.transaction_version)
