@@ -6,6 +6,7 @@ no records: `pytest -s` shows it.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -13,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from integration.awaiting import wait_until
 from integration.clients import ASSIGNORS, Admin, new_producer, read_all
 from integration.server import Server
 from integration.story import Story, telling
@@ -41,6 +41,12 @@ def told(story: Story, what: str, since_s: float) -> None:
     assert pause_s < LONGEST_PAUSE_S
 
 
+def leaders(server: Server, topic: str) -> dict[int, int]:
+    """By partition. As the server says it: admin clients of 2.x fail where the broker they ask is stopped."""
+    partitions = json.loads(server.steer("describe", "--json"))["partitions"]
+    return {p["partition"]: p["leader"] for p in partitions if p["topic"] == topic}
+
+
 def elsewhere(node_id: int) -> int:
     return node_id % BROKERS + 1
 
@@ -52,7 +58,7 @@ def test_leaders_move(brokers: Server, topic: str, tmp_path: Path, assignor: str
         story.wait_shared(*members)
         story.feed.wait_more(50)
         before, since_s = rebalances(brokers, story), time.monotonic()
-        for index, leader in story.admin.partitions(topic).items():
+        for index, leader in leaders(brokers, topic).items():
             brokers.steer("move-leader", topic, index, "--to", elsewhere(leader))
             story.feed.wait_more(50)
         story.wait_consumed()
@@ -100,7 +106,7 @@ def test_brokers_stop_and_start_under_load(brokers: Server, topic: str, tmp_path
         for node_id in range(1, BROKERS + 1):
             brokers.steer("stop-broker", node_id)
             story.feed.wait_more(100)
-            assert node_id not in story.admin.partitions(topic).values()
+            assert node_id not in leaders(brokers, topic).values()
             brokers.steer("start-broker", node_id)
             story.feed.wait_more(50)
         story.wait_consumed()
@@ -116,16 +122,10 @@ def test_a_partition_without_its_only_broker_waits_for_it(
     with telling(brokers.bootstrap, topic, PARTITIONS, "range", tmp_path) as story:
         story.wait_shared(story.join("only"))
         brokers.steer("stop-broker", 2)
-        leaders = story.admin.partitions(topic)
-        alone = {index for index, leader in leaders.items() if leader == -1}
-        assert alone
-        assert set(leaders.values()) == {-1, 1, 3}
+        without = leaders(brokers, topic)
+        assert set(without.values()) == {-1, 1, 3}
         brokers.steer("start-broker", 2)
-        wait_until(
-            lambda: {i for i, leader in story.admin.partitions(topic).items() if leader == 2} == alone,
-            10,
-            "the leaders are back",
-        )
+        assert leaders(brokers, topic) == {p: 2 if led == -1 else led for p, led in without.items()}
         story.feed.wait_more(100)
 
 
