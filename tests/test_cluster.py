@@ -10,6 +10,8 @@ import pytest
 from twisted.internet.defer import fail
 
 from kshim.cluster import Cluster, NewTopic, Refusal, Topic, leaders
+from kshim.cluster.config_changes import ConfigChange, ConfigOperation, Operation, ResourceType
+from kshim.cluster.leaders import stop_broker
 from kshim.cluster.names import colliding_name, fault_in_name
 from kshim.cluster.topics import Partition, decode_topic, encode_topic, new_topic_id, uuid_text
 from kshim.config import Config
@@ -300,3 +302,20 @@ def test_what_a_version_with_one_broker_stored_is_read() -> None:
     )
     (partition,) = decode_topic("a", stored).partitions
     assert partition == Partition(0, 4, leader=1, leader_epoch=2, replicas=(1,), isr=(1,))
+
+
+def test_the_broker_that_leads_gives_a_partition_its_defaults() -> None:
+    store = MemoryStore()
+    asked: dict[int, Cleanup] = {}
+    store.log.configure = asked.__setitem__  # type: ignore[method-assign]
+    cluster = start(store, brokers=2, offsets_topic_num_partitions=1)
+    assignments = [(0, (1, 2)), (1, (2, 1))]
+    result(cluster.create_topics([NewTopic("t", assignments=assignments)]))
+    first, second = cluster.topics["t"].partitions
+    operation = ConfigOperation("log.retention.ms", Operation.SET, "5")
+    change = ConfigChange(ResourceType.BROKER, "2", (operation,))
+    assert result(cluster.alter_configs([change], 2)) == [None]
+    assert asked[first.partition_no] == Cleanup(retention=Retention())
+    assert asked[second.partition_no] == Cleanup(retention=Retention(retention_ms=5))
+    result(stop_broker(cluster, 2))
+    assert asked[second.partition_no] == Cleanup(retention=Retention())

@@ -433,9 +433,9 @@ class Cluster:
 
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = self._by_id[topic.topic_id] = topic
-        cleanup = self.log_config(topic).cleanup
         for partition in topic.partitions:
-            self._log.configure(partition.partition_no, cleanup)
+            config = self.log_config(topic, partition.leader)
+            self._log.configure(partition.partition_no, config.cleanup)
 
 
 def _topic_key(name: str) -> bytes:

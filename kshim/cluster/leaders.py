@@ -69,7 +69,7 @@ def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition]
 
     def decide() -> Change:
         partitions = _all(cluster.topics) if wanted is None else wanted
-        return _change(cluster.topics, ((partition, step) for partition in partitions))
+        return _change(cluster, ((partition, step) for partition in partitions))
 
     return cluster.change_topics(decide)
 
@@ -100,7 +100,7 @@ def reassign(
         return step
 
     steps = [(partition, to(target)) for partition, target in wanted]
-    return cluster.change_topics(lambda: _change(cluster.topics, steps))
+    return cluster.change_topics(lambda: _change(cluster, steps))
 
 
 def move_leader(cluster: Cluster, wanted: TopicPartition, node_id: int) -> Deferred[Outcome]:
@@ -111,7 +111,7 @@ def move_leader(cluster: Cluster, wanted: TopicPartition, node_id: int) -> Defer
             return Refusal(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {node_id} does not run")
         return replicas.led_by(partition, node_id, cluster.running, min_isr)
 
-    return cluster.change_topics(lambda: _change(cluster.topics, [(wanted, step)]))
+    return cluster.change_topics(lambda: _change(cluster, [(wanted, step)]))
 
 
 def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
@@ -123,7 +123,7 @@ def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
         def step(partition: Partition, min_isr: int) -> Partition:
             return replicas.stopped(partition, node_id, running, min_isr)
 
-        return _change(cluster.topics, ((each, step) for each in _all(cluster.topics)), running)
+        return _change(cluster, ((each, step) for each in _all(cluster.topics)), running)
 
     return cluster.change_topics(decide)
 
@@ -137,7 +137,7 @@ def start_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
         def step(partition: Partition, min_isr: int) -> Partition:
             return replicas.started(partition, node_id, running, min_isr)
 
-        return _change(cluster.topics, ((each, step) for each in _all(cluster.topics)), running)
+        return _change(cluster, ((each, step) for each in _all(cluster.topics)), running)
 
     return cluster.change_topics(decide)
 
@@ -158,11 +158,12 @@ def _all(topics: Mapping[str, Topic]) -> Iterator[TopicPartition]:
 
 
 def _change(
-    topics: Mapping[str, Topic],
+    cluster: Cluster,
     steps: Iterable[tuple[TopicPartition, Step]],
     running: tuple[int, ...] | None = None,
 ) -> Change:
     """Take each step by itself."""
+    topics = cluster.topics
     outcome: dict[TopicPartition, Refusal | None] = {}
     partitions: dict[str, list[Partition]] = {}
     for (name, index), step in steps:
@@ -171,7 +172,7 @@ def _change(
             outcome[name, index] = _unknown(name, index, topic)
             continue
         now = partitions.setdefault(name, list(topic.partitions))
-        after = step(now[index], int(topic.configs.get("min.insync.replicas", 1)))
+        after = step(now[index], cluster.log_config(topic).min_insync_replicas)
         outcome[name, index] = after if isinstance(after, Refusal) else None
         if isinstance(after, Partition):
             now[index] = after
