@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from kshim.spark.decode import decode
+from kshim.spark.rows import decode
 from schemas import compiled
 from schemas.group_metadata_log import (
     VERSIONS,
@@ -114,7 +114,13 @@ many = settings(max_examples=4, deadline=None, suppress_health_check=list(Health
 
 def log_of(spark: SparkSession, log: list[Entry]) -> DataFrame:
     rows = [
-        (None if key is None else bytearray(key), None if value is None else bytearray(value), 3, offset, None)
+        (
+            None if key is None else bytearray(key),
+            None if value is None else bytearray(value),
+            3,
+            offset,
+            None,
+        )
         for offset, (key, value) in enumerate(log)
     ]
     return spark.createDataFrame(rows, LOG)
@@ -124,7 +130,9 @@ def decoded(spark: SparkSession, log: list[Entry]) -> list[Row]:
     frame = decode(log_of(spark, log)).selectExpr(
         "*", "unix_millis(commit_time) c", "unix_millis(expire_time) e", "unix_millis(state_time) s"
     )
-    return sorted(frame.drop("commit_time", "expire_time", "state_time").collect(), key=lambda it: it.log_offset)
+    return sorted(
+        frame.drop("commit_time", "expire_time", "state_time").collect(), key=lambda it: it.log_offset
+    )
 
 
 @many
@@ -200,7 +208,8 @@ def found(row: Row) -> tuple[Any, ...]:
     if row.tombstone:
         return row.kind, row.group
     members = [
-        (m[0], m[1], m[2], m[3], -1 if m[4] is None else m[4], m[5], bytes(m[6]), bytes(m[7])) for m in row.members
+        (m[0], m[1], m[2], m[3], -1 if m[4] is None else m[4], m[5], bytes(m[6]), bytes(m[7]))
+        for m in row.members
     ]
     time = -1 if row.s is None else row.s
     return row.kind, row.group, row.protocol_type, row.generation, row.protocol, row.leader, time, members

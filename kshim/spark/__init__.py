@@ -28,16 +28,16 @@ __all__ = [
 ]
 
 _HOME = {
-    "decode": "decode",
-    "flapping": "rebalances",
+    "decode": "rows",
+    "flapping": "rebalancing",
     "group_lag": "commits",
     "latest_commits": "commits",
     "read_end_offsets": "source",
     "read_head_times": "source",
     "read_offsets_log": "source",
-    "rebalances": "rebalances",
-    "restore": "snapshot",
-    "snapshot": "snapshot",
+    "rebalances": "rebalancing",
+    "restore": "backup",
+    "snapshot": "backup",
     "stuck": "commits",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
-from kshim.spark.decode import OFFSET
+from kshim.spark.rows import OFFSET
 
 OF = ("group", "topic", "partition")
 _POSITION = ("log_partition", "log_offset")

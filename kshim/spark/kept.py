@@ -10,38 +10,43 @@ import threading
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter
 
 Merge = Callable[[DataFrame | None, DataFrame], DataFrame]
 """(what was known, a micro-batch) -> what is known now"""
+Use = Callable[[DataFrame], None]
 
 
 class KeptTable:
-    """path: a directory of its own, on storage that driver and executors share."""
+    """path: a directory of its own, on storage that driver and executors share. each: called with what a
+    micro-batch has changed: the rows that are new or are other than they were.
+    """
 
-    def __init__(self, spark: SparkSession, path: str, merge: Merge) -> None:
+    def __init__(self, spark: SparkSession, path: str, merge: Merge, each: Use | None = None) -> None:
         self._spark = spark
         self._path = path
         self._merge = merge
+        self._each = each
         self._newest: str | None = None
         self._lock = threading.Lock()
 
-    def follow(self, stream: DataFrame, output_mode: str = "append") -> StreamingQuery:
-        """Merge every micro-batch of `stream` from now on."""
-        writer = stream.writeStream.foreachBatch(self._add).outputMode(output_mode)
-        return writer.option("checkpointLocation", f"{self._path}/checkpoint").start()
+    def following(self, stream: DataFrame) -> DataStreamWriter:
+        """A query that merges every micro-batch of `stream`, to be started."""
+        writer = stream.writeStream.foreachBatch(self._add)
+        return writer.option("checkpointLocation", f"{self._path}/checkpoint")
 
-    def read(self, use: Callable[[DataFrame], None]) -> bool:
-        """`use` the table as it is, while no batch is written. False: there is nothing yet."""
+    def read(self, use: Use) -> None:
+        """`use` the table as it is, while no batch is written; nothing where there is none yet."""
         with self._lock:
-            if self._newest is None:
-                return False
-            use(self._spark.read.parquet(self._newest))
-            return True
+            if self._newest is not None:
+                use(self._spark.read.parquet(self._newest))
 
     def _add(self, batch: DataFrame, batch_id: int) -> None:
         with self._lock:
             known = None if self._newest is None else self._spark.read.parquet(self._newest)
             target = f"{self._path}/{batch_id % 2}"
             self._merge(known, batch).write.mode("overwrite").parquet(target)
+            if self._each is not None:
+                now = self._spark.read.parquet(target)
+                self._each(now if known is None else now.exceptAll(known))
             self._newest = target

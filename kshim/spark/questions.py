@@ -5,7 +5,6 @@ stream.
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,12 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from rich.console import Console
 
-from kshim.spark import commits, rebalances, snapshot
+from kshim.spark import backup, commits, rebalancing
 from kshim.spark.command import Options, Out
 from kshim.spark.connector import check_java, connector_settings
-from kshim.spark.decode import decode
 from kshim.spark.errors import PipelineError
-from kshim.spark.kept import KeptTable
+from kshim.spark.kept import KeptTable, Merge
+from kshim.spark.rows import decode
 from kshim.spark.source import read_end_offsets, read_head_times, read_offsets_log
 from kshim.tables import print_table
 
@@ -98,10 +97,11 @@ def _of_commits(
     spark: SparkSession, options: Options, tell: Told, shown: Callable[[DataFrame], DataFrame]
 ) -> None:
     def show(latest: DataFrame) -> None:
-        _put(shown(_lag_of(spark, options.bootstrap, latest.cache())), options.out, append=options.stream)
+        latest.cache()
+        _put(shown(_lag_of(spark, options.bootstrap, latest)), options.out, append=options.stream)
+        latest.unpersist()
 
-    tell(f"reading the log of {options.bootstrap}")
-    rows = decode(read_offsets_log(spark, options.bootstrap, stream=options.stream))
+    rows = _rows(spark, options, tell)
     if not options.stream:
         show(commits.latest_commits(rows))
         return
@@ -109,10 +109,7 @@ def _of_commits(
     def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
         return commits.latest_commits(batch, known)
 
-    with _kept(spark, options, rows, merge, "append") as table:
-        while True:
-            table.read(show)
-            time.sleep(options.every_s)
+    _again_and_again(spark, options, rows, merge, show)
 
 
 def _lag_of(spark: SparkSession, bootstrap: str, latest: DataFrame) -> DataFrame:
@@ -122,59 +119,65 @@ def _lag_of(spark: SparkSession, bootstrap: str, latest: DataFrame) -> DataFrame
 
 
 def _rebalances(spark: SparkSession, options: Options, tell: Told) -> None:
-    generations = _generations(spark, options, tell)
+    def show(found: DataFrame) -> None:
+        rows = rebalancing.shown(found).orderBy("began", "group", "generation")
+        _put(rows, options.out, append=options.stream)
+
+    rows = _rows(spark, options, tell)
     if not options.stream:
-        _put(generations.orderBy("began", "group", "generation"), options.out, append=False)
+        show(rebalancing.generations(rows))
         return
 
-    def show(batch: DataFrame, _: int) -> None:
-        _put(batch.orderBy("began", "group", "generation"), options.out, append=True)
+    def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
+        lasting = fn.col("ended").isNull()
+        return rebalancing.generations(batch, known and known.where(lasting))
 
     with _state(options) as path:
-        writer = generations.writeStream.foreachBatch(show).outputMode("update")
-        query = writer.option("checkpointLocation", path).trigger(processingTime=_interval(options)).start()
-        _until_interrupted(query)
+        query = (
+            KeptTable(spark, path, merge, show)
+            .following(rows)
+            .trigger(processingTime=_every(options))
+            .start()
+        )
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
 
 
 def _flapping(spark: SparkSession, options: Options, tell: Told, *, within: str, at_least: int) -> None:
-    def show(generations: DataFrame) -> None:
-        found = rebalances.flapping(generations, within, at_least)
-        _put(found.orderBy(fn.desc("rebalances"), "group"), options.out, append=options.stream)
+    def show(found: DataFrame) -> None:
+        groups = rebalancing.flapping(rebalancing.shown(found), within, at_least)
+        _put(groups.orderBy(fn.desc("rebalances"), "group"), options.out, append=options.stream)
 
-    generations = _generations(spark, options, tell)
+    rows = _rows(spark, options, tell)
     if not options.stream:
-        show(generations)
+        show(rebalancing.generations(rows))
         return
-    oldest = fn.current_timestamp() - fn.expr(f"INTERVAL {within}")
+    recent = fn.col("began") >= fn.current_timestamp() - fn.expr(f"2 * INTERVAL {within}")
 
     def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
-        every = batch if known is None else known.unionByName(batch)
-        recent = every.where(fn.col("began") >= oldest).dropDuplicates(["group", "generation", "began"])
-        return recent.localCheckpoint()
+        return rebalancing.generations(batch, known).where(fn.col("ended").isNull() | recent)
 
-    with _kept(spark, options, generations, merge, "update") as table:
-        while True:
-            table.read(show)
-            time.sleep(options.every_s)
+    _again_and_again(spark, options, rows, merge, show)
 
 
-def _generations(spark: SparkSession, options: Options, tell: Told) -> DataFrame:
+def _rows(spark: SparkSession, options: Options, tell: Told) -> DataFrame:
     tell(f"reading the log of {options.bootstrap}")
-    return rebalances.rebalances(decode(read_offsets_log(spark, options.bootstrap, stream=options.stream)))
+    return decode(read_offsets_log(spark, options.bootstrap, stream=options.stream))
 
 
 def _snapshot(spark: SparkSession, options: Options, tell: Told, *, path: str) -> None:
-    tell(f"reading the log of {options.bootstrap}")
-    latest = commits.latest_commits(decode(read_offsets_log(spark, options.bootstrap))).cache()
+    latest = commits.latest_commits(_rows(spark, options, tell)).cache()
     tell(f"writing {path}")
-    snapshot.snapshot(latest, path)
+    backup.snapshot(latest, path)
     groups = latest.select("group").distinct().count()
     Console(stderr=True).print(f"{latest.count()} offsets of {groups} groups are in {path}")
 
 
 def _restore(spark: SparkSession, options: Options, tell: Told, *, path: str, dry_run: bool) -> None:
     tell(f"asking {options.bootstrap}")
-    _put(snapshot.restore(spark, path, options.bootstrap, dry_run=dry_run), options.out, append=False)
+    _put(backup.restore(spark, path, options.bootstrap, dry_run=dry_run), options.out, append=False)
 
 
 QUESTIONS: dict[str, Question] = {
@@ -199,32 +202,22 @@ def _state(options: Options) -> Iterator[str]:
         yield Path(path).as_uri()
 
 
-@contextmanager
-def _kept(
-    spark: SparkSession,
-    options: Options,
-    stream: DataFrame,
-    merge: Callable[[DataFrame | None, DataFrame], DataFrame],
-    output_mode: str,
-) -> Iterator[KeptTable]:
+def _again_and_again(
+    spark: SparkSession, options: Options, stream: DataFrame, merge: Merge, show: Callable[[DataFrame], None]
+) -> None:
+    """Keep a table up to date with `stream`, and show it every so often, until Ctrl-C."""
     with _state(options) as path:
         table = KeptTable(spark, path, merge)
-        query = table.follow(stream, output_mode)
+        query = table.following(stream).start()
         try:
-            yield table
+            while not query.awaitTermination(options.every_s):
+                table.read(show)
         finally:
             query.stop()
 
 
-def _interval(options: Options) -> str:
+def _every(options: Options) -> str:
     return f"{int(options.every_s * 1000)} milliseconds"
-
-
-def _until_interrupted(query: Any) -> None:
-    try:
-        query.awaitTermination()
-    finally:
-        query.stop()
 
 
 # ---- rows
@@ -248,9 +241,8 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.1f}"
     if isinstance(value, list):
-        return (
-            ", ".join(f"{client.client_id}@{client.client_host.removeprefix('/')}" for client in value) or "-"
-        )
+        clients = (f"{client.client_id}@{client.client_host.removeprefix('/')}" for client in value)
+        return ", ".join(clients) or "-"
     if hasattr(value, "asDict"):
         return " to ".join(_text(part) for part in value)
     return str(value)

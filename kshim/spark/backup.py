@@ -35,15 +35,16 @@ def restore(spark: SparkSession, path: str, bootstrap: str, *, dry_run: bool = T
     taken one by one, so the driver holds the offsets of one at a time and the rows of the outcome.
     """
     try:
-        kept = spark.read.parquet(path).orderBy("group", "topic", "partition")
+        kept = spark.read.parquet(path)
     except PySparkException as error:
         raise PipelineError(f"{path}: no snapshot there; `kshim pipeline snapshot` writes one") from error
     missing = set(_COLUMNS) - set(kept.columns)
     if missing:
         raise PipelineError(f"{path}: no snapshot, it has no column {min(missing)}")
+    ordered = kept.orderBy("group", "topic", "partition")
     rows = [
         outcome
-        for group, offsets in groupby(kept.toLocalIterator(), key=attrgetter("group"))
+        for group, offsets in groupby(ordered.toLocalIterator(), key=attrgetter("group"))
         for outcome in _restore(bootstrap, group, offsets, dry_run)
     ]
     return spark.createDataFrame(rows, RESTORED)
