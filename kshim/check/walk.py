@@ -57,7 +57,7 @@ def _partitions(stored: Stored, known: Known, deleted: Container[int]) -> dict[i
             topic=topic.name,
             index=index,
             start=starts.get(partition_no, 0),
-            compacted=partition_no in compacted or "compact" in topic.configs.get("cleanup.policy", ""),
+            compacted=partition_no in compacted,
         )
         for partition_no, (topic, index) in sorted(known.partitions.items())
         if partition_no not in deleted

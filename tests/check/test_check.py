@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 from kshim.cli import commands
 from kshim.cluster import Cluster, NewTopic
 from kshim.config import Config
-from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.embedded import EmbeddedStore, compaction
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.producers import KEY
 from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY, SO_FAR
+from kshim.storage.interfaces import Cleanup, Compaction
 from kshim.storage.journal import LogJournal
 from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch, encode_producer
 from schemas.end_txn_marker import EndTxnMarker, encode_marker
@@ -294,3 +295,26 @@ def refused(directory: Directory, why: str) -> None:
     assert done.exit_code == 1
     assert why in done.output
     assert len(done.output.splitlines()) == 1
+
+
+def test_a_pass_of_compaction_that_was_cut_short(
+    directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has removed so far is no fault, whatever the topic's configs say by now."""
+    monkeypatch.setattr("kshim.storage.embedded.log.MIN_DIRTY_RECORDS", 1)
+    monkeypatch.setattr("kshim.storage.embedded.compaction.CHUNK_BYTES", 100)
+    directory.store.log.configure(directory.partition_no, Cleanup(Compaction()))
+    compactor = directory.store.log._chores.compactor
+    put, stopped = compaction._Compacting._put, []
+
+    def cut_short(self: compaction._Compacting, transaction: WriteTransaction) -> None:
+        put(self, transaction)
+        stopped.append(compactor._passes.clear())
+
+    monkeypatch.setattr(compaction._Compacting, "_put", cut_short)
+    directory.store.log.clean(10**6)
+    while not stopped:
+        directory.append(encode([Record(0, 1, b"k", VALUE)]))
+    directory.close()
+    done = directory.check()
+    assert done.exit_code == 0, done.output

@@ -204,6 +204,10 @@ class _Compacting:
         self._begin_chunk()
 
     def _put(self, transaction: WriteTransaction) -> None:
+        """From the first chunk on it is written down that records may be missing here."""
+        begun = PROGRESS.pack(*Progress())
+        name = PARTITION_KEY.pack(self._partition_no)
+        transaction.put(name, begun, overwrite=False, db=self._environment.compacted)
         database = self._environment.log
         for last_offset in self._replaced:
             transaction.delete(CHUNK_KEY.pack(self._partition_no, last_offset), db=database)
