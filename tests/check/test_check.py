@@ -302,7 +302,7 @@ def test_a_pass_of_compaction_that_was_cut_short(
 ) -> None:
     """What it has removed so far is no fault, whatever the topic's configs say by now."""
     monkeypatch.setattr("kshim.storage.embedded.log.MIN_DIRTY_RECORDS", 1)
-    monkeypatch.setattr("kshim.storage.embedded.compaction.CHUNK_BYTES", 100)
+    monkeypatch.setattr("kshim.storage.embedded.compaction.STEP_CHUNKS", 2)
     directory.store.log.configure(directory.partition_no, Cleanup(Compaction()))
     compactor = directory.store.log._chores.compactor
     put, stopped = compaction._Compacting._put, []
