@@ -116,7 +116,7 @@ class _Request(LineOnlyReceiver):
             command, arguments = json.loads(line)
             method, types = COMMANDS[command]
             right = [type(argument) for argument in arguments] == list(types)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             right = False
         if not right:
             raise SteeringError("the server does not know this command; is it of another version?")

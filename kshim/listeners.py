@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from twisted.internet.defer import Deferred, inlineCallbacks, succeed
@@ -74,7 +75,8 @@ class Listener:
         family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
         self._kept = socket.socket(family, socket.SOCK_STREAM)
         self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._kept.bind((self.address.host, self.address.port))
+        with suppress(OSError):  # somebody was quicker: resume will say so
+            self._kept.bind((self.address.host, self.address.port))
         self.drain()
         yield self.disconnect()
 

@@ -16,11 +16,22 @@ from kshim.config import Config
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
+from schemas.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from schemas.api_key import ApiKey
+from schemas.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from schemas.error_code import ErrorCode
+from schemas.fetch import FetchPartition, FetchRequest, FetchTopic
+from schemas.find_coordinator import FindCoordinatorRequest
 from schemas.header import RequestHeader
+from schemas.heartbeat import HeartbeatRequest
 from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.list_groups import ListGroupsRequest
 from schemas.registry import decode_response, encode_request
+from schemas.sync_group import SyncGroupRequest
 from tests.test_connection import Transport
 from tests.test_frames import frame
 
@@ -224,6 +235,86 @@ def test_stop_answers_a_parked_member() -> None:
     assert response.error_code == ErrorCode.NOT_COORDINATOR
     connection.connectionLost()
     assert reactor.getDelayedCalls() == []
+
+
+class Client:
+    """One connection to one broker, and what it was answered."""
+
+    def __init__(self, reactor: Reactor, broker: int) -> None:
+        self._reactor, self._transport = reactor, Transport()
+        self.connection = reactor.tcpServers[broker - 1][1].buildProtocol(None)
+        self.connection.makeConnection(self._transport)
+
+    def ask(self, key: ApiKey, request: Any, version: int) -> Any:
+        """The response, None while there is none."""
+        self._key, self._version = key, version
+        self._transport.clear()
+        header = RequestHeader(api_key=self._key, api_version=version, correlation_id=7, client_id="c")
+        self.connection.dataReceived(frame(encode_request(header, request)))
+        self._reactor.advance(0)
+        return self.answer
+
+    @property
+    def answer(self) -> Any:
+        sent = self._transport.value()
+        return decode_response(self._key, self._version, sent[4:])[1] if sent else None
+
+
+@pytest.fixture
+def reactor() -> Reactor:
+    """Of a server with two brokers, and a topic t that the first leads, as it does group g's shard."""
+    reactor = Reactor()
+    config = replace(CONFIG, brokers=2, offsets_topic_num_partitions=1, offsets_topic_replication_factor=1)
+    outcome(Server(config, reactor, Store()).start())
+    replicas = (CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),)
+    topic = CreatableTopic(name="t", num_partitions=-1, replication_factor=-1, assignments=replicas)
+    (made,) = Client(reactor, 1).ask(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=(topic,)), 7).topics
+    assert made.error_code == ErrorCode.NONE
+    return reactor
+
+
+def move(reactor: Reactor, topic: str, node_id: int) -> None:
+    partitions = (ReassignablePartition(partition_index=0, replicas=(node_id,)),)
+    request = AlterPartitionReassignmentsRequest(
+        topics=(ReassignableTopic(name=topic, partitions=partitions),)
+    )
+    (moved,) = Client(reactor, 1).ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, request, 0).responses
+    assert moved.partitions[0].error_code == ErrorCode.NONE
+
+
+def test_a_parked_fetch_is_answered_when_its_leader_moves(reactor: Reactor) -> None:
+    partitions = (FetchPartition(partition=0, fetch_offset=0, current_leader_epoch=0),)
+    request = FetchRequest(
+        max_wait_ms=60_000, min_bytes=1, topics=(FetchTopic(topic="t", partitions=partitions),)
+    )
+    client = Client(reactor, 1)
+    assert client.ask(ApiKey.FETCH, request, 12) is None
+    move(reactor, "t", 2)
+    (answered,) = client.answer.responses[0].partitions
+    assert answered.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_group_is_coordinated_where_its_partition_is_led(reactor: Reactor) -> None:
+    first, second = Client(reactor, 1), Client(reactor, 2)
+    join = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10000,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range"),),
+    )
+    joined = first.ask(ApiKey.JOIN_GROUP, join, 0)
+    assert joined.generation_id == 1
+    heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id=joined.member_id)
+    sync = SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id)
+    assert first.ask(ApiKey.SYNC_GROUP, sync, 0).error_code == ErrorCode.NONE
+    assert second.ask(ApiKey.HEARTBEAT, heartbeat, 0).error_code == ErrorCode.NOT_COORDINATOR
+    move(reactor, "__consumer_offsets", 2)
+    assert first.ask(ApiKey.HEARTBEAT, heartbeat, 0).error_code == ErrorCode.NOT_COORDINATOR
+    assert second.ask(ApiKey.HEARTBEAT, heartbeat, 0).error_code == ErrorCode.NONE
+    (group,) = second.ask(ApiKey.LIST_GROUPS, ListGroupsRequest(), 0).groups
+    assert (group.group_id, first.ask(ApiKey.LIST_GROUPS, ListGroupsRequest(), 0).groups) == ("g", ())
+    found = first.ask(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest(key="g"), 0)
+    assert (found.node_id, found.port) == (2, 9093)
 
 
 def test_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
