@@ -19,11 +19,14 @@ from kshim.api.add_partitions_to_txn import add_partitions_to_txn
 from kshim.api.alter_configs import alter_configs
 from kshim.api.alter_partition_reassignments import alter_partition_reassignments
 from kshim.api.api_versions import answering, unsupported
+from kshim.api.create_acls import create_acls
 from kshim.api.create_partitions import create_partitions
 from kshim.api.create_topics import create_topics
+from kshim.api.delete_acls import delete_acls
 from kshim.api.delete_groups import delete_groups
 from kshim.api.delete_records import delete_records
 from kshim.api.delete_topics import delete_topics
+from kshim.api.describe_acls import describe_acls
 from kshim.api.describe_client_quotas import describe_client_quotas
 from kshim.api.describe_cluster import describe_cluster
 from kshim.api.describe_configs import describe_configs
@@ -32,6 +35,7 @@ from kshim.api.describe_log_dirs import describe_log_dirs
 from kshim.api.describe_producers import describe_producers
 from kshim.api.describe_topic_partitions import describe_topic_partitions
 from kshim.api.describe_transactions import describe_transactions
+from kshim.api.describe_user_scram_credentials import describe_user_scram_credentials
 from kshim.api.elect_leaders import elect_leaders
 from kshim.api.end_txn import end_txn
 from kshim.api.fetch import fetch
@@ -127,6 +131,9 @@ API = _served(
         ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions,
         ApiKey.LIST_TRANSACTIONS: list_transactions,
         ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit,
+        ApiKey.DESCRIBE_ACLS: describe_acls,
+        ApiKey.CREATE_ACLS: create_acls,
+        ApiKey.DELETE_ACLS: delete_acls,
         ApiKey.DESCRIBE_CONFIGS: describe_configs,
         ApiKey.ALTER_CONFIGS: alter_configs,
         ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs,
@@ -139,6 +146,7 @@ API = _served(
         ApiKey.OFFSET_DELETE: offset_delete,
         ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
         ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials,
         ApiKey.DESCRIBE_CLUSTER: describe_cluster,
         ApiKey.LIST_CONFIG_RESOURCES: list_config_resources,
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,

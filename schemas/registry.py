@@ -19,11 +19,14 @@ from schemas.alter_partition_reassignments import (
 from schemas.api_key import ApiKey
 from schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from schemas.compiled import Decoder, Encoder, decoder, encoder, overfull
+from schemas.create_acls import CreateAclsRequest, CreateAclsResponse
 from schemas.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from schemas.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from schemas.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from schemas.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 from schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
@@ -32,6 +35,10 @@ from schemas.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsRes
 from schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from schemas.describe_topic_partitions import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from schemas.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from schemas.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
 from schemas.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from schemas.end_txn import EndTxnRequest, EndTxnResponse
 from schemas.fetch import FetchRequest, FetchResponse
@@ -86,6 +93,9 @@ MESSAGES: Final[dict[ApiKey, tuple[Any, Any]]] = {
     ApiKey.END_TXN: (EndTxnRequest, EndTxnResponse),
     ApiKey.WRITE_TXN_MARKERS: (WriteTxnMarkersRequest, WriteTxnMarkersResponse),
     ApiKey.TXN_OFFSET_COMMIT: (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
+    ApiKey.DESCRIBE_ACLS: (DescribeAclsRequest, DescribeAclsResponse),
+    ApiKey.CREATE_ACLS: (CreateAclsRequest, CreateAclsResponse),
+    ApiKey.DELETE_ACLS: (DeleteAclsRequest, DeleteAclsResponse),
     ApiKey.DESCRIBE_CONFIGS: (DescribeConfigsRequest, DescribeConfigsResponse),
     ApiKey.ALTER_CONFIGS: (AlterConfigsRequest, AlterConfigsResponse),
     ApiKey.DESCRIBE_LOG_DIRS: (DescribeLogDirsRequest, DescribeLogDirsResponse),
@@ -103,6 +113,10 @@ MESSAGES: Final[dict[ApiKey, tuple[Any, Any]]] = {
     ),
     ApiKey.OFFSET_DELETE: (OffsetDeleteRequest, OffsetDeleteResponse),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: (DescribeClientQuotasRequest, DescribeClientQuotasResponse),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (
+        DescribeUserScramCredentialsRequest,
+        DescribeUserScramCredentialsResponse,
+    ),
     ApiKey.DESCRIBE_CLUSTER: (DescribeClusterRequest, DescribeClusterResponse),
     ApiKey.DESCRIBE_PRODUCERS: (DescribeProducersRequest, DescribeProducersResponse),
     ApiKey.DESCRIBE_TRANSACTIONS: (DescribeTransactionsRequest, DescribeTransactionsResponse),

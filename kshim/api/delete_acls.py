@@ -1,0 +1,16 @@
+"""DeleteAcls (31): there is no authorizer that a rule could be taken from."""
+
+from __future__ import annotations
+
+from kshim.context import Broker, RequestContext
+from schemas.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+from schemas.error_code import ErrorCode
+
+REFUSED = DeleteAclsFilterResult(
+    error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured."
+)
+
+
+def delete_acls(broker: Broker, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
+    """Each filter is refused."""
+    return DeleteAclsResponse(filter_results=(REFUSED,) * len(request.filters))
