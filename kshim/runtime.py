@@ -19,7 +19,7 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, fail, succeed
 from twisted.python.failure import Failure
 
 from kshim.config import Config
@@ -49,6 +49,7 @@ def new_coordinator(config: Config, partitions: int) -> Coordinator:
         group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
         group_max_size=config.group_max_size,
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        message_max_bytes=config.message_max_bytes,
         offsets_retention_minutes=config.offsets_retention_minutes,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
     )
@@ -211,8 +212,11 @@ class Runtime:
         if decision.marker is not None:
             self._coordinator.replay_marker(shard, decision.marker)
             return self._journal.end_transaction(shard, decision.marker)
+        try:
+            entries = [_encode(record) for record in decision.records]
+        except ValueError as error:
+            return fail(StorageError(f"a record that cannot be written: {error}"))
         self._coordinator.replay(shard, decision.records, decision.producer)
-        entries = [_encode(record) for record in decision.records]
         return self._journal.append(shard, entries, now_ms, producer=decision.producer or NO_PRODUCER)
 
     def _settled(self, _: None, lead: _Lead) -> None:

@@ -226,9 +226,10 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 def _as_java(error: UnicodeError) -> tuple[str, int]:
     """One U+FFFD for bytes that are no UTF-8, of which Java takes as many together as the beginning of a
-    character has; also the three of a surrogate, or its first two.
+    character has; also the three of a surrogate, or its first two. It has three bytes itself: what could not
+    be written again is refused.
     """
-    if not isinstance(error, UnicodeDecodeError):
+    if not isinstance(error, UnicodeDecodeError) or len(error.object) > MAX_STRING_BYTES // 3:
         raise error
     surrogate = _SURROGATE.match(error.object, error.start)
     return "\N{REPLACEMENT CHARACTER}", surrogate.end() if surrogate else error.end
@@ -255,7 +256,10 @@ class String(Counted):
     def parse_content(self, length: int, stream: Any, context: Any, path: str) -> str:
         if length > MAX_STRING_BYTES:
             raise construct.StringError(f"a string of {length} bytes", path=path)
-        return read(stream, length, path).decode("utf-8", NO_UTF8)
+        try:
+            return read(stream, length, path).decode("utf-8", NO_UTF8)
+        except UnicodeDecodeError as error:
+            raise construct.StringError(str(error), path=path) from error
 
 
 class Bytes(Counted):

@@ -218,6 +218,18 @@ class TestFailedAppend:
         server.clock.advance(SESSION_MS / 1000 - 1)
         assert error(server.heartbeat(member_id="i-1")) == ErrorCode.NONE, "its session is the old one"
 
+    def test_a_record_that_cannot_be_written(self, server: Server) -> None:
+        """It costs what is under way in its shard, and not the shard."""
+        topic = OffsetCommitRequestTopic(
+            name="\ud800", partitions=(OffsetCommitRequestPartition(partition_index=0, committed_offset=1),)
+        )
+        server.journal.holds = False
+        server.commit(offset=4)
+        answer = server.submit(OffsetCommitRequest(group_id="a", topics=(topic,)))
+        assert error(answer) == ErrorCode.NOT_COORDINATOR
+        assert error(server.commit(offset=5)) == ErrorCode.NONE
+        assert offset(server.fetch()) == 5
+
     def test_other_shards_go_on(self, server: Server) -> None:
         server.commit("a")
         other = server.commit("b")

@@ -12,6 +12,8 @@ from schemas.list_groups import ListedGroup, ListGroupsRequest
 
 TYPE = "classic"
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
+LONGEST_TOLD = 10_000
+"""How many characters of an id there is room for in a message of 32767 bytes, with others."""
 
 
 def describe(group: ClassicGroup) -> DescribedGroup:
@@ -44,7 +46,7 @@ def describe_absent(group_id: str, api_version: int) -> DescribedGroup:
         group_id=group_id,
         group_state=State.DEAD,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"Group {group_id} not found.",
+        error_message=f"Group {group_id[:LONGEST_TOLD]} not found.",
     )
 
 

@@ -6,7 +6,7 @@ offset that was committed with a retention time of its own, which versions 2 to 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from kshim.coordinator.classic_group import CONSUMER, ClassicGroup
 from kshim.coordinator.draft import Draft
@@ -17,14 +17,25 @@ from kshim.coordinator.states import State
 from schemas.group_metadata_log import OffsetCommitValue
 
 
-def expire(draft: Draft, group: ClassicGroup, committed: Committed, pending: Collection[Partition]) -> bool:
-    """Write a tombstone for every offset of `group` that has expired, and one for itself if it is to go.
+def expire(
+    draft: Draft,
+    group: ClassicGroup,
+    committed: Committed,
+    pending: Collection[Partition],
+    partitions: Iterable[Partition],
+) -> bool:
+    """Of these partitions, write a tombstone for every offset of `group` that has expired; and one for itself
+    if it is to go.
 
     A group goes when it has no members and no offset is left: there is no grace period. Returns whether it
     does. What a transaction that is still open has committed stays, and is not left behind by its group.
-    O(offsets of the group).
     """
-    expired = [partition for partition in _expired(draft, group, committed) if partition not in pending]
+    looked_at = {
+        partition: committed[partition]
+        for partition in partitions
+        if partition in committed and partition not in pending
+    }
+    expired = _expired(draft, group, looked_at)
     for topic, index in expired:
         draft.forget_offset(group.group_id, topic, index)
     is_deleted = group.state is State.EMPTY and len(expired) == len(committed) and not pending

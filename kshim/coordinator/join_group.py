@@ -23,6 +23,8 @@ from schemas.error_code import ErrorCode
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 
 FIRST_VERSION_THAT_REQUIRES_MEMBER_ID = 4
+LONGEST_PREFIX_BYTES = 32_767 - 37
+"""Of a client id or group instance id, with room for the rest of a member id: a dash and a UUID."""
 
 
 def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
@@ -62,6 +64,10 @@ def _has_room(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> b
 
 def _join_new(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
     instance_id = request.group_instance_id
+    prefix = caller.client_id if instance_id is None else instance_id
+    if len(prefix.encode()) > LONGEST_PREFIX_BYTES:
+        refuse(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
     if instance_id is not None:
         member_id = draft.new_member_id(instance_id)
         old_id = group.static_member_id(instance_id)

@@ -20,6 +20,7 @@ class Trigger(StrEnum):
     MEMBER_LEFT = "a member left"
     SESSION_EXPIRED = "a member's session expired"
     SYNC_EXPIRED = "members did not send SyncGroup in time"
+    TOO_LARGE_TO_STORE = "its subscriptions and assignments exceed message.max.bytes"
     GROUP_TOO_LARGE = "the group is larger than group.max.size"
 
 

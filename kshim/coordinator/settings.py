@@ -17,5 +17,6 @@ class Settings:
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = 2_147_483_647
     offset_metadata_max_bytes: int = 4_096
+    message_max_bytes: int = 1_048_588
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000

@@ -6,7 +6,7 @@ groups are derived from the hard state once, when loading ends; from then on bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kshim.coordinator import describe, offsets, rebalance, txn_offset_commit
@@ -23,6 +23,7 @@ from kshim.coordinator.pending_offsets import Partition
 from kshim.coordinator.rebalance_report import Trigger
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordinator.refusals import refuse as _refuse
+from kshim.coordinator.sizes import offsets_bytes
 from kshim.coordinator.states import ANSWERS, State
 from kshim.coordinator.sync_group import sync_group
 from kshim.coordinator.timers import AnyTimer, ShardTimer, TimerKind
@@ -43,7 +44,7 @@ from schemas.txn_offset_commit import TxnOffsetCommitRequest
 
 MOST_OFFSETS = 1_000
 """How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work, if
-all have expired. A group is not divided: 100,000 offsets of one are looked at in 10 ms and deleted in 400.
+all have expired. The offsets of a large group are divided among steps; the group itself goes with the last.
 """
 
 _NO_OFFSETS: Mapping[Any, Any] = {}
@@ -61,8 +62,8 @@ class Shard:
         self.node_id = node_id
         self._surroundings = surroundings
         self._timer = ShardTimer(number)
-        self._unchecked: Iterator[str] | None = None
-        """While a run for what has expired is under way: the ids of groups that it has not come to."""
+        self._unchecked: Iterator[tuple[str, Sequence[Partition]]] | None = None
+        """While a run for what has expired is under way: what it has not come to."""
         self.hard_state = HardState()
         self.groups: dict[str, ClassicGroup] = {}
         self.is_loading = True
@@ -155,10 +156,8 @@ class Shard:
         error = offsets.validate_commit(draft, group, caller, request)
         if error is not ErrorCode.NONE:
             return _reply(caller, _refuse(request, caller, error))
-        if group is None:
-            self.groups[request.group_id] = ClassicGroup(request.group_id, now_ms)
         offsets.commit(draft, caller, request)
-        return draft.decision()
+        return self._committed_or_refused(draft, caller, request)
 
     def txn_offset_commit(self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int) -> Decision:
         """As with `offset_commit`, a group that there is not yet is created; its offsets are pending."""
@@ -168,11 +167,20 @@ class Shard:
             error = self.hard_state.fencing.check(Producer(request.producer_id, request.producer_epoch))
         if error is not ErrorCode.NONE:
             return _reply(caller, _refuse(request, caller, error))
-        if group is None:
-            self.groups[request.group_id] = ClassicGroup(request.group_id, now_ms)
         draft = Draft(self._surroundings, now_ms)
         txn_offset_commit.commit(draft, caller, request)
-        return draft.decision()
+        return self._committed_or_refused(draft, caller, request)
+
+    def _committed_or_refused(
+        self, draft: Draft, caller: Caller, request: OffsetCommitRequest | TxnOffsetCommitRequest
+    ) -> Decision:
+        """A commit is one batch, or nothing. It creates its group where there is none."""
+        decision = draft.decision()
+        if offsets_bytes(decision.records) > draft.settings.message_max_bytes:
+            return _reply(caller, _refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
+        if request.group_id not in self.groups:
+            self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
+        return decision
 
     def end_transaction(self, caller: Caller, marker: EndTxnMarker) -> Decision:
         """The marker is written even where nothing is pending: from then on its epoch fences older ones."""
@@ -253,25 +261,32 @@ class Shard:
     def expire(self, now_ms: int) -> Decision:
         """One step of a run over all groups, see `expiry`; the next step is due at once.
 
-        A step ends with the group that exceeds MOST_OFFSETS. The next run is due an interval after the last.
+        A step ends when it exceeds MOST_OFFSETS. The next run is due an interval after the last.
         """
         draft = Draft(self._surroundings, now_ms)
         if self._unchecked is None:
-            self._unchecked = iter(tuple(self.groups))
+            self._unchecked = self._to_check()
         checked = 0
-        for group_id in self._unchecked:
+        for group_id, partitions in self._unchecked:
             group, committed = self.groups.get(group_id), self._committed(group_id)
             pending = self.hard_state.pending.of_group(group_id)
-            if group is not None and expire(draft, group, committed, pending):
+            if group is not None and expire(draft, group, committed, pending, partitions):
                 del self.groups[group_id]
                 draft.cancel_all(group)
-            checked += 1 + len(committed)
+            checked += 1 + len(partitions)
             if checked > MOST_OFFSETS:
                 draft.timers.arm(self._timer, now_ms)
                 return draft.decision()
         self._unchecked = None
         self._schedule_expiry(draft)
         return draft.decision()
+
+    def _to_check(self) -> Iterator[tuple[str, Sequence[Partition]]]:
+        """Every group with the partitions it has offsets for, no more than MOST_OFFSETS of them at a time."""
+        for group_id in tuple(self.groups):
+            partitions = tuple(self._committed(group_id))
+            for start in range(0, len(partitions) or 1, MOST_OFFSETS):
+                yield group_id, partitions[start : start + MOST_OFFSETS]
 
     def _schedule_expiry(self, draft: Draft) -> None:
         interval_ms = draft.settings.offsets_retention_check_interval_ms

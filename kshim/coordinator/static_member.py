@@ -14,6 +14,7 @@ from kshim.coordinator.member import Member
 from kshim.coordinator.membership import update_member
 from kshim.coordinator.rebalance import listed, rebalance_or_complete
 from kshim.coordinator.rebalance_report import Trigger
+from kshim.coordinator.sizes import group_bytes
 from kshim.coordinator.states import State
 from schemas.error_code import ErrorCode
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
@@ -38,7 +39,11 @@ def replace(
     member.is_new = False
     draft.restart_session(member)
     update_member(draft, group, member, caller, request)
-    if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
+    if (
+        group.state is State.STABLE
+        and group.select_protocol() == group.protocol_name
+        and group_bytes(group) <= draft.settings.message_max_bytes
+    ):
         group.take_join(member)
         draft.write_group(group)
         draft.reply(caller.token, _resumed(group, member, caller, leader_before))

@@ -11,7 +11,9 @@ from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Caller
 from kshim.coordinator.draft import Draft
 from kshim.coordinator.member import Member
-from kshim.coordinator.rebalance import complete_rebalance
+from kshim.coordinator.rebalance import complete_rebalance, prepare_rebalance
+from kshim.coordinator.rebalance_report import Trigger
+from kshim.coordinator.sizes import group_bytes
 from kshim.coordinator.states import ANSWERS, Action, State
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -72,6 +74,9 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
     assigned = {entry.member_id: entry.assignment for entry in request.assignments}
     for member in group.members.values():
         member.assignment = assigned.get(member.member_id, b"")
+    if group_bytes(group) > draft.settings.message_max_bytes:
+        _refuse_assignments(draft, group)
+        return
     group.transition_to(State.STABLE, draft.now_ms)
     draft.write_group(group)
     for member in group.members.values():
@@ -80,6 +85,16 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
             draft.reply(parked, synced(group, member))
             draft.restart_session(member)
     complete_rebalance(draft, group)
+
+
+def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:
+    """The generation cannot be stored: everybody who waits for it is told, and is to join again."""
+    for member in group.members.values():
+        parked, member.parked_sync = member.parked_sync, None
+        if parked is not None:
+            draft.reply(parked, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+            draft.restart_session(member)
+    prepare_rebalance(draft, group, Trigger.TOO_LARGE_TO_STORE, group.leader or "")
 
 
 def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:

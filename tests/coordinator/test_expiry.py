@@ -369,3 +369,33 @@ class TestRuns:
         assert set(history.groups()) == {"group-4", "group-12"}
         assert left(history, "group-4") == ["topic"]
         assert history.deadline_ms(ShardTimer(0)) == CHECK_MS
+
+    @pytest.mark.parametrize("meanwhile", ["nothing", "a commit", "a member", "a deletion"])
+    def test_a_large_group_is_gone_over_in_steps(self, meanwhile: str) -> None:
+        """[151]: its offsets go in several, in their order, and it itself goes with the last of them, unless
+        it is needed again.
+        """
+        history = History(partitions=1, offsets_retention_minutes=1)
+        commit(history, "topic", partitions=3 * shard.MOST_OFFSETS)
+        history.now_ms += CHECK_MS
+        steps: list[list[Record]] = []
+        while history.deadline_ms(ShardTimer(0)) <= 0:
+            number, decision = next(history.coordinator.advance(history.now_ms))
+            history._carry_out(number, decision)
+            steps.append(list(decision.records))
+            if len(steps) == 1 and meanwhile == "a commit":
+                commit(history, "other")
+            elif len(steps) == 1 and meanwhile == "a member":
+                history.client().enter()
+            elif len(steps) == 1 and meanwhile == "a deletion":
+                assert history.ask(DeleteGroup("group")).error_code == ErrorCode.NONE
+        assert max(map(len, steps)) <= shard.MOST_OFFSETS + 1
+        assert len(steps) > 1
+        gone = [key.partition for step in steps for key, _ in step if isinstance(key, OffsetCommitKey)]
+        assert gone == sorted(set(gone))
+        assert len(gone) == {"a deletion": 1, "a member": 1}.get(meanwhile, 3) * shard.MOST_OFFSETS
+        is_deleted = any(isinstance(key, GroupMetadataKey) for step in steps for key, _ in step)
+        assert is_deleted == (meanwhile == "nothing")
+        assert ("group" in history.groups()) == (meanwhile in ("a commit", "a member"))
+        if is_deleted:
+            assert [record for step in steps for record in step][-1].key == GroupMetadataKey(group="group")

@@ -140,6 +140,7 @@ def refusal(cls: Any, version: int, data: str) -> MalformedMessage:
         (0, "0005 67", "group_id", 2, "5 bytes announced, 1 left"),
         (0, "ffff", "group_id", 2, "null, where null is not allowed"),
         (0, "fffe", "group_id", 2, "a length of -2"),
+        (0, "2aab" + "ff" * 10_923 + "00000001 0001 6d", "group_id", 2, "'utf-8' codec can't decode"),
         (3, "0001 67 00000001 0001 6d fffe", "group_instance_id", 12, "a length of -2"),
         (4, "00", "group_id", 1, "null, where null is not allowed"),
         (4, "ffffffffff 01", "group_id", 1, "a varint of more than 5 bytes"),

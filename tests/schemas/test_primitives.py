@@ -102,6 +102,14 @@ def test_bytes_that_are_no_value(wire: Any, data: str) -> None:
         wire.parse(bytes.fromhex(data))
 
 
+def test_what_is_no_utf_8_can_be_written_again() -> None:
+    longest = b"\xff" * 10_922
+    text = primitives.string.parse(len(longest).to_bytes(2) + longest)
+    assert primitives.string.parse(primitives.string.build(text)) == text
+    with pytest.raises(ConstructError):
+        primitives.string.parse((len(longest) + 1).to_bytes(2) + longest + b"\xff")
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [
