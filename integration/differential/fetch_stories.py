@@ -9,6 +9,7 @@ from uuid import UUID
 from integration.differential.talk import AT_MS, Talk
 from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.api_key import ApiKey
+from schemas.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from schemas.end_txn import EndTxnRequest
 from schemas.error_code import ErrorCode
 from schemas.find_coordinator import FindCoordinatorRequest
@@ -443,3 +444,43 @@ def sessions_of_who_reads_committed_records(talk: Talk) -> None:
         talk.produce("t", 0)
         one.end(committed=False)
         talk.hear(version, ApiKey.FETCH)
+
+
+def _delete_records(talk: Talk, offset: int) -> None:
+    partition = DeleteRecordsPartition(partition_index=0, offset=offset)
+    topics = (DeleteRecordsTopic(name=talk.name("t"), partitions=(partition,)),)
+    talk.unheard(2, DeleteRecordsRequest(topics=topics, timeout_ms=9000))
+
+
+def a_log_starts_later(talk: Talk) -> None:
+    for version in (12, 18):
+        talk.create("t", 2)
+        for late in range(3):
+            talk.produce("t", 0, count=3, at_ms=AT_MS + late * 1000)
+        id = talk.fetch(version, ("t", 0, 9), ("t", 1, 0), session=(0, 0)).session_id
+        for epoch, start in enumerate((1, 3, 5), 1):
+            _delete_records(talk, start)
+            talk.fetch(version, session=(id, epoch))
+            for offset in range(11):
+                talk.fetch(version, ("t", 0, offset))
+                talk.fetch(version, ("t", 0, offset, {"last_fetched_epoch": 0}))
+            for timestamp in (-1, -2, -3, -4, AT_MS, AT_MS + 2, AT_MS + 1001, AT_MS + 2002, AT_MS + 2003):
+                _list_offsets(talk, 8, ("t", 0, timestamp))
+        _delete_records(talk, 9)
+        for timestamp in (-1, -2, -4, AT_MS):
+            _list_offsets(talk, 8, ("t", 0, timestamp))
+        talk.fetch(version, ("t", 0, 8))
+        talk.fetch(version, ("t", 0, 9))
+        talk.delete("t")
+
+
+def a_log_starts_later_while_it_is_waited_for(talk: Talk) -> None:
+    talk.create("t", 1)
+    for _ in range(3):
+        talk.produce("t", 0)
+    for session in ((0, -1), (0, 0)):
+        request = talk.fetching((("t", 0, 3),), version=12, session=session, max_wait_ms=700)
+        talk.send(12, request)
+        time.sleep(SETTLE_S)
+        _delete_records(talk, 2)
+        talk.hear(12, ApiKey.FETCH)
