@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kshim.cluster import fault_in_name
-from kshim.cluster.broker_configs import ALL_BROKERS
+from kshim.cluster.broker_configs import ALL_BROKERS, parse_node_id
 from kshim.cluster.config_changes import ResourceType
 from kshim.cluster.described import DescribedConfig, described_broker, described_defaults, described_topic
 from kshim.context import Broker, RequestContext
@@ -85,9 +85,10 @@ def _describe_broker(broker: Broker, name: str) -> Iterable[DescribedConfig]:
     configs = broker.cluster.broker_configs(broker.node_id)
     if name == ALL_BROKERS:
         return described_defaults(configs)
-    if not name.isascii() or not name.removeprefix("-").isdigit():
+    node_id = parse_node_id(name)
+    if node_id is None:
         raise _Invalid(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != broker.node_id:
+    if node_id != broker.node_id:
         message = f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
         raise _Invalid(ErrorCode.INVALID_REQUEST, message)
     return described_broker(configs)

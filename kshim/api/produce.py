@@ -202,8 +202,9 @@ def _append(
 def _enough_in_sync(broker: Broker, target: _Target) -> bool:
     """min.insync.replicas asks for no more replicas than there are (KIP-966)."""
     topic, partition = target
-    wanted = broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
-    return len(partition.isr) >= min(wanted, len(partition.replicas))
+    if len(partition.isr) == len(partition.replicas):
+        return True
+    return len(partition.isr) >= broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
 
 
 def _append_batch(

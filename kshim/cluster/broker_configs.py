@@ -6,6 +6,7 @@ A broker's configs are also the defaults of its topics', so this is asked for th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -64,6 +65,11 @@ def broker_configs(
     static = {**_changed(config), **config.given, "node.id": str(node_id), "broker.id": str(node_id)}
     static = {name: listener_text(name, text) for name, text in static.items()}
     return BrokerConfigs(dynamic.get(str(node_id), {}), dynamic.get(ALL_BROKERS, {}), static)
+
+
+def parse_node_id(name: str) -> int | None:
+    """The id of the broker that a resource is named after; None if it is no number that Kafka would take."""
+    return int(name) if re.fullmatch(r"[+-]?[0-9]{1,10}", name) else None
 
 
 def listener_text(name: str, text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
-from kshim.cluster.broker_configs import ALL_BROKERS, BrokerConfigs
+from kshim.cluster.broker_configs import ALL_BROKERS, BrokerConfigs, parse_node_id
 from kshim.cluster.checks import Refusal
 from kshim.cluster.names import fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
@@ -89,7 +89,8 @@ def altered(
             continue
         name = change.resource_name
         if change.resource_type == ResourceType.BROKER:
-            after = _changed_broker(change, dynamic.get(name, {}))
+            name = ALL_BROKERS if name == ALL_BROKERS else str(node_id)  # "01" is broker 1
+            after = _changed_broker(change, result.brokers.get(name, dynamic.get(name, {})))
             if isinstance(after, dict):
                 result.brokers[name] = after
         else:
@@ -128,10 +129,10 @@ def _refuse_request(change: ConfigChange, node_id: int) -> Refusal | None:
 
 
 def _fault_in_node_id(name: str, node_id: int) -> str | None:
-    digits = name.removeprefix("-").removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()):
+    asked = parse_node_id(name)
+    if asked is None:
         return f"Node id must be an integer, but it is: {name}"
-    return None if int(name) == node_id else f"Unexpected broker id, expected {node_id}, but received {name}"
+    return None if asked == node_id else f"Unexpected broker id, expected {node_id}, but received {name}"
 
 
 def _changed_topic(

@@ -203,6 +203,20 @@ def test_a_broker_s_own_config_wins_over_that_of_all(broker: Broker) -> None:
     assert described(broker, BROKER, "") == {}
 
 
+@pytest.mark.parametrize("name", ["01", "+1", "0000000001"])
+def test_a_broker_by_another_spelling_of_its_number(broker: Broker, name: str) -> None:
+    first, second = [("message.max.bytes", SET, "5")], [("log.retention.ms", SET, "7")]
+    assert alter(broker, (BROKER, name, first), (BROKER, "1", second)) == 2 * DONE
+    assert value(broker, BROKER, "1", "message.max.bytes") == ("5", DYNAMIC)
+    assert value(broker, BROKER, name, "log.retention.ms") == ("7", DYNAMIC)
+
+
+@pytest.mark.parametrize("name", ["1" * 11, "0" * 600 + "1", "9" * 5000, "\u0661", "1 ", "--1"])
+def test_what_is_no_broker_s_number(broker: Broker, name: str) -> None:
+    ((error, message),) = alter(broker, (BROKER, name, [("message.max.bytes", SET, "5")]))
+    assert (error, message) == (ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+
+
 def test_what_kafka_does_not_know_is_kept_and_not_shown(broker: Broker) -> None:
     assert alter(broker, (BROKER, "1", [("my.plugin.password", SET, "secret")])) == DONE
     config = described(broker, BROKER, "1")["my.plugin.password"]
