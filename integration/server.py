@@ -20,7 +20,7 @@ from integration.awaiting import wait_until
 
 FOREIGN_COMMAND = shlex.split(os.environ.get("KSHIM_TEST_COMMAND", ""))
 COMMAND = FOREIGN_COMMAND or [sys.executable, "-m", "kshim"]
-READY_TIMEOUT_S = 30
+READY_TIMEOUT_S = 90
 STOP_TIMEOUT_S = 20
 
 
