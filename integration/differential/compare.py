@@ -1,9 +1,8 @@
 """Where two servers differ in one history, once all is taken away that no two runs have in common.
 
 Member ids get the names of their owners (their form, client or instance id and a UUID, must be the same;
-their owner may not have been told yet),
-topic ids the names of their topics, the server's own address is "this server", throttle_time_ms is 0. Arrays
-whose order means nothing are sorted.
+their owner may not have been told yet), producer ids too, topic ids the names of their topics, the server's
+own address is "this server", throttle_time_ms is 0. Arrays whose order means nothing are sorted.
 """
 
 from __future__ import annotations
@@ -27,6 +26,8 @@ SETS = {
     ("DescribedGroup", "members"),
     ("ListGroupsResponse", "groups"),
     ("DeleteGroupsResponse", "results"),
+    ("AddPartitionsToTxnResponse", "results_by_topic_v3_and_below"),
+    ("AddPartitionsToTxnTopicResult", "results_by_partition"),
 }
 SETS_WHEN_ALL_ARE_ASKED_FOR = {
     ("OffsetFetchResponse", "topics"),
@@ -115,6 +116,7 @@ class Plain:
             for owner in transcript.given
             for number, member_id in enumerate(transcript.ids(owner), 1)
         }
+        self.producers = transcript.producers
         self.topics = {id: name for name, id in transcript.target.topic_ids.items()}
         self.topics |= {UNKNOWN_TOPIC_ID: "unknown", UUID(int=0): ""}
 
@@ -137,6 +139,8 @@ class Plain:
             return 0
         if name == "error_code":
             return ErrorCode(value).name
+        if name == "producer_id" and value >= 0:
+            return next((f"<{owner}>" for owner, (id, _) in self.producers.items() if id == value), "<older>")
         if (name, value) in (("host", self.target.host), ("port", self.target.port)):
             return "this server"
         plain = self.plain(value)

@@ -30,6 +30,8 @@ TOPIC, OTHER_TOPIC, NO_TOPIC = "orders", "payments", "nowhere"
 """Two topics with two partitions each, and one that does not exist."""
 SESSION_MS, REBALANCE_MS = 30_000, 30_000
 """Where a history says nothing else, no time runs out."""
+TRANSACTION = GROUP + "-transaction"
+"""The transactional id of this history's producers."""
 MEMBER_ID_REQUIRED_SINCE = 4
 
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
@@ -57,12 +59,34 @@ class Generation:
         return f"Generation({self.owner!r}, {self.later})" if self.later else f"Generation({self.owner!r})"
 
 
+@dataclass(frozen=True)
+class ProducerId:
+    """In a request: the producer id that `owner` was given last; -1 before the first."""
+
+    owner: str
+
+    def __repr__(self) -> str:
+        return f"ProducerId({self.owner!r})"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """In a request: the producer epoch that `owner` was given last, and so many `later`; -1 before it."""
+
+    owner: str
+    later: int = 0
+
+    def __repr__(self) -> str:
+        return f"Epoch({self.owner!r}, {self.later})" if self.later else f"Epoch({self.owner!r})"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ask:
     """A request. Below era `since` it is left out, and so it is above era `until`.
 
     wait: for its answer; else the history goes on when it is sure that the request has come to rest. era: of
-    this one request, where it is not the history's. cut: so many bytes are missing at its end.
+    this one request, where it is not the history's. newest: the version that clients use at most. cut: so
+    many bytes are missing at its end.
     """
 
     client: str
@@ -73,6 +97,7 @@ class Ask:
     since: int = 0
     until: int = ERAS[-1]
     era: int | None = None
+    newest: int | None = None
     cut: int = 0
 
     @property
@@ -85,7 +110,8 @@ class Ask:
 
     def version(self, era: int) -> int:
         versions = VERSIONS[self.api_key]
-        return min(max(era if self.era is None else self.era, versions[0]), versions[-1])
+        newest = versions[-1] if self.newest is None else self.newest
+        return min(max(era if self.era is None else self.era, versions[0]), newest)
 
 
 @dataclass(frozen=True)

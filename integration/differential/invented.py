@@ -13,7 +13,7 @@ after takes no longer than WINDOW_MS: SHORT_MS = 2 * (WINDOW_MS + MARGIN_MS).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +24,18 @@ from integration.differential.history import (
     NO_TOPIC,
     OTHER_TOPIC,
     TOPIC,
+    TRANSACTION,
+    Epoch,
     Generation,
     History,
     Id,
+    ProducerId,
     Step,
     flat,
 )
 
 CLIENTS = ("alice", "bob", "carol", "dave")
+PRODUCERS = ("paul", "petra")
 PROTOCOLS = ("range", "roundrobin", "sticky")
 """In every member's order of preference: what a tie of votes comes to is a meant difference."""
 WINDOW_MS, MARGIN_MS = 1_000, 400
@@ -100,6 +104,7 @@ class _Author:
         self.protocols = {name: self.some_protocols() for name in self.clients}
         self.times = {name: self.some_times() for name in self.clients}
         self.numbers = dict.fromkeys(self.clients, 1)
+        self.producers: Sequence[str] = ()
         self.topics = {
             self.arrive: 5,
             self.rejoin: 5,
@@ -116,6 +121,15 @@ class _Author:
             self.hang_up: 0.5,
             self.cut: 0.15,
         }
+        if chance.random() < 0.25:
+            self.producers = PRODUCERS[: chance.choice((1, 1, 2))]
+            self.topics |= {
+                self.init_producer: 1,
+                self.add_offsets: 2,
+                self.add_partitions: 1,
+                self.txn_commit: 6,
+                self.end_transaction: 3,
+            }
         for topic in self.topics:
             self.topics[topic] *= chance.choice((0.2, 1, 1, 3))
 
@@ -138,7 +152,10 @@ class _Author:
             topic()
 
     def begin(self) -> None:
-        """Half of the histories begin with a stable group."""
+        """Half of the histories begin with a stable group; producers mostly begin with an id."""
+        for name in self.producers:
+            if self.chance.random() < 0.9:
+                self.say("init_producer", name, **self.transaction(name))
         if self.chance.random() < 0.5:
             return
         for name in self.clients:
@@ -303,6 +320,55 @@ class _Author:
         client = self.anybody()
         over = self.new_connection(client)
         self.request("heartbeat", client, Generation(client), cut=self.chance.randint(1, 6), over=over)
+
+    # -- what producers say
+
+    def init_producer(self) -> None:
+        name = self.chance.choice(self.producers)
+        options = self.transaction(name)
+        if self.chance.random() < 0.3:
+            options |= {"id": ProducerId(name), "epoch": Epoch(name, -1 if self.slips() else 0)}
+        self.say("init_producer", name, **options)
+
+    def add_offsets(self) -> None:
+        name = self.chance.choice(self.producers)
+        group = {"group": GROUP + "-b"} if self.chance.random() < 0.1 else {}
+        self.say("add_offsets", name, **self.as_producer(name), **group)
+
+    def add_partitions(self) -> None:
+        name = self.chance.choice(self.producers)
+        self.say("add_partitions", name, *self.some_places(), **self.as_producer(name))
+
+    def txn_commit(self) -> None:
+        name = self.chance.choice(self.producers)
+        options = self.as_producer(name)
+        options["offsets"] = {place: self.some_offset() for place in self.some_places()}
+        if self.chance.random() < 0.5:
+            self.say("txn_commit", name, **options)
+            return
+        client = self.anybody()
+        options["member"] = self.somebody_else(client) if self.slips() else Id(client)
+        if client in self.instances and self.chance.random() < 0.5:
+            options["instance"] = client
+        self.say("txn_commit", name, self.some_generation(client), **options)
+
+    def end_transaction(self) -> None:
+        name = self.chance.choice(self.producers)
+        self.say("end_transaction", name, self.chance.random() < 0.6, **self.as_producer(name))
+
+    def as_producer(self, name: str) -> dict[str, Any]:
+        options = self.transaction(name)
+        if self.slips():
+            options["epoch"] = Epoch(name, self.chance.choice((1, -1)))
+        if self.slips():
+            options["id"] = self.chance.choice((4711, ProducerId(self.chance.choice(self.producers))))
+        return options
+
+    def transaction(self, name: str) -> dict[str, Any]:
+        """Of the second producer a transaction of its own, mostly; of the first the common one."""
+        is_own = name == PRODUCERS[1] and not self.slips()
+        options: dict[str, Any] = {"transaction": f"{TRANSACTION}-{name}"} if is_own else {}
+        return options | ({"era": self.eras["admin"]} if "admin" in self.eras else {})
 
     # -- what chance decides
 

@@ -18,6 +18,7 @@ from integration.server import Server
 from schemas.api_key import ApiKey
 from schemas.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.describe_groups import DescribeGroupsRequest
+from schemas.describe_transactions import DescribeTransactionsRequest
 from schemas.error_code import ErrorCode
 from schemas.find_coordinator import FindCoordinatorRequest
 
@@ -28,8 +29,8 @@ PAIRS: Mapping[str, Mapping[str, str]] = {
     "small": {"group.initial.rebalance.delay.ms": "0", "group.max.size": "2"},
 }
 """The settings of both servers, by the name that a history gives."""
-MANY_GROUPS = tuple(f"any-{number}" for number in range(500))
-"""Enough that every partition of __consumer_offsets has some."""
+MANY = tuple(f"any-{number}" for number in range(500))
+"""Enough ids that every partition of __consumer_offsets and of __transaction_state has some."""
 READY_TIMEOUT_S = 60
 
 
@@ -87,13 +88,19 @@ def create_topic(address: Address, name: str, partitions: int) -> UUID:
 
 
 async def _wait_loaded(address: Address) -> None:
-    """Until every group's coordinator answers; the offsets' topic is made for it."""
+    """Until all coordinators answer, of groups and of transactions; the topics that they need are made."""
     connection = await Connection.open(address)
     while True:
-        await connection.ask(ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="any"))
-        request = DescribeGroupsRequest(groups=MANY_GROUPS)
-        answer = await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, request)
-        if all(group.error_code == ErrorCode.NONE for group in answer.groups):
+        for key_type in (0, 1):
+            request = FindCoordinatorRequest(key="any", key_type=key_type)
+            await connection.ask(ApiKey.FIND_COORDINATOR, 1, request)
+        groups = await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, DescribeGroupsRequest(groups=MANY))
+        transactions = await connection.ask(
+            ApiKey.DESCRIBE_TRANSACTIONS, 0, DescribeTransactionsRequest(transactional_ids=MANY)
+        )
+        told = {*(each.error_code for each in groups.groups)}
+        told |= {each.error_code for each in transactions.transaction_states}
+        if told <= {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}:
             connection.close()
             return
         await asyncio.sleep(0.05)

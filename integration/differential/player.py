@@ -11,17 +11,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from integration.differential.asking import Connection
-from integration.differential.history import GROUP, Answered, Ask, Generation, HangUp, Id, Pause, Step
+from integration.differential.history import (
+    GROUP,
+    Answered,
+    Ask,
+    Epoch,
+    Generation,
+    HangUp,
+    Id,
+    Pause,
+    ProducerId,
+    Step,
+)
 from schemas.api_key import ApiKey
 from schemas.describe_groups import DescribeGroupsRequest
+from schemas.describe_transactions import DescribeTransactionsRequest
+from schemas.end_txn import EndTxnRequest, EndTxnResponse
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
+from schemas.init_producer_id import InitProducerIdResponse
 from schemas.join_group import JoinGroupResponse
 from schemas.message import MalformedMessage
 from schemas.offset_commit import OffsetCommitRequestTopic
@@ -36,6 +50,15 @@ QUICK_S = 0.06
 """A probe that takes longer proves nothing: its server may have been stopped in the middle of something."""
 PROBES = 20
 """Then the history goes on, on a machine that has no time."""
+TRIES = 100
+"""How often a request is made again because the transaction before is not quite over."""
+OF_TRANSACTIONS = {
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN,
+    ApiKey.TXN_OFFSET_COMMIT,
+}
 UNKNOWN_TOPIC_ID = UUID(int=4711)
 
 
@@ -57,6 +80,7 @@ class Asked:
     version: int
     request: Any
     answer: Any = None
+    tries: int = 0
     is_answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def take_answer(self, answer: Any) -> None:
@@ -67,7 +91,8 @@ class Asked:
 @dataclass
 class Transcript:
     """What one server did in one history. seen: step by step an Asked, or who waited at a pause. began_s,
-    ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them."""
+    ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them.
+    producers: every producer's id and epoch."""
 
     target: Target
     group: str
@@ -75,6 +100,7 @@ class Transcript:
     ended_s: float = 0
     seen: list[Asked | frozenset[str] | None] = field(default_factory=list)
     given: dict[str, dict[str, int]] = field(default_factory=dict)
+    producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
 
     def ids(self, client: str) -> list[str]:
@@ -136,12 +162,34 @@ class _Player:
         )
         frame = encode_request(header, request)
         self.unanswered.append(asked)
-        connection.send(frame[: len(frame) - step.cut], lambda answer: self.take_answer(asked, answer))
+
+        def send() -> None:
+            connection.send(frame[: len(frame) - step.cut], take)
+
+        def take(answer: bytes | str) -> None:
+            if step.api_key in OF_TRANSACTIONS and self.is_too_early(asked, answer):
+                asyncio.get_running_loop().call_later(REST_S, send)
+            else:
+                self.take_answer(asked, answer)
+
+        send()
         if step.wait:
             await self.wait_for([asked], ANSWER_TIMEOUT_S)
         else:
             await self.rest()
+        if isinstance(request, EndTxnRequest):
+            await self.rest_of_transaction(request.transactional_id)
         return asked
+
+    async def rest_of_transaction(self, transactional_id: str) -> None:
+        """Until the markers of a transaction that was ended are written."""
+        request = DescribeTransactionsRequest(transactional_ids=(transactional_id,))
+        connection = await self.probing()
+        for _ in range(TRIES):
+            (told,) = (await connection.ask(ApiKey.DESCRIBE_TRANSACTIONS, 0, request)).transaction_states
+            if told.transaction_state not in ("PrepareCommit", "PrepareAbort"):
+                return
+            await asyncio.sleep(REST_S)
 
     def take_answer(self, asked: Asked, answer: bytes | str) -> None:
         if isinstance(answer, str):
@@ -152,6 +200,14 @@ class _Player:
         except MalformedMessage as error:
             asked.take_answer(f"{error}: {answer.hex()}")
         self.learn(asked)
+
+    def is_too_early(self, asked: Asked, answer: bytes | str) -> bool:
+        """Whether the transaction before is not quite over: clients ask again then."""
+        if isinstance(answer, str) or asked.tries == TRIES:
+            return False
+        asked.tries += 1
+        response = decode_response(asked.step.api_key, asked.version, answer)[1]
+        return ErrorCode.CONCURRENT_TRANSACTIONS in set(errors(response))
 
     def waiting(self) -> list[Asked]:
         self.unanswered = [asked for asked in self.unanswered if not asked.is_answered.is_set()]
@@ -174,23 +230,22 @@ class _Player:
 
     async def probe(self) -> float:
         """How long it took to describe all groups, in seconds."""
-        if self.prober is None:
-            self.prober = await Connection.open(self.transcript.target)
-        header = RequestHeader(
-            api_key=ApiKey.DESCRIBE_GROUPS, api_version=0, correlation_id=0, client_id="probe"
-        )
+        connection = await self.probing()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        answered = asyncio.Event()
-        frame = encode_request(header, DescribeGroupsRequest(groups=tuple(self.groups)))
-        self.prober.send(frame, lambda _: answered.set())
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(answered.wait(), ANSWER_TIMEOUT_S)
+        await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, DescribeGroupsRequest(groups=tuple(self.groups)))
         return loop.time() - began
 
+    async def probing(self) -> Connection:
+        if self.prober is None:
+            self.prober = await Connection.open(self.transcript.target)
+        return self.prober
+
     def learn(self, asked: Asked) -> None:
-        """Keep the member id and the generation that an answer gives to its client."""
+        """Keep the ids, generation and epoch that an answer gives to its client."""
         answer = asked.answer
+        if isinstance(answer, (InitProducerIdResponse, EndTxnResponse)) and answer.producer_id >= 0:
+            self.transcript.producers[asked.step.client] = answer.producer_id, answer.producer_epoch
         if not isinstance(answer, JoinGroupResponse):
             return
         if answer.error_code == ErrorCode.NONE:
@@ -207,6 +262,10 @@ class _Player:
             return await self.member_id(value)
         if isinstance(value, Generation):
             return self.transcript.generations.get(value.owner, 0) + value.later
+        if isinstance(value, ProducerId):
+            return self.transcript.producers.get(value.owner, (-1, -1))[0]
+        if isinstance(value, Epoch):
+            return self.transcript.producers.get(value.owner, (-1, -1))[1] + value.later
         if isinstance(value, str):
             return value.replace(GROUP, self.transcript.group)
         if isinstance(value, tuple):
@@ -231,6 +290,19 @@ class _Player:
         for connection in (*self.connections.values(), self.prober):
             if connection is not None:
                 connection.close()
+
+
+def errors(value: Any) -> Iterator[int]:
+    """All error codes in a response."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from errors(item)
+    elif hasattr(value, "__dataclass_fields__"):
+        for each in dataclasses.fields(value):
+            if each.name.endswith("error_code"):
+                yield getattr(value, each.name)
+            else:
+                yield from errors(getattr(value, each.name))
 
 
 def _groups(request: Any) -> set[str]:

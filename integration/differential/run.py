@@ -26,6 +26,9 @@ from schemas.error_code import ErrorCode
 
 AT_ONCE = 48
 """Histories under way at the same time: more, and a step is late for the clock of its group."""
+AT_ONCE_AGAIN = 3
+"""Of those that are played again, when all have been played: Apache Kafka verifies the transactions of many
+producers in one go, and answers some of them with another's error."""
 KAFKA_PLAYS = 16
 """How often Apache Kafka is asked until it answers as kshim did."""
 STALL_S = 0.15
@@ -107,18 +110,34 @@ async def play_all(
     wanted: Iterable[Run], pairs: Mapping[str, Pair], at_once: int = AT_ONCE
 ) -> dict[Run, Outcome]:
     """Play every run against both servers of its pair."""
-    places = asyncio.Semaphore(at_once)
+    places, fewer_places = asyncio.Semaphore(at_once), asyncio.Semaphore(AT_ONCE_AGAIN)
     async with contextlib.AsyncExitStack() as stack:
         stages = {
             name: Stage(pair.targets, await stack.enter_async_context(watched(pair.targets)))
             for name, pair in pairs.items()
         }
 
-        async def one(run: Run) -> tuple[Run, Outcome]:
-            async with places:
-                return run, await stages[run.history.pair].perform(run)
+        runs = list(wanted)
 
-        return dict(await asyncio.gather(*map(one, wanted)))
+        async def first(run: Run) -> Plays:
+            async with places:
+                return await stages[run.history.pair].play_once(run)
+
+        async def judged(run: Run, plays: Plays) -> Outcome:
+            async with fewer_places:
+                return await stages[run.history.pair].judge(run, plays)
+
+        played = await asyncio.gather(*map(first, runs))
+        outcomes = await asyncio.gather(*map(judged, runs, played))
+        return dict(zip(runs, outcomes, strict=True))
+
+
+@dataclass
+class Plays:
+    """What the servers answered in one run: Apache Kafka each time that it was asked."""
+
+    apache_kafka: list[Transcript]
+    kshim: Transcript
 
 
 class Stage:
@@ -130,42 +149,56 @@ class Stage:
         self.apache_kafka, self.kshim = targets
         self.kshim_watch = watches[1]
 
-    async def perform(self, run: Run, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
-        """Play until kshim has answered as Apache Kafka did, or there is no more excuse."""
-        steps, era = run.history.at(run.era), run.era
-        answers, kshim = await asyncio.gather(
-            self._play(steps, era, self.apache_kafka), self._play(steps, era, self.kshim)
+    async def play_once(self, run: Run) -> Plays:
+        apache_kafka, kshim = await asyncio.gather(
+            self._play(run, self.apache_kafka), self._play(run, self.kshim)
         )
-        plays = [answers]
+        return Plays([apache_kafka], kshim)
 
-        def compared(answers: Transcript) -> list[Difference]:
-            found = differences(steps, answers, kshim)
-            return by_rule(found, steps, answers, kshim) if run.history.meant_by_rule else found
-
-        found = compared(answers)
+    async def judge(self, run: Run, plays: Plays, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
+        """Play again until kshim has answered as Apache Kafka did, or there is no more excuse."""
+        steps = run.history.at(run.era)
         void = 0
-        while _untolerated(found):
-            stalled_s = self.kshim_watch.longest_s(kshim.began_s, kshim.ended_s)
+        while True:
+            found, answers = _closest(run, steps, plays)
+            stalled_s = self.kshim_watch.longest_s(plays.kshim.began_s, plays.kshim.ended_s)
+            if not _untolerated(found):
+                break
             if stalled_s > STALL_S and void < VOID_PLAYS:
                 void += 1
-                kshim = await self._play(steps, era, self.kshim)
-            elif len(plays) < kafka_plays:
-                more = range(len(plays), kafka_plays)
-                plays += await asyncio.gather(*(self._play(steps, era, self.apache_kafka) for _ in more))
+                plays.kshim = await self._play(run, self.kshim)
+            elif len(plays.apache_kafka) < kafka_plays:
+                more = min(len(plays.apache_kafka), kafka_plays - len(plays.apache_kafka))
+                plays.apache_kafka += await asyncio.gather(
+                    *(self._play(run, self.apache_kafka) for _ in range(more))
+                )
             else:
                 break
-            found, answers = min(((compared(each), each) for each in plays), key=lambda of: _earliest(of[0]))
         return Outcome(
             differences=found,
             stale=_stale(steps, found),
-            answers=Counter(_answers(kshim)),
+            answers=Counter(_answers(plays.kshim)),
             transcript=transcript_text(steps, answers),
-            kafka_plays=len(plays),
+            kafka_plays=len(plays.apache_kafka),
             void=void,
         )
 
-    async def _play(self, steps: Sequence[Step], era: int, target: Target) -> Transcript:
-        return await play(steps, era, f"group{next(self._numbers):06}", target)
+    async def perform(self, run: Run, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
+        return await self.judge(run, await self.play_once(run), kafka_plays)
+
+    async def _play(self, run: Run, target: Target) -> Transcript:
+        return await play(run.history.at(run.era), run.era, f"group{next(self._numbers):06}", target)
+
+
+def _closest(run: Run, steps: Sequence[Step], plays: Plays) -> tuple[list[Difference], Transcript]:
+    """The differences to the play of Apache Kafka that is most like that of kshim, and that play."""
+
+    def compared(apache_kafka: Transcript) -> list[Difference]:
+        found = differences(steps, apache_kafka, plays.kshim)
+        return by_rule(found, steps, apache_kafka, plays.kshim) if run.history.meant_by_rule else found
+
+    each = ((compared(apache_kafka), apache_kafka) for apache_kafka in plays.apache_kafka)
+    return min(each, key=lambda of: _earliest(of[0]))
 
 
 def summary(outcomes: Iterable[Outcome]) -> str:

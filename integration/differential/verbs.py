@@ -16,20 +16,27 @@ from integration.differential.history import (
     REBALANCE_MS,
     SESSION_MS,
     TOPIC,
+    TRANSACTION,
     Answered,
     Ask,
+    Epoch,
     Generation,
     HangUp,
     Id,
     Pause,
+    ProducerId,
     Step,
     flat,
 )
+from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest
+from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.delete_groups import DeleteGroupsRequest
 from schemas.describe_groups import DescribeGroupsRequest
+from schemas.end_txn import EndTxnRequest
 from schemas.find_coordinator import FindCoordinatorRequest
 from schemas.heartbeat import HeartbeatRequest
+from schemas.init_producer_id import InitProducerIdRequest
 from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.list_groups import ListGroupsRequest
@@ -50,6 +57,11 @@ from schemas.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from schemas.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 
 def subscription(text: str) -> bytes:
@@ -297,6 +309,120 @@ def offset_delete(client: str, *places: Place, group: str = GROUP, **options: An
         topics=tuple(
             OffsetDeleteRequestTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()
         ),
+    )
+    return Ask(client=client, request=request, **options)
+
+
+def init_producer(
+    client: str,
+    *,
+    transaction: str | None = TRANSACTION,
+    timeout_ms: int = 60_000,
+    id: int | ProducerId = -1,
+    epoch: int | Epoch = -1,
+    **options: Any,
+) -> Ask:
+    request = InitProducerIdRequest(
+        transactional_id=transaction,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=id,  # type: ignore[arg-type]
+        producer_epoch=epoch,  # type: ignore[arg-type]
+    )
+    return Ask(client=client, request=request, **options)
+
+
+def add_partitions(
+    client: str,
+    *places: Place,
+    transaction: str = TRANSACTION,
+    id: int | ProducerId | None = None,
+    epoch: int | Epoch | None = None,
+    **options: Any,
+) -> Ask:
+    """AddPartitionsToTxn as clients send it; what is above v3 is for brokers."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in places:
+        topics.setdefault(topic, []).append(index)
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transaction,
+        v3_and_below_producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
+        v3_and_below_producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        v3_and_below_topics=tuple(
+            AddPartitionsToTxnTopic(name=name, partitions=tuple(indexes)) for name, indexes in topics.items()
+        ),
+    )
+    return Ask(client=client, request=request, newest=3, **options)
+
+
+def add_offsets(
+    client: str,
+    *,
+    transaction: str = TRANSACTION,
+    id: int | ProducerId | None = None,
+    epoch: int | Epoch | None = None,
+    group: str = GROUP,
+    **options: Any,
+) -> Ask:
+    request = AddOffsetsToTxnRequest(
+        transactional_id=transaction,
+        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
+        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        group_id=group,
+    )
+    return Ask(client=client, request=request, **options)
+
+
+def txn_commit(
+    client: str,
+    generation: int | Generation = -1,
+    *,
+    member: str | Id = "",
+    instance: str | None = None,
+    offsets: dict[Place, int] | None = None,
+    metadata: str | None = "in a transaction",
+    transaction: str = TRANSACTION,
+    id: int | ProducerId | None = None,
+    epoch: int | Epoch | None = None,
+    group: str = GROUP,
+    **options: Any,
+) -> Ask:
+    """TxnOffsetCommit; without a generation, that of a producer that knows of no members."""
+    topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+    for (topic, index), offset in ({(TOPIC, 0): 15} if offsets is None else offsets).items():
+        topics.setdefault(topic, []).append(
+            TxnOffsetCommitRequestPartition(
+                partition_index=index, committed_offset=offset, committed_metadata=metadata
+            )
+        )
+    request = TxnOffsetCommitRequest(
+        transactional_id=transaction,
+        group_id=group,
+        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
+        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        generation_id=generation,  # type: ignore[arg-type]
+        member_id=member,  # type: ignore[arg-type]
+        group_instance_id=instance,
+        topics=tuple(
+            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()
+        ),
+    )
+    return Ask(client=client, request=request, **options)
+
+
+def end_transaction(
+    client: str,
+    committed: bool = True,
+    *,
+    transaction: str = TRANSACTION,
+    id: int | ProducerId | None = None,
+    epoch: int | Epoch | None = None,
+    **options: Any,
+) -> Ask:
+    request = EndTxnRequest(
+        transactional_id=transaction,
+        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
+        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        committed=committed,
     )
     return Ask(client=client, request=request, **options)
 

@@ -12,6 +12,7 @@ from integration.differential.histories import (
     static,
     syncing,
     timing,
+    transactions,
 )
 
 HISTORIES = [
@@ -24,4 +25,5 @@ HISTORIES = [
     *leaving.HISTORIES,
     *groups.HISTORIES,
     *offsets.HISTORIES,
+    *transactions.HISTORIES,
 ]

@@ -1,0 +1,47 @@
+"""Apache Kafka's command-line tools, many runs in one JVM: a JVM takes a second to start, a run a tenth."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("RunTools.java")
+CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What one run came to."""
+
+    status: int
+    text: str
+
+
+class Tools:
+    """One JVM; not for several threads at once."""
+
+    def __init__(self, class_path: str) -> None:
+        self._process = subprocess.Popen(
+            ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", class_path, str(SOURCE)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, tool: str, *arguments: str) -> Printed:
+        """Run one tool. It must end by itself."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\t".join((tool, *arguments)) + "\n")
+        self._process.stdin.flush()
+        status, _, text = self._process.stdout.readline().partition("\t")
+        return Printed(int(status), base64.b64decode(text).decode())
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
