@@ -134,25 +134,26 @@ def decode_records(
         raise invalid_record(f"{len(body) - position} bytes are left behind the last record")
 
 
-def check_lengths(body: bytes | memoryview, count: int) -> None:
+def check_lengths(body: bytes, count: int) -> None:
     """Check that `count` records fill `body` exactly, by their lengths alone. Raises CorruptRecordBatch."""
-    # A hot path: lengths of one byte and of two are nearly all there are.
-    position = 0
+    # A hot path: lengths of one byte and of two are nearly all there are, and the lowest bit is the sign.
+    position = signs = 0
     try:
         for _ in range(count):
             byte = body[position]
-            if byte < 0x80:
-                length, position = (byte >> 1) ^ -(byte & 1), position + 1
-            elif (second := body[position + 1]) < 0x80:
-                length, position = (second << 7 | byte & 0x7F) >> 1, position + 2
+            signs |= byte
+            if byte >= 0x80 and (second := body[position + 1]) < 0x80:
+                position += 2 + ((second << 7 | byte & 0x7F) >> 1)
+            elif 0 < byte < 0x80:
+                position += 1 + (byte >> 1)
             else:
                 length, position = _read_varint(body, position)
-            if length <= 0:
-                raise invalid_record(f"a record of {length} bytes")
-            position += length
+                if length <= 0:
+                    raise invalid_record(f"a record of {length} bytes")
+                position += length
     except IndexError:
-        position = len(body) + 1
-    if position != len(body):
+        position = -1
+    if position != len(body) or signs & 1:
         raise invalid_record(f"{count} records do not fill {len(body)} bytes")
 
 
@@ -194,7 +195,7 @@ def _read_headers(body: bytes, position: int) -> tuple[tuple[tuple[str, bytes | 
     return tuple(headers), position
 
 
-def _read_varint(body: bytes | memoryview, position: int) -> tuple[int, int]:
+def _read_varint(body: bytes, position: int) -> tuple[int, int]:
     """(value, position behind it). IndexError at the end of `body`."""
     byte = body[position]
     if byte < 0x80:

@@ -360,9 +360,10 @@ def check_records(header: RecordBatchHeader, batch: View) -> None:
     Raises CorruptRecordBatch; also where they cannot be decompressed, to at most MAX_DECOMPRESSED_BYTES.
     """
     if header.attributes & COMPRESSION_MASK == Compression.NONE:
-        check_lengths(memoryview(batch)[HEADER_BYTES : header.size], header.records_count)
+        body = bytes(memoryview(batch)[HEADER_BYTES : header.size])
     else:
-        check_lengths(_body(header, batch, MAX_DECOMPRESSED_BYTES), header.records_count)
+        body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+    check_lengths(body, header.records_count)
 
 
 def _records(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:
