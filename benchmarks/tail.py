@@ -1,6 +1,6 @@
 """Spark on a broker: how long a record takes through a running query, and how fast bulk reads and writes are.
 
-    python -m benchmarks.tail 127.0.0.1:9092 [PEER_HOST:PORT] [--records 2000000] [--tail-records 40]
+    python -m benchmarks.tail HOST:PORT [PEER_HOST:PORT] [--records 2000000] [--rounds 3] [--tail-records 40]
 
 One Spark in one JVM asks both, in turns. The way of a record is the time from its `send()` to the call of
 `foreachBatch` that has it. Needs PySpark, kafka-python, Java and Maven, as `tox -e spark-pyspark40` does.
@@ -34,7 +34,6 @@ from schemas.error_code import ErrorCode
 
 VALUE_BYTES = 100
 WARM_UPS = 8
-ROUNDS = 3
 BATCH_TIMEOUT_S = 60
 
 
@@ -115,19 +114,20 @@ def main() -> None:
     parser.add_argument("bootstrap")
     parser.add_argument("peer", nargs="?")
     parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tail-records", type=int, default=40)
     options = parser.parse_args()
     with spark() as session:
         brokers = [Broker(session, bootstrap) for bootstrap in (options.bootstrap, options.peer) if bootstrap]
-        _bulk(brokers, options.records)
+        _bulk(brokers, options.records, options.rounds)
         _tail(brokers, options.tail_records)
 
 
-def _bulk(brokers: list[Broker], records: int) -> None:
+def _bulk(brokers: list[Broker], records: int, rounds: int) -> None:
     """Rounds in turns, so that a slow minute hits both."""
     writes: list[list[float]] = [[] for _ in brokers]
     reads: list[list[float]] = [[] for _ in brokers]
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for number, broker in enumerate(brokers):
             topic = broker.new_topic()
             writes[number].append(broker.write(topic, records))
