@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from kshim.addresses import Endpoint
 from kshim.config import PROPERTIES, Config, property_text
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
 
@@ -64,6 +65,8 @@ def broker_configs(
     dynamic = dynamic or {}
     static = {**_changed(config), **config.given, "node.id": str(node_id), "broker.id": str(node_id)}
     static = {name: listener_text(name, text) for name, text in static.items()}
+    if node_id != config.node_id:
+        static |= _listeners(config, node_id - config.node_id)
     return BrokerConfigs(dynamic.get(str(node_id), {}), dynamic.get(ALL_BROKERS, {}), static)
 
 
@@ -76,6 +79,16 @@ def listener_text(name: str, text: str) -> str:
     """The text of a property; an address as Kafka spells it, PLAINTEXT://HOST:PORT."""
     bare = name in ("listeners", "advertised.listeners") and text and "://" not in text
     return f"PLAINTEXT://{text}" if bare else text
+
+
+def _listeners(config: Config, ports_further: int) -> dict[str, str]:
+    """Those of a broker whose port lies behind that of the first."""
+    endpoints = {"listeners": config.listeners, "advertised.listeners": config.advertised_listeners}
+    return {
+        name: listener_text(name, str(Endpoint(endpoint.host, endpoint.port + ports_further)))
+        for name, endpoint in endpoints.items()
+        if endpoint is not None and endpoint.port
+    }
 
 
 def _changed(config: Config) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kshim.addresses import Endpoint
 from kshim.api.describe_configs import describe_configs
 from kshim.context import Broker
 from kshim.kafka_configs.definition import ConfigType
@@ -177,6 +179,14 @@ REFUSED = {
 def test_refusals(broker: Broker, kind: int, name: str, error: ErrorCode, message: str) -> None:
     answer = describe(broker, kind, name)
     assert (answer.error_code, answer.error_message, answer.configs) == (error, message, ())
+
+
+def test_each_broker_has_a_number_and_a_port_of_its_own() -> None:
+    broker = new_broker(brokers=2, advertised_listeners=Endpoint("kafka.example", 19092))
+    found = values(describe(replace(broker, node_id=2), BROKER, "2"))
+    assert (found["node.id"][0], found["broker.id"][0]) == ("2", "2")
+    assert found["listeners"] == ("PLAINTEXT://127.0.0.1:9093", STATIC)
+    assert found["advertised.listeners"] == ("PLAINTEXT://kafka.example:19093", STATIC)
 
 
 def test_all_brokers_together_have_no_dynamic_configs(broker: Broker) -> None:
