@@ -1,5 +1,12 @@
-"""The same history told to Apache Kafka and to kshim: do they answer the same?
+"""The same told to Apache Kafka and to kshim: do they answer the same?
 
-`history` says what a history is and `histories` holds them; `player` plays one against one server, and
-`compare` tells where two servers differ. What may differ stands in docs/differences.md, and nowhere else.
+* Histories of groups and transactions, step by step and field by field. `history` says what one is, `verbs` are
+  the words they are written in, `histories` holds those that somebody wrote, and `invented` makes any number
+  of them from a seed. `player` plays one against one server, `run` many against both, `compare` tells where
+  two servers differ, `meant` which differences are meant, and `shrink` makes a history that differs small.
+* Dialogues of unmodified clients (`dialogue`), told again without what chance puts into them (`retold`).
+* What Apache Kafka's own tools print.
+
+What may differ stands in docs/differences.md, and nowhere else. `python -m integration.differential` plays as
+many invented histories as one likes; KSHIM_TEST_COMMAND names the kshim to play them against.
 """

@@ -66,7 +66,10 @@ def main() -> None:
                 some = {run_of(each): each for each in map(invent, numbers[start : start + BATCH])}
                 played = asyncio.run(play_all(some, {"plain": pair}, options.at_once))
                 outcomes += played.values()
-                differing += [some[run] for run, outcome in played.items() if outcome.untolerated]
+                new = [some[run] for run, outcome in played.items() if outcome.untolerated]
+                differing += new
+                if new:
+                    print("they differ in: " + ", ".join(each.title for each in new))
                 print(
                     f"{time.monotonic() - began:.0f} s: {len(differing)} differ; {summary(outcomes)}",
                     flush=True,
