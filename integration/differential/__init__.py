@@ -1,9 +1,10 @@
 """The same told to Apache Kafka and to kshim: do they answer the same?
 
-* Histories of groups and transactions, step by step and field by field. `history` says what one is, `verbs` are
-  the words they are written in, `histories` holds those that somebody wrote, and `invented` makes any number
-  of them from a seed. `player` plays one against one server, `run` many against both, `compare` tells where
-  two servers differ, `meant` which differences are meant, and `shrink` makes a history that differs small.
+* Histories of groups and transactions, step by step and field by field. `history` says what one is, `verbs`
+  are the words they are written in, `histories` holds those that somebody wrote, and `invented` makes any
+  number of them from a seed. `player` plays one against one server, `run` many against both, `compare` tells
+  where two servers differ, `meant` which differences are meant, and `shrink` makes a history that differs
+  small.
 * Dialogues of unmodified clients (`dialogue`), told again without what chance puts into them (`retold`).
 * What Apache Kafka's own tools print.
 
