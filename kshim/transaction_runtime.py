@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -31,7 +32,7 @@ from kshim.transactions.records import decode_record, encode_record
 from kshim.transactions.requests import AddPartitions, Caller, DescribeTransaction, Request, refuse
 from kshim.transactions.settings import Settings
 from kshim.transactions.states import State
-from kshim.transactions.transaction import TopicPartition
+from kshim.txn_markers import Markers, WriteMarker
 from schemas.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -47,19 +48,6 @@ from schemas.message import MalformedMessage
 
 LONGEST_TURN_MS = 10
 """For how long to do what has come due before requests get their turn; the rest follows after them."""
-
-RETRY_MARKER_MS = 1_000
-"""When to write a marker again that could not be written."""
-
-ENDED_WITHOUT = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone",
-    ErrorCode.INVALID_PRODUCER_EPOCH: "a newer producer has written there",
-    ErrorCode.TRANSACTION_COORDINATOR_FENCED: "a newer coordinator has written there",
-}
-"""Why a partition may never get its marker: the transaction is over there, or will be without it."""
-
-WriteMarker = Callable[[str, int, EndTxnMarker, int], Deferred[ErrorCode]]
-"""See `txn_markers.write_marker`; without the broker."""
 
 logger = logging.getLogger("kshim.transactions")
 
@@ -87,16 +75,6 @@ class _Lead:
     shard: int
     leader_epoch: int
     unsettled: deque[_Unsettled] = field(default_factory=deque)
-
-
-@dataclass(slots=True, eq=False)
-class _Marking:
-    """A transaction that is being ended. left: the partitions whose marker is not durable yet."""
-
-    lead: _Lead
-    ending: Ending
-    marker: EndTxnMarker
-    left: set[TopicPartition]
 
 
 class TransactionRuntime:
@@ -247,14 +225,14 @@ class TransactionRuntime:
             self._end(lead, decision.endings)
 
     def _settled(self, _: None, lead: _Lead) -> None:
-        if self._leads.get(lead.shard) is lead:
+        if self._is_led(lead):
             durable = lead.unsettled.popleft()
             self._deliver(durable.replies)
             self._end(lead, durable.endings)
 
     def _failed(self, failure: Failure, lead: _Lead) -> None:
         """The journal did not take a record, what was decided since is void: begin with what is durable."""
-        if self._leads.get(lead.shard) is not lead:
+        if not self._is_led(lead):
             return
         name = f"{TRANSACTION_STATE_TOPIC}-{lead.shard}"
         logger.error("%s: not written, loading it again: %s", name, failure.value)
@@ -270,7 +248,8 @@ class TransactionRuntime:
     # ---- markers
 
     def _end(self, lead: _Lead, endings: Iterable[Ending]) -> None:
-        """Write the markers of transactions whose outcome is durable."""
+        """Have the markers written of transactions whose outcome is durable."""
+        assert self._write_marker is not None
         for ending in endings:
             transaction = ending.transaction
             marker = EndTxnMarker(
@@ -280,42 +259,21 @@ class TransactionRuntime:
                 coordinator_epoch=lead.leader_epoch,
                 timestamp_ms=self._now_ms(),
             )
-            marking = _Marking(lead, ending, marker, set(transaction.partitions))
-            for partition in sorted(transaction.partitions):
-                self._mark(marking, partition)
-            if not transaction.partitions:
-                self._complete(marking)
-
-    def _mark(self, marking: _Marking, partition: TopicPartition) -> None:
-        if self._leads.get(marking.lead.shard) is marking.lead:
-            assert self._write_marker is not None
-            version = marking.ending.transaction.transaction_version
-            written = self._write_marker(*partition, marking.marker, version)
-            written.addCallback(self._marked, marking, partition)
-
-    def _marked(self, error: ErrorCode, marking: _Marking, partition: TopicPartition) -> None:
-        """Where no marker was written, try again; a partition that can never get one is over as it is."""
-        if error is not ErrorCode.NONE:
-            why = ENDED_WITHOUT.get(error)
-            logger.warning(
-                "transactional id %s: no marker in %s-%d (%s), %s",
-                marking.ending.transactional_id,
-                *partition,
-                error.name,
-                why or "trying again",
+            version = transaction.transaction_version
+            write = partial(self._write_marker, marker=marker, transaction_version=version)
+            markers = Markers(
+                ending.transactional_id, write, self._clock, is_wanted=partial(self._is_led, lead)
             )
-            if why is None:
-                self._clock.callLater(RETRY_MARKER_MS / 1000, self._mark, marking, partition)
-                return
-        marking.left.discard(partition)
-        if not marking.left:
-            self._complete(marking)
+            markers.write(transaction.partitions).addCallback(self._complete, lead, ending)
 
-    def _complete(self, marking: _Marking) -> None:
-        if self._leads.get(marking.lead.shard) is marking.lead:
+    def _complete(self, _: None, lead: _Lead, ending: Ending) -> None:
+        if self._is_led(lead):
             assert self._coordinator is not None
             now_ms = self._now_ms()
-            self._carry_out(marking.lead, self._coordinator.complete(marking.ending, now_ms), now_ms)
+            self._carry_out(lead, self._coordinator.complete(ending, now_ms), now_ms)
+
+    def _is_led(self, lead: _Lead) -> bool:
+        return self._leads.get(lead.shard) is lead
 
     # ---- shards
 

@@ -1,14 +1,95 @@
-"""The control batch that ends a transaction in one partition, written where that partition's records are."""
+"""The markers that end a transaction: a control batch in each partition, where that partition's records are.
+
+Markers are written again until they are durable. A partition that can never get its own is no reason for the
+others to wait.
+"""
 
 from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Protocol
 
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.api.later import if_not_stored
 from kshim.cluster import GROUP_METADATA_TOPIC
-from kshim.context import Broker
+from kshim.context import Broker, Clock
+from kshim.transactions.transaction import TopicPartition
 from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
+
+RETRY_MS = 1_000
+"""When to write a marker again that could not be written."""
+
+ENDED_WITHOUT = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "a newer producer has written there",
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: "a newer coordinator has written there",
+}
+"""Why a partition may never get its marker: the transaction is over there, or will be without it."""
+
+logger = logging.getLogger("kshim.transactions")
+
+
+class WriteMarker(Protocol):
+    """`write_marker` of one broker."""
+
+    def __call__(
+        self, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int
+    ) -> Deferred[ErrorCode]: ...
+
+
+class Markers:
+    """Those of one transaction. `is_wanted`: whether it is still for this coordinator to write them."""
+
+    def __init__(
+        self,
+        transactional_id: str,
+        write: Callable[[str, int], Deferred[ErrorCode]],
+        clock: Clock,
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        """write: a marker in a partition; it fires as `write_marker` does."""
+        self._transactional_id = transactional_id
+        self._write = write
+        self._clock = clock
+        self._is_wanted = is_wanted
+        self._left: set[TopicPartition] = set()
+        self._done: Deferred[None] = Deferred()
+
+    def write(self, partitions: Collection[TopicPartition]) -> Deferred[None]:
+        """Fires when each partition has its marker or needs none; never, if they are no longer wanted."""
+        self._left.update(partitions)
+        for partition in sorted(partitions):
+            self._attempt(partition)
+        if not partitions:
+            self._done.callback(None)
+        return self._done
+
+    def _attempt(self, partition: TopicPartition) -> None:
+        if self._is_wanted():
+            self._write(*partition).addCallback(self._written, partition)
+
+    def _written(self, error: ErrorCode, partition: TopicPartition) -> None:
+        if error is not ErrorCode.NONE:
+            why = ENDED_WITHOUT.get(error)
+            self._warn(error, partition, why or "trying again")
+            if why is None:
+                self._clock.callLater(RETRY_MS / 1000, self._attempt, partition)
+                return
+        self._left.discard(partition)
+        if not self._left:
+            self._done.callback(None)
+
+    def _warn(self, error: ErrorCode, partition: TopicPartition, why: str) -> None:
+        logger.warning(
+            "transactional id %s: no marker in %s-%d (%s), %s",
+            self._transactional_id,
+            *partition,
+            error.name,
+            why,
+        )
 
 
 def write_marker(

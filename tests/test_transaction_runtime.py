@@ -13,8 +13,9 @@ from kshim.cluster.leaders import Move
 from kshim.context import RequestContext
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
-from kshim.transaction_runtime import RETRY_MARKER_MS, TransactionRuntime
+from kshim.transaction_runtime import TransactionRuntime
 from kshim.transactions.requests import AddPartitions
+from kshim.txn_markers import RETRY_MS
 from schemas.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -55,10 +56,10 @@ class Setting:
         self.runtime.start(self.write_marker)
 
     def write_marker(
-        self, topic: str, index: int, marker: EndTxnMarker, transaction_version: int
+        self, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int
     ) -> Deferred[ErrorCode]:
         done: Deferred[ErrorCode] = Deferred()
-        self.marked.append((topic, index, marker, done))
+        self.marked.append((topic_name, index, marker, done))
         return done
 
     def write(self, error: ErrorCode = ErrorCode.NONE) -> EndTxnMarker:
@@ -187,7 +188,7 @@ def test_a_marker_is_written_again_until_it_is_durable(setting: Setting) -> None
     for _ in range(3):
         setting.write(ErrorCode.KAFKA_STORAGE_ERROR)
         assert (setting.marked, setting.state()) == ([], "PrepareCommit")
-        setting.broker.clock.advance(RETRY_MARKER_MS / 1000)  # type: ignore[attr-defined]
+        setting.broker.clock.advance(RETRY_MS / 1000)  # type: ignore[attr-defined]
     setting.write()
     assert setting.state() == "CompleteCommit"
 
