@@ -347,6 +347,8 @@ class Checks:
         assert node.wakes_in_time or not node.is_alive, f"{node.name} sleeps on"
         invariants.check(node)  # type: ignore[arg-type]
         for shard in node.coordinator._shards.values():
+            known = shard.hard_state.group_ids()
+            assert shard.is_loading or set(known) <= shard.groups.keys(), "records without a group"
             for group in shard.groups.values():
                 nobody_is_missing = group.initial_delay is None and group.has_all_members_joined
                 assert group.state is not PREPARING or not nobody_is_missing, "everybody waits for nobody"

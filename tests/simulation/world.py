@@ -372,6 +372,8 @@ class World:
         live = self.live(group_id)
         if leader is None or any(client.phase is not Phase.RUN for client in live):
             return False
+        if any(client.connection is None or client.connection.node is not leader for client in live):
+            return False
         group = leader.groups().get(group_id)
         if not live:
             return group is None or group.state is State.EMPTY
