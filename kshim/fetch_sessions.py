@@ -112,6 +112,22 @@ class FetchSession:
     goes_on: there may be a next request.
     """
 
+    __slots__ = (
+        "_due",
+        "_is_closed",
+        "_is_watching",
+        "_isolation_level",
+        "_parked",
+        "_partitions",
+        "_turn",
+        "by_topic_id",
+        "created_ms",
+        "epoch",
+        "goes_on",
+        "id",
+        "used_ms",
+    )
+
     def __init__(self, by_topic_id: bool, now_ms: int, goes_on: bool = True) -> None:
         self.id = NO_SESSION
         self.goes_on = goes_on

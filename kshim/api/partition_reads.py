@@ -165,7 +165,10 @@ class PartitionReads:
 
     def _read(self, cached: CachedPartition, partition: Partition) -> PartitionRead:
         wanted = cached.wanted
-        fault = self._fault_in_request(wanted, partition)
+        known_epoch = wanted.current_leader_epoch if wanted.current_leader_epoch >= 0 else NO_EPOCH
+        fault = fault_in_leadership(self._broker, partition, known_epoch, any_replica=self._any_replica)
+        if self._from_replica:  # only consumers fetch from here
+            fault = ErrorCode.NOT_LEADER_OR_FOLLOWER
         if fault is not ErrorCode.NONE:
             return self._sent_away(cached, partition, fault)
         offsets = self._broker.log.offsets(partition.partition_no)
@@ -190,13 +193,6 @@ class PartitionReads:
             records=records,
         )
         return PartitionRead(cached, data, is_behind)
-
-    def _fault_in_request(self, wanted: FetchPartition, partition: Partition) -> ErrorCode:
-        """Why the partition is not read, whatever its log holds."""
-        if self._from_replica:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER  # only consumers fetch from here
-        known_epoch = max(NO_EPOCH, wanted.current_leader_epoch)
-        return fault_in_leadership(self._broker, partition, known_epoch, any_replica=self._any_replica)
 
     def _sent_away(self, cached: CachedPartition, partition: Partition, error: ErrorCode) -> PartitionRead:
         """An error, and where to go instead (KIP-951)."""
