@@ -9,6 +9,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from kshim.api.describe_log_dirs import describe_log_dirs
+from kshim.cluster import NewTopic
 from kshim.context import Broker
 from kshim.storage.interfaces import Appended
 from schemas.describe_log_dirs import (
@@ -86,8 +87,9 @@ def test_what_is_named(broker: Broker, wanted: Wanted, expected: set[tuple[str, 
 
 
 def test_a_broker_tells_of_its_own_replicas() -> None:
-    broker = new_broker(brokers=2, log_dirs=":memory:", offsets_topic_num_partitions=2)
-    mine = [p.index for p in broker.cluster.group_metadata_topic.partitions if 1 in p.replicas]
-    answer = describe(broker, [("__consumer_offsets", (0, 1))])
-    assert [index for _, index in sizes(answer)] == mine
+    broker = new_broker(brokers=2, log_dirs=":memory:")
+    new = NewTopic("t", assignments=[(0, (1,)), (1, (2,)), (2, (2, 1))])
+    result(broker.cluster.create_topics([new]))
+    answer = describe(broker, [("t", (0, 1, 2))])
+    assert [index for _, index in sizes(answer)] == [0, 2]
     assert (answer.log_dir, answer.total_bytes, answer.usable_bytes) == (":memory:", -1, -1)
