@@ -61,6 +61,8 @@ def end_of_epoch(log: Log, partition: Partition, leader_epoch: int) -> tuple[int
 
 def first_epoch(log: Log, partition: Partition) -> int:
     """The leader epoch of the first record, or the current one where there is none."""
+    if partition.leader_epoch == 0:  # so all are; consumers ask often
+        return 0
     first = log.epoch_boundary(partition.partition_no, NO_EPOCH).next_epoch
     return partition.leader_epoch if first == NO_EPOCH else first
 

@@ -14,21 +14,34 @@ NO_EPOCH = -1
 
 def epoch_boundary(seek: Seek, start: int, end: int, leader_epoch: int) -> EpochBoundary:
     """The end of `leader_epoch` between the offsets `start` and `end`."""
-    low, high = start, end
-    before: Chunk | None = None  # the last that begins with an epoch that is not above
+    if start == end:
+        return EpochBoundary(NO_EPOCH, NO_EPOCH, end)
+    before = _chunk_at(seek, start)  # the last that begins with an epoch that is not above
+    if _first_epoch(before) > leader_epoch:
+        return EpochBoundary(NO_EPOCH, _first_epoch(before), max(start, before.first_offset))
+    low, high = before.last_offset + 1, end
     while low < high:
         middle = (low + high) // 2
-        chunk = seek(middle)
-        assert chunk is not None, f"no chunk holds offset {middle}, which is below {end}"
-        if decode_header(chunk.batches).partition_leader_epoch > leader_epoch:
+        chunk = _chunk_at(seek, middle)
+        if _first_epoch(chunk) > leader_epoch:
             high = min(middle, max(low, chunk.first_offset))
         else:
             before, low = chunk, chunk.last_offset + 1
     epoch = NO_EPOCH
-    for chunk in (before, seek(low) if low < end else None):
-        for batch in batches(chunk.batches) if chunk else ():
+    for chunk in (before, _chunk_at(seek, low)) if low < end else (before,):
+        for batch in batches(chunk.batches):
             header = decode_header(batch)
             if header.partition_leader_epoch > leader_epoch:
                 return EpochBoundary(epoch, header.partition_leader_epoch, max(start, header.base_offset))
             epoch = header.partition_leader_epoch
     return EpochBoundary(epoch, NO_EPOCH, end)
+
+
+def _chunk_at(seek: Seek, offset: int) -> Chunk:
+    chunk = seek(offset)
+    assert chunk is not None, f"no chunk holds offset {offset}, which is below the end"
+    return chunk
+
+
+def _first_epoch(chunk: Chunk) -> int:
+    return decode_header(chunk.batches).partition_leader_epoch
