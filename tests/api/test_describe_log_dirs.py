@@ -88,7 +88,7 @@ def test_what_is_named(broker: Broker, wanted: Wanted, expected: set[tuple[str, 
 
 def test_a_broker_tells_of_its_own_replicas() -> None:
     broker = new_broker(brokers=2, log_dirs=":memory:")
-    new = NewTopic("t", assignments=[(0, (1,)), (1, (2,)), (2, (2, 1))])
+    new = NewTopic("t", assignments=[(0, (1,)), (1, (2,)), (2, (1,))])
     result(broker.cluster.create_topics([new]))
     answer = describe(broker, [("t", (0, 1, 2))])
     assert [index for _, index in sizes(answer)] == [0, 2]
