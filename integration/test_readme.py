@@ -27,16 +27,16 @@ def run(block: str, cwd: Path) -> str:
 
 def test_every_block_is_run() -> None:
     """Here or in `integration/spark`: a new block needs a test."""
-    words = ("KafkaProducer", "SparkSession", "subprocess")
+    words = ("KafkaConsumer", "SparkSession", "kshim.testing")
     assert [sum(word in block for word in words) for block in python_blocks()] == [1, 1, 1]
 
 
 def test_kafka_python(server: Server, tmp_path: Path) -> None:
-    output = run(block_with("KafkaProducer", server.bootstrap), tmp_path)
+    output = run(block_with("KafkaConsumer", server.bootstrap), tmp_path)
     assert output == "greetings 0 0 b'en' b'hello'\n"
 
 
 @pytest.mark.kshim_only("it starts kshim")
 def test_in_a_test(tmp_path: Path) -> None:
-    output = run(block_with("subprocess"), tmp_path)
-    assert output.startswith("clients connect to 127.0.0.1:")
+    output = run(block_with("kshim.testing"), tmp_path)
+    assert output.startswith("served by 127.0.0.1:")
