@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kshim.config import Config
 
 T = TypeVar("T")
+BatchName = tuple[int, int, int, int]
+"""partition_no, producer_id, producer_epoch, base_sequence: only one batch under way, if there is an epoch."""
 
 
 class ProducerAppends:
@@ -33,7 +35,7 @@ class ProducerAppends:
         self._expiration_ms = config.producer_id_expiration_ms
         self._check_interval_ms = config.producer_id_expiration_check_interval_ms
         self._check_at_ms = 0
-        self._in_flight: dict[tuple[int, int], list[Deferred[Appended]]] = {}
+        self._in_flight: dict[BatchName, list[Deferred[Appended]]] = {}
         self._lost: dict[tuple[int, int], RecordBatchHeader] = {}
         self._verifications: dict[tuple[int, int], Verification] = {}
         self._turns: dict[int, DeferredLock] = {}
@@ -56,21 +58,20 @@ class ProducerAppends:
         time; Kafka does so too.
         """
         self._maybe_forget(now_ms)
-        log = self._log
         known = self._verifications.get((partition_no, header.producer_id)) if self._verifications else None
-        producer = log.producers(partition_no).get(header.producer_id)
+        producer = self._log.producers(partition_no).get(header.producer_id)
         found = check(producer, header, known, is_verified=known is not None and known is verification)
         if self._lost and found is ErrorCode.NONE:
             found = self._check_lost(partition_no, header)
         if isinstance(found, SentBatch):
-            return self._repeat(partition_no, found)
+            return self._repeat(partition_no, header, found)
         if found is not ErrorCode.NONE:
             return found
         if known is not None and header.is_transactional:
             del self._verifications[partition_no, header.producer_id]
-        place = partition_no, log.offsets(partition_no).log_end_offset
-        self._in_flight[place] = []
-        return append().addBoth(self._appended, place, header)
+        name = partition_no, header.producer_id, header.producer_epoch, header.base_sequence
+        self._in_flight.setdefault(name, [])
+        return append().addBoth(self._appended, name, header)
 
     def append_marker(
         self,
@@ -144,10 +145,11 @@ class ProducerAppends:
 
     # -- what is under way
 
-    def _repeat(self, partition_no: int, sent: SentBatch) -> Deferred[Appended]:
+    def _repeat(self, partition_no: int, header: RecordBatchHeader, sent: SentBatch) -> Deferred[Appended]:
         log_start_offset = self._log.offsets(partition_no).log_start_offset
         answer = Appended(sent.base_offset, log_start_offset, sent.timestamp_ms)
-        waiting = self._in_flight.get((partition_no, sent.base_offset))
+        name = partition_no, header.producer_id, header.producer_epoch, header.base_sequence
+        waiting = self._in_flight.get(name)
         if waiting is None:
             return succeed(answer)
         original: Deferred[Appended] = Deferred()
@@ -155,11 +157,11 @@ class ProducerAppends:
         return original.addCallback(lambda _: answer)
 
     def _appended(
-        self, result: Appended | Failure, place: tuple[int, int], header: RecordBatchHeader
+        self, result: Appended | Failure, name: BatchName, header: RecordBatchHeader
     ) -> Appended | Failure:
         if isinstance(result, Failure):
-            self._lost.setdefault((place[0], header.producer_id), header)
-        for original in self._in_flight.pop(place):
+            self._lost.setdefault((name[0], header.producer_id), header)
+        for original in self._in_flight.pop(name, ()):
             original.callback(result)
         return result
 

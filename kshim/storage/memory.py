@@ -95,7 +95,9 @@ class MemoryLog:
     ) -> Deferred[Appended]:
         if partition_no in self._deleted:
             return fail(StorageError(f"partition {partition_no} was deleted"))
-        partition = self._partitions.setdefault(partition_no, _Partition())
+        partition = self._partitions.get(partition_no)
+        if partition is None:
+            partition = self._partitions[partition_no] = _Partition()
         base_offset = partition.end
         placed = chunk.place(batch, base_offset, leader_epoch, now_ms if log_append_time else None)
         so_far = partition.chunks[-1].max_timestamp_so_far if partition.chunks else NO_TIMESTAMP
