@@ -115,13 +115,7 @@ def _offset_commit(request: OffsetCommitRequest, caller: Caller, error: ErrorCod
 
 
 def _offset_fetch(
-    request: OffsetFetchRequestGroup, caller: Caller, error: ErrorCode
-) -> OffsetFetchResponseGroup:
-    return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
-
-
-def _stable_offset_fetch(
-    request: StableOffsetFetch, caller: Caller, error: ErrorCode
+    request: OffsetFetchRequestGroup | StableOffsetFetch, caller: Caller, error: ErrorCode
 ) -> OffsetFetchResponseGroup:
     return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
 
@@ -180,7 +174,7 @@ _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     LeaveGroupRequest: _leave_group,
     OffsetCommitRequest: _offset_commit,
     OffsetFetchRequestGroup: _offset_fetch,
-    StableOffsetFetch: _stable_offset_fetch,
+    StableOffsetFetch: _offset_fetch,
     TxnOffsetCommitRequest: _txn_offset_commit,
     EndTxnMarker: _end_transaction,
     OffsetDeleteRequest: _offset_delete,
