@@ -16,6 +16,17 @@ _COLOURS = {
 }
 _RESET = "\x1b[0m"
 
+ROOT = "root"
+LEVELS = {
+    "TRACE": logging.DEBUG,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+}
+"""Java's names of levels, which Kafka's tools use; there is nothing below DEBUG."""
+
 
 class _Lines(logging.Formatter):
     default_msec_format = "%s.%03d"
@@ -43,3 +54,24 @@ def start(level: str, stream: TextIO | None = None) -> None:
     # Twisted tells at level info that it started a factory; what is wrong comes at warning and above.
     logging.getLogger("twisted").setLevel(logging.WARNING)
     PythonLoggingObserver().start()  # type: ignore[no-untyped-call]
+
+
+def levels() -> dict[str, str]:
+    """By logger, from what level on it is heard, in Java's words. The root logger is called "root"."""
+    known = logging.root.manager.loggerDict.items()
+    loggers = {ROOT: logging.root} | {
+        name: logger for name, logger in sorted(known) if isinstance(logger, logging.Logger)
+    }
+    return {name: _java_level(logger.getEffectiveLevel()) for name, logger in loggers.items()}
+
+
+def set_level(name: str, level: str | None) -> None:
+    """Hear one of the `levels()` from another level on; None, as its parent is heard."""
+    logging.getLogger(None if name == ROOT else name).setLevel(
+        logging.NOTSET if level is None else LEVELS[level]
+    )
+
+
+def _java_level(level: int) -> str:
+    """The least level in Java's words that is at least `level`."""
+    return next((name for name, number in LEVELS.items() if name != "TRACE" and number >= level), "FATAL")

@@ -338,6 +338,29 @@ def bad_configs_of_brokers(admin: Admin) -> None:
     admin.change(alter((BROKER, "", [("listeners", SET, "x")]), validate_only=True), meant=TEXT)
 
 
+@_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def loggers(admin: Admin) -> None:
+    """The root logger is the only one that both have."""
+    steps: Sequence[tuple[str, str, int, str | None]] = [
+        ("1", "root", SET, "WARN"),
+        ("1", "no.such", SET, "WARN"),
+        ("1", "no.such", DELETE, None),
+        ("1", "root", SET, "LOUD"),
+        ("1", "root", SET, None),
+        ("1", "root", DELETE, None),
+        ("1", "root", APPEND, "INFO"),
+        ("1", "root", SUBTRACT, "INFO"),
+        ("1", "root", 7, "INFO"),
+        ("x", "root", SET, "INFO"),
+        ("", "root", SET, "INFO"),
+    ]
+    for broker, logger, operation, level in steps:
+        admin.change(alter((LOGGER, broker, [(logger, operation, level)]), validate_only=True))
+    admin.change(alter((LOGGER, "2", [("root", SET, "INFO")]), validate_only=True), meant=TEXT)
+    admin.change(alter((LOGGER, "1", [("root", SET, "INFO")])))
+    admin.look(describe((LOGGER, "1", ("root", "no.such"))), version=4)
+
+
 @_story(ApiKey.ALTER_CONFIGS)
 def configs_put(admin: Admin) -> None:
     t, nope = admin.topic("t"), admin.topic("nope")
@@ -384,18 +407,17 @@ def described(admin: Admin) -> None:
         admin.look(describe((kind, name, None)))
     for kind, name in ((0, "x"), (3, "x")):
         admin.look(describe((kind, name, None)), meant=TEXT)
-    for kind, name in ((LOGGER, "1"), (CLIENT_METRICS, "m"), (GROUP, "g")):
+    for name in ("", "2", "x"):
+        admin.look(describe((LOGGER, name, None)))
+    for kind, name in ((CLIENT_METRICS, "m"), (GROUP, "g")):
         admin.look(describe((kind, name, None)), meant=NOT_SERVED)
 
 
 @_story(ApiKey.LIST_CONFIG_RESOURCES)
 def config_resources(admin: Admin) -> None:
     made(admin, new(admin.topic("b")), new(admin.topic("a")))
-    for types in ((2,), (4,), (4, 2), (2, 2), (16,), (32,), (3,), (2, 99)):
+    for types in ((), (2,), (4,), (8,), (4, 2), (2, 2), (16,), (32,), (3,), (2, 99)):
         admin.look(ListConfigResourcesRequest(resource_types=types))
-    if admin.version >= 1:
-        for types in ((), (8,)):
-            admin.look(ListConfigResourcesRequest(resource_types=types), meant=NOT_SERVED)
 
 
 # -- topics

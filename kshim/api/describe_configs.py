@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kshim import logs
 from kshim.cluster import fault_in_name
 from kshim.cluster.broker_configs import ALL_BROKERS, parse_node_id
 from kshim.cluster.config_changes import ResourceType
-from kshim.cluster.described import DescribedConfig, described_broker, described_defaults, described_topic
+from kshim.cluster.described import (
+    DescribedConfig,
+    described_broker,
+    described_defaults,
+    described_loggers,
+    described_topic,
+)
 from kshim.context import Broker, RequestContext
 from schemas.describe_configs import (
     DescribeConfigsRequest,
@@ -66,6 +73,8 @@ def _describe(broker: Broker, resource: DescribeConfigsResource) -> Iterable[Des
             return _describe_topic(broker, resource.resource_name)
         case ResourceType.BROKER:
             return _describe_broker(broker, resource.resource_name)
+        case ResourceType.LOGGER:
+            return _describe_loggers(broker, resource.resource_name)
         case other:
             raise _Invalid(ErrorCode.INVALID_REQUEST, f"Resource type {other} is not served.")
 
@@ -92,6 +101,18 @@ def _describe_broker(broker: Broker, name: str) -> Iterable[DescribedConfig]:
         message = f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
         raise _Invalid(ErrorCode.INVALID_REQUEST, message)
     return described_broker(configs)
+
+
+def _describe_loggers(broker: Broker, name: str) -> Iterable[DescribedConfig]:
+    node_id = parse_node_id(name)
+    if name == "":
+        raise _Invalid(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    if node_id is None:
+        raise _Invalid(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if node_id != broker.node_id:
+        message = f"Unexpected broker id, expected {broker.node_id} but received {name}"
+        raise _Invalid(ErrorCode.INVALID_REQUEST, message)
+    return described_loggers(logs.levels())
 
 
 def _config(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

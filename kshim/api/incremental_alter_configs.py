@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kshim.api.broker_loggers import alter_loggers
 from kshim.api.later import if_not_stored
 from kshim.cluster import Refusal
-from kshim.cluster.config_changes import ConfigChange, ConfigOperation
+from kshim.cluster.config_changes import ConfigChange, ConfigOperation, ResourceType
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.incremental_alter_configs import (
@@ -28,6 +29,14 @@ def incremental_alter_configs(
     """Each resource is changed whole or refused; a change is durable, and in force, before the answer."""
     changes = [_change(resource) for resource in request.resources]
 
+    def with_loggers(outcome: list[Refusal | None]) -> list[Refusal | None]:
+        return [
+            alter_loggers(change, broker.node_id, validate_only=request.validate_only)
+            if change.resource_type == ResourceType.LOGGER and refusal is None
+            else refusal
+            for change, refusal in zip(changes, outcome, strict=True)
+        ]
+
     def response(outcome: list[Refusal | None]) -> IncrementalAlterConfigsResponse:
         return IncrementalAlterConfigsResponse(responses=tuple(map(_response, changes, outcome)))
 
@@ -35,7 +44,7 @@ def incremental_alter_configs(
         return response([NOT_STORED] * len(changes))
 
     altered = broker.cluster.alter_configs(changes, broker.node_id, validate_only=request.validate_only)
-    return altered.addCallbacks(response, if_not_stored(failed))
+    return altered.addCallback(with_loggers).addCallbacks(response, if_not_stored(failed))
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

@@ -16,21 +16,23 @@ from schemas.list_config_resources import (
 
 FIRST_VERSION_WITH_TYPES = 1
 CLIENT_METRICS = 16
-OF_KAFKA = (2, 4, 8, 16, 32)  # also loggers, client metrics and groups
+OF_KAFKA = (2, 4, 8, 16, 32)  # also client metrics and groups
 
 
 def list_config_resources(
     broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """All topics and all brokers that run; no types asked for are all types."""
+    """All topics and all brokers that run, which have loggers; no types asked for are all types."""
     asked = request.resource_types or OF_KAFKA
     if context.api_version < FIRST_VERSION_WITH_TYPES:
         asked = (CLIENT_METRICS,)
     if not set(asked) <= set(OF_KAFKA):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    brokers = list(map(str, broker.cluster.running))
     names = {
         ResourceType.TOPIC: broker.cluster.topics,
-        ResourceType.BROKER: map(str, broker.cluster.running),
+        ResourceType.BROKER: brokers,
+        ResourceType.LOGGER: brokers,
     }
     return ListConfigResourcesResponse(
         config_resources=tuple(

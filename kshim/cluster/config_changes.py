@@ -26,10 +26,11 @@ LISTENER_PREFIX = "listener.name."
 
 
 class ResourceType(IntEnum):
-    """What has configs. Kafka has more types: of loggers, client metrics and groups."""
+    """What has configs. Kafka has more types: of client metrics and groups."""
 
     TOPIC = 2
     BROKER = 4
+    LOGGER = 8  # of a broker; its level is soft state, and changed by who is asked
 
 
 class Operation(IntEnum):
@@ -85,7 +86,7 @@ def altered(
     """
     result = Altered(_refuse_requests(changes, node_id), [], {})
     for number, change in enumerate(changes):
-        if result.outcome[number] is not None:
+        if result.outcome[number] is not None or change.resource_type == ResourceType.LOGGER:
             continue
         name = change.resource_name
         if change.resource_type == ResourceType.BROKER:
@@ -119,11 +120,13 @@ def _refuse_request(change: ConfigChange, node_id: int) -> Refusal | None:
         fault = "Error due to duplicate config keys"
     elif nulls:
         fault = f"Null value not supported for : {', '.join(nulls)}"
-    elif change.resource_type not in list(ResourceType):
+    elif change.resource_type not in list(ResourceType) or (
+        change.resource_type == ResourceType.LOGGER and change.replaces
+    ):
         fault = f"Unknown resource type {change.resource_type}"
     elif change.resource_type == ResourceType.BROKER and change.resource_name != ALL_BROKERS:
         fault = _fault_in_node_id(change.resource_name, node_id)
-    if fault is None and unknown:
+    if fault is None and unknown and change.resource_type != ResourceType.LOGGER:
         fault = f"Unknown operations type {unknown[0]}"
     return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else None
 

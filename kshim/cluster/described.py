@@ -58,6 +58,12 @@ def described_defaults(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
         yield _described_property(name, (Setting(name, text, ConfigSource.DYNAMIC_DEFAULT_BROKER),))
 
 
+def described_loggers(levels: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    """The level of each logger of a broker."""
+    for name, level in levels.items():
+        yield DescribedConfig(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER, ConfigType.UNKNOWN, (), None)
+
+
 def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedConfig:
     row, prop = BROKER_CONFIGS.get(name), PROPERTIES.get(name)
     type_ = row.type if row else _our_type(name)

@@ -11,6 +11,7 @@ from schemas.list_config_resources import ListConfigResourcesRequest
 from tests.api.harness import ask, create, new_broker
 
 TOPICS = {(2, "t"), (2, "__consumer_offsets")}
+LOGGERS = {(8, "1"), (8, "2"), (8, "3")}
 BROKERS = {(4, "1"), (4, "2"), (4, "3")}
 
 
@@ -24,10 +25,11 @@ def broker() -> Broker:
 @pytest.mark.parametrize(
     ("version", "types", "expected"),
     [
-        (1, (), TOPICS | BROKERS),
+        (1, (), TOPICS | BROKERS | LOGGERS),
         (1, (2,), TOPICS),
         (1, (4, 4), BROKERS),
-        (1, (8, 16, 32), set()),
+        (1, (8,), LOGGERS),
+        (1, (16, 32), set()),
         (0, (), set()),
     ],
 )
