@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BatchName = tuple[int, int, int, int]
-"""partition_no, producer_id, producer_epoch, base_sequence: only one batch under way, if there is an epoch."""
+"""partition_no, producer_id, producer_epoch, base_sequence: of the batches under way no two have the same."""
 
 
 class ProducerAppends:
