@@ -350,13 +350,13 @@ def loggers(admin: Admin) -> None:
         ("1", "root", DELETE, None),
         ("1", "root", APPEND, "INFO"),
         ("1", "root", SUBTRACT, "INFO"),
-        ("1", "root", 7, "INFO"),
         ("x", "root", SET, "INFO"),
         ("", "root", SET, "INFO"),
+        ("2", "root", SET, "INFO"),
     ]
     for broker, logger, operation, level in steps:
         admin.change(alter((LOGGER, broker, [(logger, operation, level)]), validate_only=True))
-    admin.change(alter((LOGGER, "2", [("root", SET, "INFO")]), validate_only=True), meant=TEXT)
+    admin.change(alter((LOGGER, "1", [("root", 7, "INFO")]), validate_only=True), meant=OPERATION)
     admin.change(alter((LOGGER, "1", [("root", SET, "INFO")])))
     admin.look(describe((LOGGER, "1", ("root", "no.such"))), version=4)
 
