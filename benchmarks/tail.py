@@ -120,7 +120,7 @@ def main() -> None:
     with spark() as session:
         brokers = [Broker(session, bootstrap) for bootstrap in (options.bootstrap, options.peer) if bootstrap]
         _bulk(brokers, options.records, options.rounds)
-        _tail(brokers, options.tail_records)
+        _tail(brokers, options.tail_records, options.rounds)
 
 
 def _bulk(brokers: list[Broker], records: int, rounds: int) -> None:
@@ -136,8 +136,11 @@ def _bulk(brokers: list[Broker], records: int, rounds: int) -> None:
         _tell(f"{what}, {records:,} x {VALUE_BYTES} B, rec/s", [max(each) for each in rates])
 
 
-def _tail(brokers: list[Broker], count: int) -> None:
-    ways = [broker.tail_ms(broker.new_topic(), count) for broker in brokers]
+def _tail(brokers: list[Broker], count: int, rounds: int) -> None:
+    ways: list[list[float]] = [[] for _ in brokers]
+    for _ in range(rounds):
+        for number, broker in enumerate(brokers):
+            ways[number] += broker.tail_ms(broker.new_topic(), max(2, count // rounds))
     _tell("at the tail, p50 ms", [median(each) for each in ways])
     _tell("at the tail, p90 ms", [quantiles(each, n=10)[8] for each in ways])
 
