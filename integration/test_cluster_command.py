@@ -37,6 +37,7 @@ def brokers(new_server: Callable[..., Server]) -> Server:
         (["serve", "--brokers", "many"], ["--brokers=many", "1 to 100"]),
         (["serve", "--brokers", "101"], ["--brokers=101", "1 to 100"]),
         (["serve", "--brokers", "3", "--listen", "127.0.0.1:65534"], ["127.0.0.1:65536", "65535"]),
+        (["serve", "--brokers", "2", "--advertise", "h:65535"], ["cannot advertise h:65536", "65535"]),
         (["cluster", "describe"], ["no server listens", "kshim-data/control.sock", "--data-dir"]),
         (["cluster", "--control", "nowhere", "describe"], ["no server listens", "nowhere"]),
         (["cluster", "sink-broker", "1"], ["sink-broker"]),

@@ -92,12 +92,14 @@ class Listener:
 
 
 def new_listeners(answers: Mapping[int, Answer], config: Config, reactor: Any) -> dict[int, Listener]:
-    """A listener for each broker, by node id; none listens yet."""
+    """A listener for each broker, by node id; none listens yet. Raises CannotListen."""
     listeners = {}
     for node_id, answer in answers.items():
         advertised = config.advertised_listeners
         if advertised is not None:
             advertised = Endpoint(advertised.host, advertised.port + node_id - config.node_id)
+            if advertised.port > _LAST_PORT:
+                raise CannotListen(f"cannot advertise {advertised}: the last port is {_LAST_PORT}")
         connections = Connections(
             answer,
             reactor,

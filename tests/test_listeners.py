@@ -91,6 +91,11 @@ def test_advertised_ports_are_consecutive_too() -> None:
     ]
 
 
+def test_an_advertised_port_that_cannot_be() -> None:
+    with pytest.raises(CannotListen, match="cannot advertise h:65536: the last port is 65535"):
+        listen(Reactor(), 9092, advertised_listeners=Endpoint("h", 65534))
+
+
 def test_a_suspended_listener_keeps_its_port(monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[tuple[str, int]] = []
 
