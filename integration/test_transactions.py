@@ -119,6 +119,7 @@ def test_the_producer_that_comes_last_fences_the_one_before(
     assert read(server.bootstrap, topic, 1) == [b"second"]
 
 
+@pytest.mark.kshim_only("reads kshim's log")
 def test_a_transaction_whose_time_is_up_is_aborted(
     new_server: Callable[..., Server], topic: str, producers: Callable[..., KafkaProducer]
 ) -> None:
