@@ -66,10 +66,10 @@ def main() -> None:
                 some = {run_of(each): each for each in map(invent, numbers[start : start + BATCH])}
                 played = asyncio.run(play_all(some, {"plain": pair}, options.at_once))
                 outcomes += played.values()
-                new = [some[run] for run, outcome in played.items() if outcome.untolerated]
-                differing += new
-                if new:
-                    print("they differ in: " + ", ".join(each.title for each in new))
+                differing += [some[run] for run, outcome in played.items() if outcome.untolerated]
+                for run, outcome in played.items():
+                    if outcome.untolerated:
+                        print(f"{run.history.title} differs at first in {outcome.untolerated[0]}")
                 print(
                     f"{time.monotonic() - began:.0f} s: {len(differing)} differ; {summary(outcomes)}",
                     flush=True,

@@ -72,7 +72,16 @@ class Invented:
     said: tuple[Said, ...]
 
     def history(self) -> History:
-        return History(self.title, (), [each.steps() for each in self.said], (self.era,), meant_by_rule=True)
+        """Its window is open for ever where no time-out is short."""
+        is_timed = any(value == SHORT_MS for each in self.said for _, value in each.options)
+        return History(
+            self.title,
+            cases=(),
+            steps=[each.steps() for each in self.said],
+            eras=(self.era,),
+            meant_by_rule=True,
+            window_ms=WINDOW_MS + MARGIN_MS // 2 if is_timed else 0,
+        )
 
     def __str__(self) -> str:
         """In the form in which `histories` are written."""
@@ -94,7 +103,7 @@ class _Author:
         self.said: list[Said] = []
         self.era = chance.choice(ERAS)
         self.is_timed = chance.random() < 0.25
-        self.carelessness = chance.choice((0.0, 0.05, 0.05, 0.25))
+        self.carelessness = chance.choice((0.02, 0.1, 0.1, 0.3))
         self.clients = CLIENTS[: chance.choice((1, 2, 2, 3, 3, 4))]
         self.type = chance.choice(("consumer",) * 4 + ("connect",))
         statics = chance.choice((0.0, 0.0, 0.5, 1.0))
@@ -113,7 +122,8 @@ class _Author:
             self.everybody_syncs: 4,
             self.heartbeat: 4,
             self.leave: 2,
-            self.commit: 3,
+            self.commit: 4,
+            self.doubt: 2,
             self.fetch: 1,
             self.look: 2,
             self.delete: 0.5,
@@ -229,8 +239,7 @@ class _Author:
             options["assign"] = {name: f"{client}: {name}".encode() for name in self.clients}
         if self.type != "consumer":
             options["type"] = self.type
-        if len(PROTOCOLS) > 1:
-            options["protocol"] = self.likely_protocol()
+        options["protocol"] = self.likely_protocol()
         if client in self.instances:
             options.setdefault("instance", client)
         if not careful and self.slips(0.5):
@@ -285,6 +294,25 @@ class _Author:
             **{"id": Id(client)} | self.as_whom(client),
             **options,
         )
+
+    def doubt(self) -> None:
+        """A member that is wrong about one thing, in each of its requests."""
+        client = self.anybody()
+        generation: int | Generation = Generation(client)
+        whom: dict[str, Any] = {"instance": client} if client in self.instances else {}
+        match self.chance.randrange(4):
+            case 0 | 1:
+                generation = self.chance.choice((Generation(client, 1), Generation(client, -1)))
+            case 2:
+                whom["id"] = self.somebody_else(client)
+            case 3:
+                whom["instance"] = self.some_instance()
+        over = self.new_connection(client)
+        type = {} if self.type == "consumer" else {"type": self.type}
+        protocol = self.likely_protocol()
+        self.request("heartbeat", client, generation, **whom)
+        self.request("commit", client, generation, **{"id": Id(client)} | whom)
+        self.request("sync", client, generation, **whom, **type, protocol=protocol, over=over)
 
     def fetch(self) -> None:
         options = {"require_stable": True} if self.chance.random() < 0.3 else {}

@@ -92,7 +92,7 @@ class Asked:
 class Transcript:
     """What one server did in one history. seen: step by step an Asked, or who waited at a pause. began_s,
     ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them.
-    producers: every producer's id and epoch."""
+    producers: every producer's id and epoch. spans_s: how long it took from one pause to the next."""
 
     target: Target
     group: str
@@ -101,6 +101,7 @@ class Transcript:
     seen: list[Asked | frozenset[str] | None] = field(default_factory=list)
     given: dict[str, dict[str, int]] = field(default_factory=dict)
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    spans_s: list[float] = field(default_factory=list)
     generations: dict[str, int] = field(default_factory=dict)
 
     def ids(self, client: str) -> list[str]:
@@ -117,6 +118,7 @@ async def play(steps: Sequence[Step], era: int, group: str, target: Target) -> T
         for step in steps:
             player.transcript.seen.append(await player.take(step))
         await player.rest()
+        player.end_span()
     finally:
         player.close()
         player.transcript.ended_s = loop.time()
@@ -131,13 +133,19 @@ class _Player:
         self.unanswered: list[Asked] = []
         self.groups: set[str] = {transcript.group}
         self.prober: Connection | None = None
+        self.span_began_s = transcript.began_s
 
     async def take(self, step: Step) -> Asked | frozenset[str] | None:
         match step:
             case Ask():
                 return await self.ask(step)
+            case Pause(ms=0):
+                await self.rest()
+                return frozenset(asked.step.connection for asked in self.waiting())
             case Pause(ms=ms):
-                await (asyncio.sleep(ms / 1000) if ms else self.rest())
+                self.end_span()
+                await asyncio.sleep(ms / 1000)
+                self.span_began_s = asyncio.get_running_loop().time()
                 return frozenset(asked.step.connection for asked in self.waiting())
             case Answered(clients=clients):
                 await self.wait_for([a for a in self.waiting() if a.step.client in clients], ANSWER_TIMEOUT_S)
@@ -145,6 +153,9 @@ class _Player:
                 if connection := self.connections.pop(name, None):
                     connection.close()
         return None
+
+    def end_span(self) -> None:
+        self.transcript.spans_s.append(asyncio.get_running_loop().time() - self.span_began_s)
 
     async def ask(self, step: Ask) -> Asked:
         connection = self.connections.get(step.connection)

@@ -52,7 +52,8 @@ class Run:
 @dataclass(frozen=True)
 class Outcome:
     """What came of a run. answers: kshim's, by API and error; transcript: what Apache Kafka answered;
-    kafka_plays: how often it was asked; void: how many plays of kshim a standstill made void."""
+    kafka_plays: how often it was asked; void: how many plays of kshim a standstill made void;
+    is_late: no play was quick enough for the time-outs, and so nothing is compared."""
 
     differences: list[Difference]
     stale: list[str]
@@ -60,10 +61,11 @@ class Outcome:
     transcript: str
     kafka_plays: int
     void: int
+    is_late: bool
 
     @property
     def responses(self) -> int:
-        return self.answers.total()
+        return 0 if self.is_late else self.answers.total()
 
     @property
     def is_as_expected(self) -> bool:
@@ -174,20 +176,33 @@ class Stage:
                 )
             else:
                 break
+        is_late = _is_late(run, answers) or _is_late(run, plays.kshim)
         return Outcome(
-            differences=found,
+            differences=[] if is_late else found,
             stale=_stale(steps, found),
             answers=Counter(_answers(plays.kshim)),
             transcript=transcript_text(steps, answers),
             kafka_plays=len(plays.apache_kafka),
             void=void,
+            is_late=is_late,
         )
 
     async def perform(self, run: Run, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
         return await self.judge(run, await self.play_once(run), kafka_plays)
 
     async def _play(self, run: Run, target: Target) -> Transcript:
-        return await play(run.history.at(run.era), run.era, f"group{next(self._numbers):06}", target)
+        """In time, or else as it came at last."""
+        for _ in range(VOID_PLAYS):
+            group = f"group{next(self._numbers):06}"
+            transcript = await play(run.history.at(run.era), run.era, group, target)
+            if not _is_late(run, transcript):
+                break
+        return transcript
+
+
+def _is_late(run: Run, transcript: Transcript) -> bool:
+    window_ms = run.history.window_ms
+    return bool(window_ms) and max(transcript.spans_s) * 1000 > window_ms
 
 
 def _closest(run: Run, steps: Sequence[Step], plays: Plays) -> tuple[list[Difference], Transcript]:
@@ -207,5 +222,6 @@ def summary(outcomes: Iterable[Outcome]) -> str:
     return (
         f"{len(all_)} histories, {sum(outcome.responses for outcome in all_)} responses of each server "
         f"compared; {sum(outcome.void for outcome in all_)} plays void because the server stood still; "
-        f"Apache Kafka was asked {sum(again)} times again for {len(again)} histories"
+        f"Apache Kafka was asked {sum(again)} times again for {len(again)} histories; "
+        f"{sum(outcome.is_late for outcome in all_)} could not be played in time"
     )

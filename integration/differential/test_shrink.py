@@ -1,4 +1,4 @@
-"""Invented histories can be told again, in words that can be pasted, and be made small.
+"""Invented histories can be told again, in words that can be pasted, and be made small."""
 
 from __future__ import annotations
 

@@ -174,11 +174,11 @@ class Shard:
     def _committed_or_refused(
         self, draft: Draft, caller: Caller, request: OffsetCommitRequest | TxnOffsetCommitRequest
     ) -> Decision:
-        """A commit is one batch, or nothing. It creates its group where there is none."""
+        """A commit is one batch, or nothing. What it writes creates the group where there is none."""
         decision = draft.decision()
         if offsets_bytes(decision.records) > draft.settings.message_max_bytes:
             return _reply(caller, _refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
-        if request.group_id not in self.groups:
+        if decision.records and request.group_id not in self.groups:
             self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
         return decision
 

@@ -212,6 +212,13 @@ class TestWhatIsKept:
         """[135]"""
         assert history.client().commit(7, metadata=metadata) == error
 
+    def test_of_which_nothing_is_written_creates_no_group(self, history: History) -> None:
+        """[135]"""
+        history.client().commit(7, metadata="x" * 4097)
+        assert history.groups() == {}
+        history.client().commit(7)
+        assert list(history.groups()) == ["group"]
+
     def test_the_partitions_whose_metadata_is_not_too_long(self, history: History) -> None:
         """[135]"""
         request = commit(partition(0, committed_metadata="x" * 5000), partition(1, committed_metadata="x"))

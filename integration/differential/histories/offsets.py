@@ -5,6 +5,7 @@ from __future__ import annotations
 from integration.differential.history import GROUP, NO_TOPIC, OTHER_TOPIC, TOPIC, History, Id
 from integration.differential.verbs import (
     commit,
+    delete,
     describe,
     enter,
     fetch,
@@ -128,6 +129,11 @@ HISTORIES = [
             commit("admin", metadata=None, offsets={(OTHER_TOPIC, 1): 2}),
             fetch("admin", PLACES),
         ],
+    ),
+    History(
+        "metadata that is too long creates no group",
+        cases=[135],
+        steps=[commit("admin", metadata=LONG + "x"), describe(), list_groups(), delete()],
     ),
     History(
         "topics and partitions that do not exist",
