@@ -221,9 +221,7 @@ class Config:
         -1, _gzip_level, "Level of gzip, if compression.type is gzip; -1 is gzip's own default."
     )
     compression_lz4_level: int = _int(9, "Level of lz4, if compression.type is lz4.", low=1, high=17)
-    compression_zstd_level: int = _int(
-        3, "Level of zstd, if compression.type is zstd.", low=-131072, high=22
-    )
+    compression_zstd_level: int = _int(3, "Level of zstd, if compression.type is zstd.", low=-131072, high=22)
     min_insync_replicas: int = _int(
         1, "In-sync replicas without which a topic that sets nothing takes no record with acks=all."
     )
@@ -321,7 +319,7 @@ class Config:
         low=-1,
         high=LONG_MAX,
     )
-    given: Mapping[str, str] = field(default_factory=dict, compare=False)
+    given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """What the user set, as text, by Kafka's names; also what has no effect here."""
 
     @property

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kshim.addresses import Endpoint
 from kshim.config import PROPERTIES, Config, property_text
+from kshim.kafka_configs.brokers import BROKER_CONFIGS
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
@@ -64,7 +65,7 @@ def broker_configs(
 ) -> BrokerConfigs:
     """Those of broker `node_id`; `dynamic`: by broker, as text, or ALL_BROKERS."""
     dynamic = dynamic or {}
-    static = {**_changed(config), **config.given, "node.id": str(node_id), "broker.id": str(node_id)}
+    static = {**_changed(config), **_given(config), "node.id": str(node_id), "broker.id": str(node_id)}
     static = {name: listener_text(name, text) for name, text in static.items()}
     if node_id != config.node_id:
         static |= _listeners(config, node_id - config.node_id)
@@ -89,6 +90,15 @@ def _listeners(config: Config, ports_further: int) -> dict[str, str]:
         name: listener_text(name, str(Endpoint(endpoint.host, endpoint.port + ports_further)))
         for name, endpoint in endpoints.items()
         if endpoint is not None and endpoint.port
+    }
+
+
+def _given(config: Config) -> dict[str, str]:
+    """What the user set; without what only Kafka would have looked at, and refused."""
+    return {
+        name: text
+        for name, text in config.given.items()
+        if name in PROPERTIES or name not in BROKER_CONFIGS or not BROKER_CONFIGS[name].fault(text)
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import dropwhile
 
 from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, listener_text, topic_setting
 from kshim.config import PROPERTIES
@@ -47,8 +47,9 @@ def created_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterat
 
 
 def described_broker(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
-    """All properties of one broker; also of other names, where somebody set them at run time."""
-    for name in dict.fromkeys((*BROKER_CONFIGS, *PROPERTIES, *broker.dynamic, *broker.dynamic_default)):
+    """All properties of one broker; also of other names, where somebody set them."""
+    others = (broker.static, broker.dynamic, broker.dynamic_default)
+    for name in dict.fromkeys((*BROKER_CONFIGS, *PROPERTIES, *itertools.chain(*others))):
         yield _described_property(name, _synonyms(name, broker))
 
 
@@ -91,7 +92,7 @@ def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
         *broker.settings(names),
         *(Setting(other, text, ConfigSource.DEFAULT) for other, text in defaults if text is not None),
     ]
-    return tuple(dropwhile(lambda setting: setting.name != name, found))
+    return tuple(itertools.dropwhile(lambda setting: setting.name != name, found))
 
 
 def _default(name: str) -> str | None:

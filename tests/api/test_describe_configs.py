@@ -78,6 +78,18 @@ def test_a_topic_s_default_may_have_been_given_in_other_units() -> None:
     assert [config.synonyms for config in answer.configs] == [(), ()]
 
 
+def test_what_has_no_effect_may_be_anything() -> None:
+    broker = new_broker(given={"log.roll.hours": "x", "log.segment.bytes": "5", "log.preallocate": "true"})
+    create(broker, "t")
+    answer = values(describe(broker, TOPIC, "t", ("segment.ms", "segment.bytes", "preallocate")))
+    assert answer == {
+        "segment.ms": ("604800000", DEFAULT),
+        "segment.bytes": ("1073741824", DEFAULT),
+        "preallocate": ("true", STATIC),
+    }
+    assert values(describe(broker, BROKER, "1"))["log.roll.hours"] == ("168", DEFAULT)
+
+
 def test_values_are_shown_as_kafka_spells_them(broker: Broker) -> None:
     create(broker, "u", cleanup_policy=" delete , compact", preallocate="TRUE", retention_ms=" +5 ")
     answer = values(describe(broker, TOPIC, "u", ("cleanup.policy", "preallocate", "retention.ms")))
@@ -147,13 +159,16 @@ def test_the_broker(broker: Broker) -> None:
 
 
 def test_what_the_user_gave_is_static_and_passwords_are_not_shown() -> None:
-    broker = new_broker(given={"num.io.threads": "4", "ssl.key.password": "secret", "num.partitions": "1"})
+    given = {"num.io.threads": "4", "ssl.key.password": "secret", "num.partitions": "1"}
+    given |= {"listener.name.outside.ssl.key.password": "secret"}
+    broker = new_broker(given=given)
     by_name = {config.name: config for config in describe(broker, BROKER, "1", include_synonyms=True).configs}
     assert (by_name["num.io.threads"].value, by_name["num.io.threads"].config_source) == ("4", STATIC)
     assert by_name["num.partitions"].config_source == STATIC
-    password = by_name["ssl.key.password"]
-    assert (password.value, password.is_sensitive, password.config_source) == (None, True, STATIC)
-    assert [synonym.value for synonym in password.synonyms] == [None]
+    for name in ("ssl.key.password", "listener.name.outside.ssl.key.password"):
+        password = by_name[name]
+        assert (password.value, password.is_sensitive, password.config_source) == (None, True, STATIC)
+        assert [synonym.value for synonym in password.synonyms] == [None]
 
 
 REFUSED = {
