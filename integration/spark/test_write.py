@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
-from integration.awaiting import wait_until
 from integration.clients import Admin, new_producer, read_all
 from integration.server import Server
-
-
-def create(admin: Admin, topic: str, partitions: int) -> None:
-    admin.create_topic(topic, partitions)
-    wait_until(lambda: len(admin.partitions(topic)) == partitions, 10, "the topic's leaders")
+from integration.spark.streams import create, kafka_stream, send
 
 
 def test_batch_sink(spark: SparkSession, server: Server, admin: Admin, topic: str) -> None:
@@ -75,3 +73,86 @@ def test_stream_from_topic_to_topic(
     producer.close()
     values = [r.value.decode() for r in read_all(server.bootstrap, sink, 110)]
     assert sorted(values) == sorted(f"N{n}" for n in range(110))
+
+
+def write(frame: DataFrame, server: Server, **options: object) -> None:
+    writer = frame.write.format("kafka").option("kafka.bootstrap.servers", server.bootstrap)
+    for name, value in options.items():
+        writer = writer.option(name.replace("_", "."), str(value))
+    writer.save()
+
+
+def test_the_topic_of_each_row(spark: SparkSession, server: Server, admin: Admin, topic: str) -> None:
+    """A topic column; the option wins over it."""
+    first, second = f"{topic}-a", f"{topic}-b"
+    create(admin, first, 1)
+    create(admin, second, 1)
+    rows = spark.createDataFrame([(first, "1"), (second, "2")], "topic string, value string")
+    write(rows, server)
+    write(rows, server, topic=second)
+    assert [r.value for r in read_all(server.bootstrap, first, 1)] == [b"1"]
+    assert sorted(r.value for r in read_all(server.bootstrap, second, 3)) == [b"1", b"2", b"2"]
+
+
+def test_rows_that_cannot_be_written(
+    spark: SparkSession, new_server: Callable[..., Server], topic: str
+) -> None:
+    """A null topic, a wrong schema, and a topic that does not exist where none is made by itself."""
+    server = new_server("--set", "auto.create.topics.enable=false").start()
+    nowhere = spark.createDataFrame([(None, "1")], "topic string, value string")
+    with pytest.raises(Exception, match=r"(?i)null topic"):
+        write(nowhere, server)
+    numbers = spark.createDataFrame([(1, "a")], "value int, key string")
+    with pytest.raises(PySparkException, match=r"(?i)value.*(string|binary)"):
+        write(numbers, server, topic=topic)
+    text = spark.createDataFrame([("1",)], "value string")
+    with pytest.raises(Exception, match=f"(?i)topic {topic} not present in metadata"):
+        write(text, server, topic=topic, kafka_max_block_ms=3000)
+    admin = Admin(server.bootstrap)
+    assert topic not in admin.list_topics()
+    admin.close()
+
+
+def test_more_than_the_producer_s_buffer(
+    spark: SparkSession, server: Server, admin: Admin, topic: str
+) -> None:
+    """1000 records of 15 KB through a buffer of 16 KB."""
+    create(admin, topic, 1)
+    keys_and_values = "CAST(id AS STRING) AS key", "repeat('x', 15000) AS value"
+    rows = spark.range(0, 1000, 1, numPartitions=1).selectExpr(*keys_and_values)
+    write(rows, server, topic=topic, kafka_buffer_memory=16384)
+    records = read_all(server.bootstrap, topic, 1000)
+    assert [int(record.key) for record in records] == list(range(1000))
+    assert {len(record.value) for record in records} == {15000}
+
+
+def test_foreach_batch_and_the_sink_s_progress(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    source, sink = f"{topic}-in", f"{topic}-out"
+    create(admin, source, 1)
+    create(admin, sink, 1)
+    send(server, source, range(20))
+    stream = kafka_stream(spark, server, subscribe=source, startingOffsets="earliest").select("value")
+
+    def copy(batch: DataFrame, _: int) -> None:
+        write(batch, server, topic=sink)
+
+    query = (
+        stream.writeStream.foreachBatch(copy)
+        .option("checkpointLocation", str(tmp_path / "each"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(90)
+    assert sorted(int(r.value) for r in read_all(server.bootstrap, sink, 20)) == list(range(20))
+    query = (
+        stream.writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", server.bootstrap)
+        .option("topic", sink)
+        .option("checkpointLocation", str(tmp_path / "sink"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(90)
+    assert query.lastProgress["sink"]["numOutputRows"] == 20
