@@ -239,6 +239,19 @@ class TestRestart:
         store = open_embedded()
         assert [set(dict(store.log.producers(no).items())) for no in (1, 2)] == [{Q, 9}] * 2
 
+    def test_what_cannot_be_forgotten_is_forgotten_later(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        reactor.result(store.log.append(1, data(P, is_transactional=False), now_ms=0))
+        with patch.object(Environment, "write", side_effect=StorageError("disk on fire")):
+            store.log.forget_producers(100)
+            (failed,) = reactor.wait(store.log.append(2, PLAIN, now_ms=0))
+            assert isinstance(failed, StorageError)
+        assert dict(store.log.producers(1).items()) == {}
+        reactor.result(store.close())
+        assert dict(open_embedded().log.producers(1).items()) == {}
+
     def test_a_producer_that_comes_back_is_known_again(
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:

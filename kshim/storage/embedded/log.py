@@ -321,7 +321,9 @@ class EmbeddedLog:
 
     def _forget_silent(self, partition_no: int, producers: Producers) -> None:
         if silent := producers.forget(self._silent_since_ms):
-            self._writer.submit(Forget(partition_no=partition_no, producer_ids=silent))
+            forget = Forget(partition_no=partition_no, producer_ids=silent)
+            forget.settled.addErrback(lambda _: None)  # they are loaded again, and forgotten again
+            self._writer.submit(forget)
 
 
 def _compact_at(partition: _Partition, compaction: Compaction) -> int:
