@@ -102,6 +102,8 @@ class Checks:
         self._place = 0
         self._epochs: dict[tuple[int, int], int] = defaultdict(int)
         """By shard and producer id the latest epoch that is durable."""
+        self._coordinator_epochs: dict[tuple[int, int], int] = defaultdict(int)
+        """And that of the coordinator that ended its last transaction."""
         self._shard_of: dict[str, int] = {}
         self._stood: dict[tuple[Node, int], dict[str, Stands]] = {}
         self._leaders: dict[tuple[str, int, int, int], tuple[str, str | None, frozenset[str]]] = {}
@@ -131,6 +133,10 @@ class Checks:
             check = _DECIDED.get(type(response))
             if check is not None and is_serving:
                 check(self, node, shard, node.requests[token], response, is_due)
+        for key, _ in decision.records if decision.expired and holder is not None else ():
+            if isinstance(key, OffsetCommitKey):
+                pending = holder.hard_state.pending.of_group(key.group)
+                assert (key.topic, key.partition) not in pending, f"{key} expires while it is pending"
         self._moved(node, shard, decision, is_due)
 
     def _moved(self, node: Node, shard: int, decision: Decision, is_due: bool) -> None:
@@ -204,11 +210,28 @@ class Checks:
             else:
                 assert (group.state in (PREPARING, STABLE), group.generation) == (True, generation)
 
+    def _decided_to_txn_commit(
+        self,
+        node: Node,
+        shard: int,
+        request: TxnOffsetCommitRequest,
+        answer: TxnOffsetCommitResponse,
+        is_due: bool,
+    ) -> None:
+        """Who says for which member it commits, says so in the present generation."""
+        if answer.topics[0].partitions[0].error_code == ErrorCode.NONE and request.generation_id >= 0:
+            group = node.coordinator._shards[shard].groups[request.group_id]
+            assert group.generation == request.generation_id
+            assert request.member_id in group.members
+
     # ---- each durable record
 
     def journaled(self, shard: int, entry: Entry) -> None:
         if isinstance(entry, EndTxnMarker):
             self._is_of_latest_epoch(shard, entry.producer_id, entry.producer_epoch)
+            known = self._coordinator_epochs[shard, entry.producer_id]
+            assert entry.coordinator_epoch >= known, f"{entry} is of a coordinator before {known}"
+            self._coordinator_epochs[shard, entry.producer_id] = entry.coordinator_epoch
             self._transaction_ends(entry)
             return
         producer_id, producer_epoch = entry.producer
@@ -412,6 +435,7 @@ _DECIDED: dict[type, Any] = {
     SyncGroupResponse: Checks._decided_to_sync,
     HeartbeatResponse: Checks._heard,
     OffsetCommitResponse: Checks._decided_to_commit,
+    TxnOffsetCommitResponse: Checks._decided_to_txn_commit,
 }
 _ANSWERED: dict[type, Any] = {
     SyncGroupRequest: Checks._synced,

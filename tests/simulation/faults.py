@@ -233,13 +233,22 @@ def _zombie_commits(world: World) -> None:
 
 
 def _zombie_ends_a_transaction(world: World) -> None:
-    """So does a marker of such an epoch."""
+    """So must a marker of such an epoch, or of a coordinator that was replaced."""
     transactor = world.chance.choice(world.transactors)
-    if transactor.epoch:
-        marker = EndTxnMarker(
-            transactor.producer_id, transactor.epoch - 1, world.chance.random() < 0.5, 0, world.clock.now_ms
-        )
+    epochs = [transactor.epoch, transactor.coordinator_epoch]
+    older = world.chance.randrange(2)
+    if epochs[older]:
+        epochs[older] -= 1
+        committed = world.chance.random() < 0.5
+        marker = EndTxnMarker(transactor.producer_id, epochs[0], committed, epochs[1], world.clock.now_ms)
         world.end_transaction(transactor, marker)
+
+
+def _transactor_stalls(world: World) -> None:
+    """Its transaction may stay open for longer than offsets are kept."""
+    transactor = world.chance.choice(world.transactors)
+    world.note(transactor.name, "stalls")
+    transactor.stalled_until_ms = world.clock.now_ms + world.chance.choice((5_000, 200_000))
 
 
 def _stray_marker_comes(world: World) -> None:
@@ -303,7 +312,8 @@ _TABLE = (
     (_static_member_is_removed, 1),
     (_offset_is_reset, 1),
     (_zombie_commits, 1),
-    (_zombie_ends_a_transaction, 0.5),
+    (_zombie_ends_a_transaction, 1),
+    (_transactor_stalls, 1),
     (_stray_marker_comes, 0.5),
     (_pending_offset_is_deleted, 0.5),
     (_other_topic_is_deleted, 0.3),

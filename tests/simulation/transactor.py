@@ -39,6 +39,9 @@ class Transactor:
     producer_id: int
     bumps: bool
     epoch: int = 0
+    coordinator_epoch: int = 0
+    """Of the transaction coordinator that ended the last transaction."""
+    stalled_until_ms: int = 0
     is_open: bool = False
     is_retired: bool = False
     _offset: int = 0
@@ -47,7 +50,8 @@ class Transactor:
     def act(self) -> None:
         """Commit, look, or end the transaction; then again after a while."""
         chance = self.world.chance
-        if self._marker is None and not self.is_retired:
+        is_stalled = self.world.clock.now_ms < self.stalled_until_ms
+        if self._marker is None and not self.is_retired and not is_stalled:
             act = chance.choice((self.commit, self.commit, self.commit, self.fetch, self.end))
             act()
         if not self.is_retired:
@@ -103,7 +107,7 @@ class Transactor:
                 self.producer_id,
                 self.epoch + self.bumps,
                 self.world.chance.random() < 0.6,
-                0,
+                self.coordinator_epoch + (self.world.chance.random() < 0.3),
                 self.world.clock.now_ms,
             )
             self._send()
@@ -117,7 +121,7 @@ class Transactor:
         """The marker was answered."""
         if answer == ErrorCode.NONE and marker is self._marker:
             self._marker = None
-            self.epoch = marker.producer_epoch
+            self.epoch, self.coordinator_epoch = marker.producer_epoch, marker.coordinator_epoch
 
     def retire(self) -> None:
         """Begin nothing any more."""
