@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from integration import apache_kafka
-from integration.apache_kafka.jars import fetch_class_path
 from integration.differential import fetch_stories
 from integration.differential.talk import Talk
-from integration.maven import JarsMissing
 from integration.server import Server
 
 SETTINGS = {"auto.create.topics.enable": "false"}
@@ -26,14 +23,8 @@ STORIES = {
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
-    """Apache Kafka and kshim. What is missing on this machine is an error in CI, a skip elsewhere."""
-    try:
-        fetch_class_path()
-    except JarsMissing as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"Apache Kafka cannot run: {error}")
+def servers(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[tuple[Server, Server]]:
+    """Apache Kafka and kshim."""
     directory = tmp_path_factory.mktemp("servers")
     options = list(
         itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in SETTINGS.items())
