@@ -140,3 +140,11 @@ def test_nonsense_on_the_control_socket(brokers: Server) -> None:
             assert b"does not know this command" in replies.readline()
     brokers.steer("describe")
     assert all("INFO" in line for line in brokers.log), brokers.log
+
+
+@pytest.mark.parametrize("arguments", [[], ["cluster"]])
+def test_without_a_command_there_is_help(tmp_path: Path, arguments: list[str]) -> None:
+    done = run_to_end(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: kshim")
+    assert "\nCommands:\n" in done.stderr

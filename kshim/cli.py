@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kshim.config import Config
 
 EXIT_USAGE = 2
+# A group of commands that was given none, which shows its help; an exception since click 8.2.
+_ASKED_FOR_NOTHING = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class Commands(click.Group):
@@ -243,6 +245,9 @@ def main() -> NoReturn:
     try:
         sys.exit(commands.main(prog_name="kshim", standalone_mode=False))
     except click.ClickException as error:
+        if isinstance(error, _ASKED_FOR_NOTHING):
+            error.show()
+            sys.exit(EXIT_USAGE)
         _fail(" ".join(error.format_message().split()))
     except click.Abort:
         sys.exit(130)

@@ -93,7 +93,10 @@ def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
 @_to
 @click.pass_obj
 def move_coordinator(path: Path, group: str, node_id: int) -> None:
-    """Let another broker coordinate GROUP, and all groups of its __consumer_offsets partition."""
+    """Let another broker coordinate GROUP.
+
+    And all other groups of the same partition of __consumer_offsets.
+    """
     _say_moved(_ask(path, "move-coordinator", group, node_id))
 
 
@@ -101,7 +104,10 @@ def move_coordinator(path: Path, group: str, node_id: int) -> None:
 @click.argument("node_id", metavar="NODE", type=int)
 @click.pass_obj
 def stop_broker(path: Path, node_id: int) -> None:
-    """Shut a broker down: others lead what it led, then its connections are closed."""
+    """Shut a broker down.
+
+    Others lead what it led as far as they have replicas; then its connections are closed.
+    """
     stopped = _ask(path, "stop-broker", node_id)
     without = stopped["without_leader"]
     lost = f", {without} have no leader now, as nobody else has a replica" if without else ""
