@@ -114,11 +114,14 @@ class TransactionRuntime:
 
     def follow(self, moves: Iterable[Move]) -> None:
         """Let transactions be coordinated where their partition is led now, as after a restart."""
+        if self._coordinator is None or self._stopped:
+            return
         for topic, _, after in moves:
-            if topic.name == TRANSACTION_STATE_TOPIC and self._coordinator is not None:
+            if topic.name == TRANSACTION_STATE_TOPIC:
                 self._give_up(after.index)
                 if after.leader != NO_LEADER:
                     self._load_or_log(after.index)
+        self._wake_at_next_deadline()
 
     def _lead(self) -> TransactionCoordinator | None:
         """The coordinator; None before its topic is made, which happens when it is first asked for."""

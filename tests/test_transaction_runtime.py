@@ -302,6 +302,26 @@ def test_a_shard_follows_the_leader_of_its_partition(setting: Setting) -> None:
     assert setting.state() == "CompleteCommit"
 
 
+def test_a_shard_that_finds_a_leader_late_is_looked_after_too(setting: Setting) -> None:
+    setting.runtime.stop()
+    topic = setting.broker.cluster.topics[TRANSACTION_STATE_TOPIC]
+    nobody = tuple(replace(partition, leader=NO_LEADER) for partition in topic.partitions)
+    setting.broker.cluster.topics[TRANSACTION_STATE_TOPIC] = replace(topic, partitions=nobody)
+    setting.start()
+    assert setting.ask(init()).error_code == ErrorCode.NOT_COORDINATOR
+    setting.runtime.follow([moved(setting, setting.broker.node_id, 1)])
+    setting.begin(T0)
+    setting.broker.clock.advance(60 + 2 * INTERVAL_S)  # type: ignore[attr-defined]
+    assert not setting.write().committed
+
+
+def test_nothing_is_led_again_after_the_end(setting: Setting) -> None:
+    setting.begin()
+    setting.runtime.stop()
+    setting.runtime.follow([moved(setting, setting.broker.node_id, 1)])
+    assert setting.submit(init())[0].error_code == ErrorCode.NOT_COORDINATOR
+
+
 # ---- time
 
 
