@@ -15,20 +15,21 @@ from integration.server import Server
 
 def test_a_streaming_job(spark: SparkSession, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kshim.testing.spark.spark_session", lambda: contextlib.nullcontext(spark))
-    exec(block_with("with spark_session()", server.bootstrap, SPARK_PAGE), {})
+    exec(block_with("letters", server.bootstrap, SPARK_PAGE), {})
 
 
 def test_the_coordinator_s_log(
-    spark: SparkSession, server: Server, topic: str, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, own_server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    producer = new_producer(server.bootstrap)
-    producer.send(topic, b"1", partition=0).get(timeout=20)
+    producer = new_producer(own_server.bootstrap)
+    producer.send("orders", b"1", partition=0).get(timeout=20)
     producer.close()
-    consumer = new_consumer(server.bootstrap, group_id="page")
-    consumer.assign([TopicPartition(topic, 0)])
-    commit(consumer, {TopicPartition(topic, 0): 0})
+    consumer = new_consumer(own_server.bootstrap, group_id="billing")
+    consumer.assign([TopicPartition("orders", 0)])
+    commit(consumer, {TopicPartition("orders", 0): 0})
     consumer.close()
-    exec(block_with("read_offsets_log", server.bootstrap, SPARK_PAGE), {"spark": spark})
+    exec(block_with("read_offsets_log", own_server.bootstrap, SPARK_PAGE), {"spark": spark})
     lag, generations = capsys.readouterr().out.split("\n\n")[:2]
-    assert any("page" in line and topic in line for line in lag.splitlines())
+    (row,) = ([cell.strip() for cell in line.split("|")] for line in lag.splitlines() if "billing" in line)
+    assert row[1:7] == ["billing", "orders", "0", "0", "1", "1"]
     assert "generation" in generations

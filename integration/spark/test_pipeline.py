@@ -13,8 +13,7 @@ from kafka import TopicPartition
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, commit, new_consumer, new_producer, read_from
+from integration.clients import Admin, commit, new_consumer, new_producer, poll_records, read_from
 from integration.server import Server
 from integration.spark.jars import fetch_jars
 from kshim.spark import (
@@ -57,9 +56,7 @@ def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     producer.close()
     for count, client_id in enumerate(CLIENT_IDS, 1):
         consumer = new_consumer(server.bootstrap, TOPIC, group_id=GROUP, client_id=client_id)
-        wait_until(
-            lambda consumer=consumer: consumer.poll(timeout_ms=200) or consumer.assignment(), 20, "a member"
-        )
+        poll_records(consumer, 1)
         commit(consumer, {TopicPartition(TOPIC, 0): 10 * count, TopicPartition(TOPIC, 1): 7})
         consumer.close()
     idle = new_consumer(server.bootstrap, group_id=IDLE)
@@ -215,10 +212,11 @@ def test_a_group_with_members_is_not_restored(
     admin = Admin(own_server.bootstrap)
     admin.create_topic(TOPIC, 2)
     admin.close()
+    producer = new_producer(own_server.bootstrap)
+    producer.send(TOPIC, b"1").get(timeout=20)
+    producer.close()
     member = new_consumer(own_server.bootstrap, TOPIC, group_id=GROUP)
-    wait_until(
-        lambda: (member.poll(timeout_ms=200), member._coordinator.generation() is not None)[1], 20, "a member"
-    )
+    poll_records(member, 1)
     outcome = {
         (row.group, row.outcome)
         for row in restore(spark, path, own_server.bootstrap, dry_run=False).collect()
