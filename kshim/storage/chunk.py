@@ -146,9 +146,9 @@ def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
     if last is None:
         return None
     found = offset_for_time(seek, start, end, last.max_timestamp_so_far)
-    if found is None:  # compaction has removed the record that had it
-        left = (decode_header(batch) for batch in _batches_since(seek, start, end, NO_TIMESTAMP))
-        largest = max((header.max_timestamp for header in left if header.records_count), default=None)
+    if found is None:  # compaction has removed the record that had it, or the log starts behind it
+        left = (_largest_timestamp(batch, start) for batch in _batches_since(seek, start, end, NO_TIMESTAMP))
+        largest = max((timestamp_ms for timestamp_ms in left if timestamp_ms is not None), default=None)
         found = None if largest is None else offset_for_time(seek, start, end, largest)
     return found
 
@@ -175,6 +175,14 @@ def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Itera
             if decode_header(batch).max_timestamp >= timestamp_ms:
                 yield batch
         low = chunk.last_offset + 1
+
+
+def _largest_timestamp(batch: memoryview, start: int) -> int | None:
+    """Of the records from offset `start` on, None if there are none."""
+    header = decode_header(batch)
+    if header.base_offset >= start:
+        return header.max_timestamp if header.records_count else None
+    return max((timestamp_ms for offset, timestamp_ms in _timestamps(batch) if offset >= start), default=None)
 
 
 def _timestamps(batch: memoryview) -> Iterator[tuple[int, int]]:

@@ -110,6 +110,15 @@ class TestLogStart:
         assert (found.offset, found.timestamp_ms) == (7, 1002)
         assert self.log.read(1, 6, 1000) == b""
 
+    def test_the_largest_timestamp_may_lie_below_a_start_within_a_batch(self) -> None:
+        for timestamps in ((5,), (0, 9, 3), (1,)):
+            batch = encode([Record(n, ms, None, b"") for n, ms in enumerate(timestamps)])
+            self.reactor.result(self.log.append(1, batch, now_ms=0))
+        self.delete_records(3)
+        found = self.log.max_timestamp(1)
+        assert found is not None
+        assert (found.offset, found.timestamp_ms) == (3, 3)
+
     def test_a_log_may_become_empty_and_go_on(self) -> None:
         self.fill()
         assert self.delete_records(10) == 10
