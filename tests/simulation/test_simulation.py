@@ -44,7 +44,7 @@ def test_histories_reach_what_is_worth_reaching() -> None:
     assert sum(outcome.rebalances for outcome in outcomes) > 500
     assert sum(outcome.broker_crashes for outcome in outcomes) > 20
     assert sum(outcome.shard_moves for outcome in outcomes) > 20
-    assert sum(outcome.failed_appends for outcome in outcomes) > 50
+    assert sum(outcome.failed_appends for outcome in outcomes) > 40
     said = "\n".join(line for outcome in outcomes for line in outcome.happened)
     for error in (
         ErrorCode.MEMBER_ID_REQUIRED,
@@ -60,6 +60,10 @@ def test_histories_reach_what_is_worth_reaching() -> None:
         ErrorCode.GROUP_ID_NOT_FOUND,
         ErrorCode.INVALID_GROUP_ID,
         ErrorCode.INVALID_SESSION_TIMEOUT,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ):
         assert error.name in said, error.name
     assert "skip_assignment=True" in said

@@ -17,6 +17,7 @@ from kshim.coordinator.settings import Settings
 from kshim.coordinator.states import State
 from kshim.storage.interfaces import StorageError
 from schemas.end_txn_marker import EndTxnMarker
+from schemas.error_code import ErrorCode
 from schemas.offset_commit import OffsetCommitRequest
 from tests.simulation.checks import Checks
 from tests.simulation.client import PARTITIONS, Client, Phase, Profile
@@ -206,7 +207,7 @@ class World:
 
         def answered(answer: Any) -> None:
             if node.is_alive:
-                self.note(node.name, f"answers {transactor.name}", answer)
+                self.note(node.name, f"answers {transactor.name}", ErrorCode(answer).name)
                 self.checks.ended(shard, marker, answer)
                 transactor.ended(marker, answer)
 
