@@ -16,6 +16,14 @@ from schemas.error_code import ErrorCode
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.leave_group import LeaveGroupRequest
 
+REFUSES_A_JOIN = {
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+}
 MAY_WAIT = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
@@ -93,8 +101,9 @@ def parting(steps: Sequence[Step], transcript: Transcript) -> int:
         if not isinstance(asked, Asked):
             continue
         if isinstance(asked.request, JoinGroupRequest):
-            pending.discard(asked.request.member_id)
             answer = asked.answer
+            if getattr(answer, "error_code", ErrorCode.NONE) not in REFUSES_A_JOIN:
+                pending.discard(asked.request.member_id)
             if isinstance(answer, JoinGroupResponse) and answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
                 pending.add(answer.member_id)
         elif isinstance(asked.request, LeaveGroupRequest):
