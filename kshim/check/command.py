@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from kshim.check.partition import PartitionCheck
-from kshim.check.stored import Stored
+from kshim.check.stored import Damaged, Stored
 from kshim.check.walk import Found, walk
 from kshim.storage.interfaces import StorageError
 from kshim.tables import print_table
@@ -24,8 +24,9 @@ def check(data_dir: Path) -> None:
     """Check that all that a data directory holds is whole.
 
     Every batch's CRC and offsets, what is known of producers and transactions, the metadata, and whether the
-    coordinators could load what they wrote. Nothing is changed. The exit status is 0 if all is well and 1 if
-    something is damaged; then a line for each fault says where.
+    coordinators could load what they wrote. Nothing is changed. The exit status is 0 if all is well, 1 if
+    something is damaged, with a line for each fault that says where, and 2 if the directory cannot be looked
+    at, as when a server has it open.
 
     \b
     Example:
@@ -34,6 +35,9 @@ def check(data_dir: Path) -> None:
     try:
         with Stored(data_dir) as stored, _progress(stored) as seen:
             found = walk(stored, seen)
+    except Damaged as damaged:
+        click.echo(str(damaged))
+        sys.exit(EXIT_DAMAGED)
     except StorageError as error:
         raise click.ClickException(str(error)) from None
     for fault in found.faults:

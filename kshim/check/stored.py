@@ -22,8 +22,12 @@ DATA_FILE = "data.mdb"
 MAX_DATABASES = 64
 
 
+class Damaged(StorageError):
+    """The data file itself is: there is no looking into it."""
+
+
 class Stored:
-    """Raises StorageError, DataDirLocked. One read transaction, from construction to the end of a `with`."""
+    """One read transaction, to the end of a `with`. Raises StorageError, DataDirLocked, Damaged."""
 
     def __init__(self, data_dir: Path) -> None:
         file = data_dir / DATA_FILE
@@ -42,7 +46,7 @@ class Stored:
             }
         except lmdb.Error as error:
             self._lock.release()
-            raise StorageError(f"{file} cannot be read: {error}") from None
+            raise Damaged(f"{file} cannot be read: {error}") from None
         except BaseException:
             self._lock.release()
             raise
@@ -56,7 +60,7 @@ class Stored:
         pages = self._env.info()["last_pgno"] + 1
         needed = pages * self._env.stat()["psize"]
         if file.stat().st_size < needed:
-            raise StorageError(f"{file} is cut short: it has {file.stat().st_size} bytes of {needed}")
+            raise Damaged(f"{file} is cut short: it has {file.stat().st_size} bytes of {needed}")
 
     def __enter__(self) -> Stored:
         return self
