@@ -14,13 +14,13 @@ from kshim.storage.producers import Aborted, Producers
 from schemas.end_txn_marker import EndTxnMarker
 
 __all__ = [
+    "NO_PRODUCER",
     "Aborted",
     "Appended",
     "Cleanup",
     "Compaction",
     "DataDirLocked",
     "EpochBoundary",
-    "NO_PRODUCER",
     "Journal",
     "JournalBatch",
     "Log",
