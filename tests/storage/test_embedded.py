@@ -15,6 +15,7 @@ import lmdb
 import pytest
 
 from kshim.storage.embedded import EmbeddedStore, environment, freeing, writes
+from kshim.storage.embedded import writer as writer_module
 from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import (
@@ -264,6 +265,28 @@ class TestFailure:
         release.set()
         assert reactor.wait(*again, last) == [Appended(0, 0, -1), Appended(1, 0, -1)]
         assert keys(store, 1) == [b"2", b"3"]
+
+    def test_is_told_once_and_so_is_its_end(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """On a full disk small writes still succeed; neither they nor failures between are worth a line."""
+        told: list[str] = []
+        for level in ("warn", "error"):
+            monkeypatch.setattr(
+                writer_module.logger, level, lambda line, **more: told.append(line.format(**more))
+            )
+        times = iter([10.0, 11.0, 12.0, 13.0, 17.5, 18.5, 19.0])
+        store = open_embedded()
+        writer = store._writer
+        assert writer is not None
+        monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+        for fails in (True, False, True, True, False, False, False):
+            if fails:
+                writer._on_failed([], -1, StorageError("EIO"))
+            else:
+                writer._on_committed([])
+        assert told == ["storage fails: EIO", "storage works again"]
+        monkeypatch.undo()
 
     def test_the_unexpected_is_answered_too(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
