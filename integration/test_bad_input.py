@@ -241,16 +241,18 @@ JOIN_BODY = (
         pytest.param(
             request(HEARTBEAT, 0, struct.pack(">h", -5) + bytes(6)), "Heartbeat", id="negative length"
         ),
-        pytest.param(
-            request(HEARTBEAT, 0, b"\x00\x02\xff\xfe" + struct.pack(">ih", 0, 0)),
-            "Heartbeat",
-            id="not UTF-8",
-            marks=pytest.mark.kshim_only("Kafka puts U+FFFD for what is not UTF-8"),
-        ),
     ],
 )
 def test_a_body_that_does_not_parse(server: Server, frame: bytes, said: str) -> None:
     assert_refused(server, frame, CLIENT_ID, f"{said}Request v")
+
+
+def test_a_group_id_that_is_not_utf_8(server: Server) -> None:
+    """It is read as U+FFFD, which is a group like any other: one without members."""
+    with Raw(server) as client:
+        body = client.ask(request(HEARTBEAT, 0, b"\x00\x02\xff\xfe" + struct.pack(">ih", 0, 0)))
+    unknown_member_id = 25
+    assert body[-2:] == struct.pack(">h", unknown_member_id)
 
 
 @pytest.mark.kshim_only("Kafka ignores what follows a body")
