@@ -208,8 +208,9 @@ class Config:
     flush_policy: str = _property(
         "commit",
         _one_of("commit", "os"),
-        "When an acknowledged record is on disk: commit is before it is acknowledged; os is when the operating "
-        "system writes it, so that a crash of the server loses nothing and a loss of power may cost the data.",
+        "When an acknowledged record is on disk: commit is before it is acknowledged; os is when the "
+        "operating system writes it, so that a crash of the server loses nothing and a loss of power may "
+        "cost the data.",
         "none",
     )
     compression_type: str = _property(

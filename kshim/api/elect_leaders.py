@@ -25,7 +25,7 @@ ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 def elect_leaders(
     broker: Broker, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse | Deferred[ElectLeadersResponse]:
-    """Each partition by itself. Where all are asked for, the answer leaves out those that stay as they are."""
+    """Each partition by itself. Where all are asked for, those that stay as they are go unmentioned."""
     election = ELECTIONS.get(request.election_type)
     if election is None:
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
