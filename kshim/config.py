@@ -308,9 +308,7 @@ class Config:
     producer_id_expiration_ms: int = _int(
         86400000, "How long a partition knows the sequences of a producer that sends nothing."
     )
-    producer_id_expiration_check_interval_ms: int = _int(
-        600000, "How often to forget such producers."
-    )
+    producer_id_expiration_check_interval_ms: int = _int(600000, "How often to forget such producers.")
     socket_request_max_bytes: int = _int(
         104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
     )

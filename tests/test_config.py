@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from kshim.addresses import Endpoint
-from kshim.config import ALIASES, PROPERTIES, Config, ConfigError, new_config, parse_properties
+from kshim.config import PROPERTIES, Config, ConfigError, new_config, parse_properties
 from kshim.kafka_configs.brokers import BROKER_CONFIGS
 
 # As Apache Kafka ships it, comments left out.
@@ -72,7 +72,8 @@ def test_kafkas_default_is_told_where_it_is_another() -> None:
     for name in PROPERTIES.keys() & BROKER_CONFIGS.keys():
         kafkas = BROKER_CONFIGS[name].default or ""
         if name not in ("node.id", "log.dirs"):  # none, and the one of log.dir
-            assert PROPERTIES[name].kafka_default in (kafkas, "" if PROPERTIES[name].default == kafkas else kafkas)
+            same = "" if PROPERTIES[name].default == kafkas else kafkas
+            assert PROPERTIES[name].kafka_default in (kafkas, same)
 
 
 @pytest.mark.parametrize(
