@@ -1,11 +1,13 @@
 """A dialogue as lines of text that are the same whenever the same was said.
 
 Of every client there are its *acts*, in their order: what joins, syncs, leaves, commits. And there is its
-*chatter*: what it asks again and again while time passes (heartbeats, fetches, metadata), each line once.
+*chatter*: what it asks again and again while time passes (fetches, metadata, heartbeats that tell something),
+each line once, where it was answered.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ ACTS = {
     ApiKey.LEAVE_GROUP,
     ApiKey.OFFSET_COMMIT,
 }
+TIME_PASSED = re.compile(r"HEARTBEAT v\d+ -> NONE")
 GIVES_AN_ID = {ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED}
 UNORDERED = {
     *SETS,
@@ -69,9 +72,9 @@ def _part(exchanges: Iterable[Exchange], plain: Plain) -> Part:
         name = f"{ApiKey(exchange.api_key).name} v{exchange.version}"
         if exchange.api_key in ACTS:
             acts.append(f"{name}: {plain.plain(exchange.request)} -> {_answer(exchange.response, plain)}")
-        else:
+        elif exchange.response is not None:
             chatter.add(f"{name} -> {_error(exchange.response)}")
-    return Part(acts, frozenset(chatter))
+    return Part(acts, frozenset(line for line in chatter if not TIME_PASSED.fullmatch(line)))
 
 
 def _answer(response: Any, plain: Plain) -> str:
@@ -79,4 +82,4 @@ def _answer(response: Any, plain: Plain) -> str:
 
 
 def _error(response: Any) -> str:
-    return "no answer" if response is None else ErrorCode(getattr(response, "error_code", 0)).name
+    return ErrorCode(getattr(response, "error_code", 0)).name

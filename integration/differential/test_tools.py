@@ -136,7 +136,7 @@ MEANS_NOTHING = [
     (re.compile(r'\}\{"key"'), '}\n{"key"'),
     (re.compile(r" {2,}"), "  "),
 ]
-MEMBERS = re.compile(r'(?<="members":)\[(.*)\]')
+MEMBERS = re.compile(r'(?<="members":)\[\{(.*)\}\]')
 """Of a group, in the order of a hash map."""
 OURS = re.compile(rf"{GROUP}|{READ}|{FREE}|not-there|__consumer_offsets|^[A-Z -]+$|Error|Usage")
 
@@ -146,7 +146,11 @@ def _plain(text: str) -> list[str]:
     for pattern, instead in MEANS_NOTHING:
         text = pattern.sub(instead, text)
     lines = [line.strip() for line in text.splitlines() if OURS.search(line)]
-    return [MEMBERS.sub(lambda found: f"[{','.join(sorted(found[1].split(',{')))}]", line) for line in lines]
+    return [MEMBERS.sub(_sorted_members, line) for line in lines]
+
+
+def _sorted_members(found: re.Match[str]) -> str:
+    return "[{" + "},{".join(sorted(found[1].split("},{"))) + "}]"
 
 
 def _fill(target: Target) -> None:
