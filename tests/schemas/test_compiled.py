@@ -81,7 +81,7 @@ def read_both(cls: Any, version: int, frame: bytes) -> Any:
         found = decode(cls, version, frame)
     except MalformedMessage as refused:
         error = refused
-    assert found == expected
+    assert found == expected or repr(found) == repr(expected)  # a float that is no number equals nothing
     if error:
         assert (error.api, error.version) == (cls.__name__, version)
         assert 0 <= error.offset <= len(frame)
