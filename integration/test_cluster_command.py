@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import stat
 from collections.abc import Callable, Iterator
@@ -75,10 +76,10 @@ def test_brokers_have_consecutive_ports(brokers: Server) -> None:
 
 
 def test_one_of_the_ports_is_in_use(tmp_path: Path) -> None:
+    port = 20_000 + os.getpid() % 10_000  # not of those that the system gives out
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        taken.bind(("127.0.0.1", port))
         taken.listen()
-        port = taken.getsockname()[1]
         arguments = ["serve", "--listen", f"127.0.0.1:{port - 1}", "--brokers", "2"]
         assert_refused(run_to_end(*arguments, cwd=tmp_path), f"127.0.0.1:{port}", "in use")
 
