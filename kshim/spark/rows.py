@@ -68,10 +68,10 @@ def _keys(rows: DataFrame) -> DataFrame:
 
 
 def _offsets(rows: DataFrame) -> DataFrame:
-    """`commit`: what was committed, null for bytes that are no such value.
+    """is_commit: the value is one; and what was committed, null for other bytes.
 
-    struct<offset, leader_epoch, metadata, commit_time_ms, expire_time_ms, topic_id>: leader_epoch is -1,
-    expire_time_ms and topic_id are null in versions without them. topic_id is in Kafka's text form.
+    leader_epoch is -1, expire_time and topic_id are null in versions without them. topic_id is in Kafka's
+    text form.
     """
     value, version = fn.col("value"), fn.col("version")
     flexible, expires = version == FLEXIBLE, version == 1
@@ -88,43 +88,48 @@ def _offsets(rows: DataFrame) -> DataFrame:
     rows = rows.withColumn("tagged", fn.when(size >= 0, raw(value, end, fn.octet_length(value) - end)))
     whole = fn.when(flexible, _is_tagged(tagged)).otherwise(fn.octet_length(value) == end)
     is_commit = (fn.col("kind") == OFFSET) & version.between(0, LAST_VERSION) & (size >= 0) & whole
-    return rows.withColumn("is_commit", is_commit).withColumns(
-        {
-            "commit": fn.when(
-                fn.col("is_commit"),
-                fn.struct(
-                    int64(value, 2).alias("offset"),
-                    fn.when(version >= 3, int32(value, 10)).otherwise(-1).alias("leader_epoch"),
-                    text(value, text_at, size).alias("metadata"),
-                    int64(value, after).alias("commit_time_ms"),
-                    fn.when(expires, int64(value, after + 8)).alias("expire_time_ms"),
-                    fn.when(flexible, _topic_id(tagged)).alias("topic_id"),
-                ),
-            ),
-            "state": fn.when(fn.col("kind") == GROUP, group_value(value, version)),
-        }
+    read = {
+        "offset": int64(value, 2),
+        "leader_epoch": fn.when(version >= 3, int32(value, 10)).otherwise(-1),
+        "metadata": text(value, text_at, size),
+        "commit_time": fn.timestamp_millis(int64(value, after)),
+        "expire_time": fn.timestamp_millis(fn.when(expires, int64(value, after + 8))),
+        "topic_id": fn.when(flexible, _topic_id(tagged)),
+    }
+    # A column each, so that Spark reads none that nobody asks for.
+    return rows.withColumn("is_commit", fn.coalesce(is_commit, fn.lit(False))).withColumns(
+        {name: fn.when(fn.col("is_commit"), column) for name, column in read.items()}
     )
 
 
 def _flat(rows: DataFrame) -> DataFrame:
     tombstone = fn.col("value").isNull()
-    unread = ~tombstone & fn.coalesce(fn.col("commit.offset"), fn.col("state.generation")).isNull()
+    state = fn.when(fn.col("kind") == GROUP, group_value(fn.col("value"), fn.col("version")))
+    unread = ~tombstone & ~fn.col("is_commit") & fn.col("state").isNull()
     error = fn.when(fn.col("kind") == OTHER, _why_no_key()).when(unread, _why_no_value())
-    return rows.withColumn("error", error).select(
-        "kind",
-        "group",
-        "topic",
-        "partition",
-        *(f"commit.{name}" for name in ("offset", "leader_epoch", "metadata", "topic_id")),
-        *(fn.timestamp_millis(f"commit.{name}_ms").alias(name) for name in ("commit_time", "expire_time")),
-        *(f"state.{name}" for name in ("protocol_type", "generation", "protocol", "leader", "members")),
-        fn.timestamp_millis("state.state_time_ms").alias("state_time"),
-        tombstone.alias("tombstone"),
-        "log_partition",
-        "log_offset",
-        "log_time",
-        "error",
-        *(fn.when(fn.col("error").isNotNull(), fn.col(name)).alias(name) for name in ("key", "value")),
+    return (
+        rows.withColumn("state", state)
+        .withColumn("error", error)
+        .select(
+            "kind",
+            "group",
+            "topic",
+            "partition",
+            "offset",
+            "leader_epoch",
+            "metadata",
+            "topic_id",
+            "commit_time",
+            "expire_time",
+            *(f"state.{name}" for name in ("protocol_type", "generation", "protocol", "leader", "members")),
+            fn.timestamp_millis("state.state_time_ms").alias("state_time"),
+            tombstone.alias("tombstone"),
+            "log_partition",
+            "log_offset",
+            "log_time",
+            "error",
+            *(fn.when(fn.col("error").isNotNull(), fn.col(name)).alias(name) for name in ("key", "value")),
+        )
     )
 
 
