@@ -480,3 +480,20 @@ def test_through_five_kills_of_the_server(
         wait_for(query, collected, 500)
         query.processAllAvailable()
     assert collected.values == list(range(500))
+
+
+def test_leaders_move(
+    spark: SparkSession, new_server: Callable[..., Server], topic: str, tmp_path: Path
+) -> None:
+    server = new_server("--brokers", "2").start()
+    admin = Admin(server.bootstrap)
+    create(admin, topic, 2)
+    stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest")
+    with running(stream, tmp_path / "checkpoint") as (query, collected):
+        for turn in range(3):
+            send(server, topic, range(turn * 10, turn * 10 + 10))
+            wait_for(query, collected, turn * 10 + 10)
+            for partition, leader in admin.partitions(topic).items():
+                server.steer("move-leader", topic, partition, "--to", 3 - leader)
+    admin.close()
+    assert collected.values == list(range(30))
