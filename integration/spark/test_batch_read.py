@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from kafka import TopicPartition
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -210,3 +211,65 @@ def test_an_unknown_topic(source: Source, admin: Admin, topic: str) -> None:
     with pytest.raises(Py4JJavaError, match="UnknownTopicOrPartition"):
         source.offsets(subscribe=topic)
     assert topic not in admin.list_topics()
+
+
+def transact(server: Server, topic: str, numbers: range, *, commit: bool) -> None:
+    producer = new_producer(server.bootstrap, transactional_id=topic, enable_idempotence=True)
+    producer.init_transactions()
+    producer.begin_transaction()
+    for number in numbers:
+        producer.send(topic, b"%d" % number, partition=0)
+    producer.flush()
+    (producer.commit_transaction if commit else producer.abort_transaction)()
+    producer.close()
+
+
+def test_transactions(source: Source, server: Server, admin: Admin, topic: str) -> None:
+    """Each transaction ends with a marker, which takes an offset and is no record."""
+    create(admin, topic, 1)
+    transact(server, topic, range(3), commit=True)
+    transact(server, topic, range(2), commit=False)
+    transact(server, topic, range(1), commit=True)
+    committed = [(0, 0), (0, 1), (0, 2), (0, 7)]
+    assert source.offsets(subscribe=topic, **{"kafka.isolation.level": "read_committed"}) == committed
+    assert source.offsets(subscribe=topic) == sorted([*committed, (0, 4), (0, 5)])
+    only_aborted = {"startingOffsets": {topic: {"0": 4}}, "endingOffsets": {topic: {"0": 7}}}
+    assert (
+        source.offsets(subscribe=topic, **only_aborted, **{"kafka.isolation.level": "read_committed"}) == []
+    )
+
+
+def test_a_data_frame_is_read_anew_each_time(
+    source: Source, server: Server, admin: Admin, topic: str
+) -> None:
+    """Ends are found when the query runs: what came later is read, what is gone is not."""
+    create(admin, topic, 1)
+    frame = source.read(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
+    producer = new_producer(server.bootstrap)
+    for number in range(4):
+        producer.send(topic, b"%d" % number).get(timeout=20)
+    assert frame.count() == 4
+    producer.send(topic, b"4").get(timeout=20)
+    producer.close()
+    admin.client.delete_records({TopicPartition(topic, 0): 2})
+    assert sorted(row.offset for row in frame.select("offset").collect()) == [2, 3, 4]
+
+
+def test_offsets_that_are_gone(source: Source, server: Server, admin: Admin, topic: str) -> None:
+    """An explicit start below the log's: an error, or the log's start where data loss is allowed."""
+    create(admin, topic, 1)
+    producer = new_producer(server.bootstrap)
+    for number in range(6):
+        producer.send(topic, b"%d" % number).get(timeout=20)
+    producer.close()
+    admin.client.delete_records({TopicPartition(topic, 0): 3})
+    start = {"subscribe": topic, "startingOffsets": {topic: {"0": 0}}}
+    assert source.offsets(**start, failOnDataLoss="false") == [(0, 3), (0, 4), (0, 5)]
+    with pytest.raises(Py4JJavaError, match=r"(?i)data may have been lost|data loss|out of range"):
+        source.offsets(**start, failOnDataLoss="true")
+
+
+def test_a_group_id_of_one_s_own(source: Source, numbered: str, admin: Admin) -> None:
+    """kafka.group.id: given to the consumers, which ask no coordinator for it."""
+    assert source.offsets(subscribe=numbered, **{"kafka.group.id": "my-own-group"}) == both(0, 10)
+    assert "my-own-group" not in admin.list_groups()

@@ -201,6 +201,42 @@ def test_records_that_are_gone(
         assert run_available(stream, tmp_path).values == list(range(10, 20))
 
 
+def test_compacted_gaps(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    """Compaction leaves offsets without records: the query goes over them."""
+    create(admin, topic, 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+    producer = new_producer(server.bootstrap, linger_ms=5)
+    for number in range(12_000):
+        producer.send(topic, b"%d" % number, key=b"%d" % (number % 7))
+    producer.flush()
+    wait_until(lambda: _records(server, topic) < 12_000, 60, "a compacted log")
+    producer.send(topic, b"12000", key=b"another").get(timeout=20)
+    producer.close()
+    options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 2500}
+    found = run_available(kafka_stream(spark, server, **options), tmp_path)
+    assert len(found.rows) < 12_000
+    last = {int(row.value) % 7: int(row.value) for row in found.rows if int(row.value) < 12_000}
+    assert last == {number % 7: number for number in range(11_993, 12_000)}
+    assert found.values[-1] == 12_000
+
+
+def _records(server: Server, topic: str) -> int:
+    """How many records a consumer gets of the whole topic."""
+    consumer = new_consumer(server.bootstrap)
+    try:
+        at = TopicPartition(topic, 0)
+        consumer.assign([at])
+        consumer.seek_to_beginning(at)
+        end = consumer.end_offsets([at])[at]
+        count = 0
+        while consumer.position(at) < end:
+            count += sum(len(records) for records in consumer.poll(timeout_ms=1000).values())
+        return count
+    finally:
+        consumer.close()
+
+
 def test_joins_and_unions_read_once(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
