@@ -79,7 +79,7 @@ def _is_verified_each_time(difference: Difference) -> bool:
         {partition["error_code"] for topic in each["topics"] for partition in topic["partitions"]}
         for each in (difference.apache_kafka, difference.kshim)
     )
-    return "NONE" in theirs and "INVALID_PRODUCER_ID_MAPPING" in ours
+    return bool(theirs & {"NONE", "INVALID_PRODUCER_EPOCH"}) and "INVALID_PRODUCER_ID_MAPPING" in ours
 
 
 def _is_asked_again(transcript: Transcript, number: int) -> bool:

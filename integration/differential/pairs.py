@@ -27,6 +27,7 @@ PAIRS: Mapping[str, Mapping[str, str]] = {
     "plain": {"group.initial.rebalance.delay.ms": "0"},
     "delayed": {"group.initial.rebalance.delay.ms": "1000"},
     "small": {"group.initial.rebalance.delay.ms": "0", "group.max.size": "2"},
+    "alone": {"group.initial.rebalance.delay.ms": "0"},  # for who looks at all groups
 }
 """The settings of both servers, by the name that a history gives."""
 MANY = tuple(f"any-{number}" for number in range(500))

@@ -173,7 +173,7 @@ async def _form_group(target: Target) -> list[str]:
 @pytest.fixture(scope="module")
 def printed(pair_named: Callable[[str], Pair], class_path: str) -> Mapping[int, tuple[list[str], list[str]]]:
     """By a command's number, what it printed of Apache Kafka and of kshim."""
-    targets = pair_named("plain").targets
+    targets = pair_named("alone").targets
     tools = Tools(class_path)
     found: dict[int, tuple[list[str], list[str]]] = {}
 
