@@ -2,61 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
-import itertools
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 
 import pytest
 
-from integration import apache_kafka
 from integration.differential import transaction_stories
+from integration.differential.telling import Servers, assert_same, both_servers, stories_of
 from integration.differential.transaction_talk import TransactionTalk
-from integration.server import Server
 
 SETTINGS = {
     "auto.create.topics.enable": "false",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
-STORIES = {
-    name: story
-    for name, story in inspect.getmembers(transaction_stories, inspect.isfunction)
-    if story.__module__ == transaction_stories.__name__ and not name.startswith("_")
-}
+STORIES = stories_of(transaction_stories)
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[tuple[Server, Server]]:
-    """Apache Kafka and kshim."""
-    directory = tmp_path_factory.mktemp("servers")
-    options = list(
-        itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in SETTINGS.items())
-    )
-    both = (
-        Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
-        Server(directory / "kshim", options),
-    )
-    try:
-        with ThreadPoolExecutor() as threads:
-            list(threads.map(Server.start, both))
+def servers(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Servers]:
+    with both_servers(tmp_path_factory.mktemp("servers"), SETTINGS) as both:
         yield both
-    finally:
-        for server in both:
-            if server.running:
-                server.stop()
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_both_tell_the_same_story(name: str, servers: tuple[Server, Server]) -> None:
-    expected, got = (_told(STORIES[name], name, server) for server in servers)
-    for number, (theirs, ours) in enumerate(zip(expected, got, strict=True)):
-        assert ours == theirs, f"answer {number} of {len(expected)}"
-
-
-def _told(story: Callable[[TransactionTalk], None], name: str, server: Server) -> list[str]:
-    talk = TransactionTalk(server.host, server.port, name)
-    try:
-        story(talk)
-    finally:
-        talk.close()
-    return talk.heard
+def test_both_tell_the_same_story(name: str, servers: Servers) -> None:
+    assert_same(STORIES[name], name, TransactionTalk, servers)

@@ -429,8 +429,16 @@ def test_many_topics_come_and_grow(
     assert collected.values == list(range(sent))
 
 
-def test_continuous(spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path) -> None:
-    """The continuous trigger: long-lived consumers, one for each partition."""
+def copied(
+    spark: SparkSession,
+    server: Server,
+    admin: Admin,
+    topic: str,
+    checkpoint: Path,
+    mode: str,
+    **trigger: str,
+) -> list[int]:
+    """What came through a query from topic to topic, as it ran: 50 numbers, in ascending order."""
     source, sink = f"{topic}-in", f"{topic}-out"
     create(admin, source, 1)
     create(admin, sink, 1)
@@ -440,8 +448,9 @@ def test_continuous(spark: SparkSession, server: Server, admin: Admin, topic: st
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", server.bootstrap)
         .option("topic", sink)
-        .option("checkpointLocation", str(tmp_path))
-        .trigger(continuous="1 second")
+        .option("checkpointLocation", str(checkpoint))
+        .outputMode(mode)
+        .trigger(**trigger)
         .start()
     )
     try:
@@ -449,32 +458,20 @@ def test_continuous(spark: SparkSession, server: Server, admin: Admin, topic: st
         wait_until(lambda: _end(server, sink) >= 50, 90, "50 records in the sink")
     finally:
         query.stop()
-    assert _values(server, sink) == list(range(50))
+    return _values(server, sink)
+
+
+def test_continuous(spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path) -> None:
+    """The continuous trigger: long-lived consumers, one for each partition."""
+    found = copied(spark, server, admin, topic, tmp_path, "append", continuous="1 second")
+    assert found == list(range(50))
 
 
 @pytest.mark.skipif(VERSION < (4, 1), reason="PySpark has real-time mode since 4.1")
 def test_real_time(spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path) -> None:
     """Real-time mode: records come through within a batch that lasts for seconds."""
-    source, sink = f"{topic}-in", f"{topic}-out"
-    create(admin, source, 1)
-    create(admin, sink, 1)
-    query = (
-        kafka_stream(spark, server, subscribe=source, startingOffsets="earliest")
-        .selectExpr("value")
-        .writeStream.format("kafka")
-        .option("kafka.bootstrap.servers", server.bootstrap)
-        .option("topic", sink)
-        .option("checkpointLocation", str(tmp_path))
-        .outputMode("update")
-        .trigger(realTime="5 seconds")
-        .start()
-    )
-    try:
-        send(server, source, range(50))
-        wait_until(lambda: _end(server, sink) >= 50, 90, "50 records in the sink")
-    finally:
-        query.stop()
-    assert sorted(set(_values(server, sink))) == list(range(50))
+    found = copied(spark, server, admin, topic, tmp_path, "update", realTime="5 seconds")
+    assert sorted(set(found)) == list(range(50))
 
 
 def _end(server: Server, topic: str) -> int:
