@@ -1,5 +1,5 @@
 """DescribeProducers (61): which producers write to a partition, and since which offset in a transaction
-(KIP-664).
+(KIP-664). Every replica tells it, as `TransactionsCommand find-hanging --broker-id` asks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _describe(broker: Broker, topic_name: str, index: int) -> PartitionResponse:
         )
     if partition is None:
         return _refusal(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if (error := fault_in_leadership(broker, partition)) is not ErrorCode.NONE:
+    if (error := fault_in_leadership(broker, partition, any_replica=True)) is not ErrorCode.NONE:
         return _refusal(index, error)
     producers = broker.log.producers(partition.partition_no)
     return PartitionResponse(

@@ -85,3 +85,11 @@ def test_partitions_that_are_not_there(broker: Broker) -> None:
 def test_another_broker_leads(broker: Broker) -> None:
     (found,) = describe(replace(broker, node_id=9), "t", 0)
     assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_follower_tells_it_too() -> None:
+    broker = new_broker(brokers=2, default_replication_factor=2)
+    result(broker.cluster.auto_create_topics(["t"]))
+    for node_id in (1, 2):
+        (found,) = describe(replace(broker, node_id=node_id), "t", 0)
+        assert found.error_code == ErrorCode.NONE
