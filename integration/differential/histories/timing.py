@@ -52,10 +52,10 @@ HISTORIES = [
             enter("alice", wait=False, rebalance_ms=2000),
             pause(600),
             enter("bob", wait=False, rebalance_ms=2000),
-            pause(700),
+            pause(500),  # the first delay of 1000 ms is over, and began again as bob had come
             enter("carol", wait=False, rebalance_ms=2000),
-            pause(250),
-            pause(1250),
+            pause(100),
+            pause(1700),
             describe(),
         ],
         eras=SOME,
