@@ -30,7 +30,6 @@ from schemas.error_code import ErrorCode
 from schemas.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 
 GROUPS, PARTITIONS = 200, 50
-PER_REQUEST = PARTITIONS
 VERSION = 8
 IN_FLIGHT = 20
 
@@ -48,7 +47,7 @@ def new_topic(connection: Connection) -> str:
 
 def requests(topic: str, records: int) -> Iterator[OffsetCommitRequest]:
     """Each group in its turn commits for all partitions."""
-    for number in range(records // PER_REQUEST):
+    for number in range(records // PARTITIONS):
         partitions = tuple(
             OffsetCommitRequestPartition(partition_index=index, committed_offset=number * 10 + index)
             for index in range(PARTITIONS)

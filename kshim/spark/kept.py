@@ -43,10 +43,14 @@ class KeptTable:
 
     def _add(self, batch: DataFrame, batch_id: int) -> None:
         with self._lock:
-            known = None if self._newest is None else self._spark.read.parquet(self._newest)
-            target = f"{self._path}/{batch_id % 2}"
+            # By the batch's number: a query that goes on from its checkpoint goes on from its table.
+            known = self._spark.read.parquet(self._directory(batch_id - 1)) if batch_id else None
+            target = self._directory(batch_id)
             self._merge(known, batch).write.mode("overwrite").parquet(target)
             if self._each is not None:
                 now = self._spark.read.parquet(target)
                 self._each(now if known is None else now.exceptAll(known))
             self._newest = target
+
+    def _directory(self, batch_id: int) -> str:
+        return f"{self._path}/{batch_id % 2}"

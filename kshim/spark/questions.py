@@ -129,8 +129,8 @@ def _rebalances(spark: SparkSession, options: Options, tell: Told) -> None:
         return
 
     def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
-        lasting = fn.col("ended").isNull()
-        return rebalancing.generations(batch, known and known.where(lasting))
+        lasting = None if known is None else known.where(fn.col("ended").isNull())
+        return rebalancing.generations(batch, lasting)
 
     with _state(options) as path:
         query = (
