@@ -185,7 +185,8 @@ class _Author:
         if client in self.eras:
             options["era"] = self.eras[client]
         if self.slips(0.3):
-            options["group"] = self.chance.choice((GROUP + "-b", ""))
+            # The group without a name is the same for all histories: a commit would let it come to be.
+            options["group"] = self.chance.choice((GROUP + "-b", "" if verb != "commit" else GROUP + "-c"))
         self.say(verb, client, *args, wait=False, **options)
 
     def arrive(self, client: str = "", careful: bool = False) -> None:

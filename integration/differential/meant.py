@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from integration.differential.compare import Difference
-from integration.differential.history import Ask, Pause, Step
+from integration.differential.history import Pause, Step
 from integration.differential.player import Asked, Transcript
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -33,7 +33,6 @@ def by_rule(
     """`found`, with a key where a rule tells that a difference is meant, and no more than can be compared."""
     end = min(parting(steps, apache_kafka), parting(steps, kshim))
     forgotten = dict(forgotten_requests(apache_kafka, kshim))
-    end = min(end, *(each.number + 1 for each in found if _is_verified_each_time(each)), len(steps))
     connections = {kshim.seen[number].step.connection for number in forgotten}  # type: ignore[union-attr]
 
     def key(difference: Difference) -> str:
@@ -44,8 +43,6 @@ def by_rule(
             return "D-older-of-two"
         if all(field.endswith("error_message") for field in difference.fields):
             return "D-error-text"
-        if _is_verified_each_time(difference):
-            return "D-verified-each-time"
         return forgotten.get(difference.number, "")
 
     return [
@@ -67,19 +64,6 @@ def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[
             yield number, "D-older-of-two"
         elif error == ErrorCode.UNKNOWN_MEMBER_ID and theirs.step.api_key is ApiKey.SYNC_GROUP:
             yield number, "D-parked-sync-of-a-leaver"
-
-
-def _is_verified_each_time(difference: Difference) -> bool:
-    """Apache Kafka takes an offset of a transaction that it knows, under whatever transactional id."""
-    if not isinstance(difference.step, Ask) or difference.step.api_key is not ApiKey.TXN_OFFSET_COMMIT:
-        return False
-    if isinstance(difference.apache_kafka, str) or isinstance(difference.kshim, str):
-        return False
-    theirs, ours = (
-        {partition["error_code"] for topic in each["topics"] for partition in topic["partitions"]}
-        for each in (difference.apache_kafka, difference.kshim)
-    )
-    return bool(theirs & {"NONE", "INVALID_PRODUCER_EPOCH"}) and "INVALID_PRODUCER_ID_MAPPING" in ours
 
 
 def _is_asked_again(transcript: Transcript, number: int) -> bool:

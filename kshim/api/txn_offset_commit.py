@@ -2,7 +2,8 @@
 coordinator once it is sure that the transaction is under way; the others are refused here.
 
 Up to v4 the client has added the group to its transaction with AddOffsetsToTxn, and that is verified; from v5
-on the group is added here (KIP-890).
+on the group is added here (KIP-890). Asked is once: as soon as the group's partition has an offset of the
+transaction, the log knows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kshim.api.later import then
 from kshim.cluster import GROUP_METADATA_TOPIC, Topic
 from kshim.context import Broker, RequestContext
 from kshim.coordinator.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
+from kshim.producers import in_transaction
 from schemas.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -86,16 +88,16 @@ def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitReq
     if groups.refusal(context, request) is not ErrorCode.NONE:
         refused: Answer = groups.submit(context, request)
         return refused
+    shard = groups.shard_for(request.group_id)
+    if _has_begun(broker, shard, request):
+        following: Answer = groups.submit(context, request)
+        return following
     joined = AddPartitionsToTxnTransaction(
         transactional_id=request.transactional_id,
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
         verify_only=context.api_version < FIRST_VERSION_THAT_ADDS,
-        topics=(
-            AddPartitionsToTxnTopic(
-                name=GROUP_METADATA_TOPIC, partitions=(groups.shard_for(request.group_id),)
-            ),
-        ),
+        topics=(AddPartitionsToTxnTopic(name=GROUP_METADATA_TOPIC, partitions=(shard,)),),
     )
 
     def decide(response: AddPartitionsToTxnResponse) -> Answer:
@@ -109,6 +111,14 @@ def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitReq
     if isinstance(verified, Deferred):
         return verified.addCallback(decide)
     return decide(verified)
+
+
+def _has_begun(broker: Broker, shard: int, request: TxnOffsetCommitRequest) -> bool:
+    """Whether the group's partition has an offset of this transaction."""
+    partition = broker.cluster.topics[GROUP_METADATA_TOPIC].partition(shard)
+    assert partition is not None
+    producer = broker.log.producers(partition.partition_no).get(request.producer_id)
+    return in_transaction(producer, request.producer_epoch)
 
 
 def _error(response: AddPartitionsToTxnResponse, api_version: int) -> ErrorCode:

@@ -177,6 +177,21 @@ def test_the_transaction_is_asked_for_the_group_s_partition(
     ]
 
 
+@pytest.mark.parametrize("version", ALL)
+def test_asked_is_once_a_transaction(groups: Groups, transactions: Transactions, version: int) -> None:
+    """Of one producer and epoch, until its end: the group's partition knows of it."""
+    for _ in range(2):
+        assert error(groups, version) == ErrorCode.NONE
+    assert len(transactions.asked) == 1
+    end_transaction(groups, committed=True)
+    assert error(groups, version) == ErrorCode.NONE
+    assert len(transactions.asked) == 2
+    groups.ask(commit(("two", (0,)), producer_id=PRODUCER_ID + 1), version)
+    assert len(transactions.asked) == 3
+    groups.ask(commit(("two", (0,)), producer_epoch=1), version)
+    assert len(transactions.asked) == 4
+
+
 @pytest.mark.parametrize(
     ("said", "version", "told"),
     [
