@@ -151,12 +151,16 @@ def serve(
 
 def run(config: Config) -> int:
     """Run a server in the global reactor until SIGINT or SIGTERM comes; the exit status."""
-    from twisted.internet import reactor as global_reactor
+    gc.disable()  # nearly all that a start makes stays
+    from kshim.imports import import_reactor
+
+    reactor: Any = import_reactor()
     from twisted.internet.error import ReactorNotRunning
 
+    from kshim import logs
     from kshim.service import Server, StartError
 
-    reactor: Any = global_reactor
+    logs.take_in_twisted()
     server = Server(config, reactor)
     status = 0
 
@@ -167,6 +171,7 @@ def run(config: Config) -> int:
     def ready(addresses: Sequence[Endpoint]) -> None:
         # What was imported stays for good: no collection needs to look at it again.
         gc.freeze()
+        gc.enable()
         print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
 
     def failed(failure: Failure) -> None:

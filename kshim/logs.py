@@ -42,16 +42,20 @@ class _Lines(logging.Formatter):
 
 
 def start(level: str, stream: TextIO | None = None) -> None:
-    """Send the log to `stream` (standard error), from `level` ("debug", "info", ...) upwards. Twisted's own
-    log joins it.
-    """
-    from twisted.python.log import PythonLoggingObserver
-
+    """Send the log to `stream` (standard error), from `level` ("debug", "info", ...) upwards."""
     stream = stream or sys.stderr
     lines = logging.StreamHandler(stream)
     lines.setFormatter(_Lines(stream.isatty()))
     logging.basicConfig(level=level.upper(), handlers=[lines], force=True)
-    # Twisted tells at level info that it started a factory; what is wrong comes at warning and above.
+
+
+def take_in_twisted() -> None:
+    """Let Twisted's own log join this one: what is wrong, from warning upwards.
+
+    At level info it tells that it started a factory.
+    """
+    from twisted.python.log import PythonLoggingObserver
+
     logging.getLogger("twisted").setLevel(logging.WARNING)
     PythonLoggingObserver().start()  # type: ignore[no-untyped-call]
 

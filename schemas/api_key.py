@@ -104,3 +104,8 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+
+    @property
+    def title(self) -> str:
+        """The name as Kafka's messages have it: "InitProducerId"."""
+        return "".join(word.capitalize() for word in self.name.split("_"))

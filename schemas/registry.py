@@ -1,138 +1,91 @@
 """Which messages and versions exist: THE table, and the way from a frame to a message and back.
 
 A frame is what follows the four bytes of size: a header and a body, and nothing behind it. Give it as
-`bytes`: anything else is copied once. The code for a version is written when it is first used.
+`bytes`: anything else is copied once. A message's module is imported, and the code for a version written,
+when it is first used: most of them never are in one process.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
-from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from schemas.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from schemas.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-)
 from schemas.api_key import ApiKey
-from schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from schemas.compiled import Decoder, Encoder, decoder, encoder, overfull
-from schemas.create_acls import CreateAclsRequest, CreateAclsResponse
-from schemas.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from schemas.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from schemas.delete_acls import DeleteAclsRequest, DeleteAclsResponse
-from schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from schemas.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
-from schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from schemas.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from schemas.describe_topic_partitions import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from schemas.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
-from schemas.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-)
-from schemas.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
-from schemas.end_txn import EndTxnRequest, EndTxnResponse
-from schemas.fetch import FetchRequest, FetchResponse
-from schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.header import RequestHeader, ResponseHeader, request_header_version, response_header_version
-from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
-from schemas.incremental_alter_configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
-from schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from schemas.join_group import JoinGroupRequest, JoinGroupResponse
-from schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from schemas.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
-from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
-from schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from schemas.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
-from schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from schemas.message import MalformedMessage, definition
-from schemas.metadata import MetadataRequest, MetadataResponse
-from schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from schemas.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from schemas.produce import ProduceRequest, ProduceResponse
-from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
-from schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from schemas.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
-MESSAGES: Final[dict[ApiKey, tuple[Any, Any]]] = {
-    ApiKey.PRODUCE: (ProduceRequest, ProduceResponse),
-    ApiKey.FETCH: (FetchRequest, FetchResponse),
-    ApiKey.LIST_OFFSETS: (ListOffsetsRequest, ListOffsetsResponse),
-    ApiKey.METADATA: (MetadataRequest, MetadataResponse),
-    ApiKey.OFFSET_COMMIT: (OffsetCommitRequest, OffsetCommitResponse),
-    ApiKey.OFFSET_FETCH: (OffsetFetchRequest, OffsetFetchResponse),
-    ApiKey.FIND_COORDINATOR: (FindCoordinatorRequest, FindCoordinatorResponse),
-    ApiKey.JOIN_GROUP: (JoinGroupRequest, JoinGroupResponse),
-    ApiKey.HEARTBEAT: (HeartbeatRequest, HeartbeatResponse),
-    ApiKey.LEAVE_GROUP: (LeaveGroupRequest, LeaveGroupResponse),
-    ApiKey.SYNC_GROUP: (SyncGroupRequest, SyncGroupResponse),
-    ApiKey.DESCRIBE_GROUPS: (DescribeGroupsRequest, DescribeGroupsResponse),
-    ApiKey.LIST_GROUPS: (ListGroupsRequest, ListGroupsResponse),
-    ApiKey.API_VERSIONS: (ApiVersionsRequest, ApiVersionsResponse),
-    ApiKey.CREATE_TOPICS: (CreateTopicsRequest, CreateTopicsResponse),
-    ApiKey.DELETE_TOPICS: (DeleteTopicsRequest, DeleteTopicsResponse),
-    ApiKey.DELETE_RECORDS: (DeleteRecordsRequest, DeleteRecordsResponse),
-    ApiKey.INIT_PRODUCER_ID: (InitProducerIdRequest, InitProducerIdResponse),
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: (OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
-    ApiKey.ADD_PARTITIONS_TO_TXN: (AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
-    ApiKey.ADD_OFFSETS_TO_TXN: (AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
-    ApiKey.END_TXN: (EndTxnRequest, EndTxnResponse),
-    ApiKey.WRITE_TXN_MARKERS: (WriteTxnMarkersRequest, WriteTxnMarkersResponse),
-    ApiKey.TXN_OFFSET_COMMIT: (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
-    ApiKey.DESCRIBE_ACLS: (DescribeAclsRequest, DescribeAclsResponse),
-    ApiKey.CREATE_ACLS: (CreateAclsRequest, CreateAclsResponse),
-    ApiKey.DELETE_ACLS: (DeleteAclsRequest, DeleteAclsResponse),
-    ApiKey.DESCRIBE_CONFIGS: (DescribeConfigsRequest, DescribeConfigsResponse),
-    ApiKey.ALTER_CONFIGS: (AlterConfigsRequest, AlterConfigsResponse),
-    ApiKey.DESCRIBE_LOG_DIRS: (DescribeLogDirsRequest, DescribeLogDirsResponse),
-    ApiKey.CREATE_PARTITIONS: (CreatePartitionsRequest, CreatePartitionsResponse),
-    ApiKey.DELETE_GROUPS: (DeleteGroupsRequest, DeleteGroupsResponse),
-    ApiKey.ELECT_LEADERS: (ElectLeadersRequest, ElectLeadersResponse),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
-        AlterPartitionReassignmentsRequest,
-        AlterPartitionReassignmentsResponse,
-    ),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: (
-        ListPartitionReassignmentsRequest,
-        ListPartitionReassignmentsResponse,
-    ),
-    ApiKey.OFFSET_DELETE: (OffsetDeleteRequest, OffsetDeleteResponse),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: (DescribeClientQuotasRequest, DescribeClientQuotasResponse),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (
-        DescribeUserScramCredentialsRequest,
-        DescribeUserScramCredentialsResponse,
-    ),
-    ApiKey.DESCRIBE_CLUSTER: (DescribeClusterRequest, DescribeClusterResponse),
-    ApiKey.DESCRIBE_PRODUCERS: (DescribeProducersRequest, DescribeProducersResponse),
-    ApiKey.DESCRIBE_TRANSACTIONS: (DescribeTransactionsRequest, DescribeTransactionsResponse),
-    ApiKey.LIST_TRANSACTIONS: (ListTransactionsRequest, ListTransactionsResponse),
-    ApiKey.LIST_CONFIG_RESOURCES: (ListConfigResourcesRequest, ListConfigResourcesResponse),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),
+VERSIONS: Final = {
+    ApiKey.PRODUCE: range(3, 14),
+    ApiKey.FETCH: range(4, 19),
+    ApiKey.LIST_OFFSETS: range(1, 12),
+    ApiKey.METADATA: range(0, 14),
+    ApiKey.OFFSET_COMMIT: range(2, 11),
+    ApiKey.OFFSET_FETCH: range(1, 11),
+    ApiKey.FIND_COORDINATOR: range(0, 7),
+    ApiKey.JOIN_GROUP: range(0, 10),
+    ApiKey.HEARTBEAT: range(0, 5),
+    ApiKey.LEAVE_GROUP: range(0, 6),
+    ApiKey.SYNC_GROUP: range(0, 6),
+    ApiKey.DESCRIBE_GROUPS: range(0, 7),
+    ApiKey.LIST_GROUPS: range(0, 6),
+    ApiKey.API_VERSIONS: range(0, 5),
+    ApiKey.CREATE_TOPICS: range(2, 8),
+    ApiKey.DELETE_TOPICS: range(1, 7),
+    ApiKey.DELETE_RECORDS: range(0, 3),
+    ApiKey.INIT_PRODUCER_ID: range(0, 6),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: range(2, 5),
+    ApiKey.ADD_PARTITIONS_TO_TXN: range(0, 6),
+    ApiKey.ADD_OFFSETS_TO_TXN: range(0, 5),
+    ApiKey.END_TXN: range(0, 6),
+    ApiKey.WRITE_TXN_MARKERS: range(1, 3),
+    ApiKey.TXN_OFFSET_COMMIT: range(0, 6),
+    ApiKey.DESCRIBE_ACLS: range(1, 4),
+    ApiKey.CREATE_ACLS: range(1, 4),
+    ApiKey.DELETE_ACLS: range(1, 4),
+    ApiKey.DESCRIBE_CONFIGS: range(1, 5),
+    ApiKey.ALTER_CONFIGS: range(0, 3),
+    ApiKey.DESCRIBE_LOG_DIRS: range(1, 5),
+    ApiKey.CREATE_PARTITIONS: range(0, 4),
+    ApiKey.DELETE_GROUPS: range(0, 3),
+    ApiKey.ELECT_LEADERS: range(0, 3),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: range(0, 2),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: range(0, 2),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: range(0, 1),
+    ApiKey.OFFSET_DELETE: range(0, 1),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: range(0, 2),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: range(0, 1),
+    ApiKey.DESCRIBE_CLUSTER: range(0, 3),
+    ApiKey.DESCRIBE_PRODUCERS: range(0, 1),
+    ApiKey.DESCRIBE_TRANSACTIONS: range(0, 1),
+    ApiKey.LIST_TRANSACTIONS: range(0, 3),
+    ApiKey.LIST_CONFIG_RESOURCES: range(0, 2),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(0, 1),
 }
 
 
-def _versions(request: Any) -> range:
-    versions = definition(request).versions
-    assert versions is not None
-    return versions
+class _Messages(Mapping[ApiKey, tuple[Any, Any]]):
+    """Request and response class by API key. Those of INIT_PRODUCER_ID are InitProducerIdRequest and
+    InitProducerIdResponse in schemas/init_producer_id.py, and so are all others.
+    """
+
+    def __getitem__(self, api_key: ApiKey) -> tuple[Any, Any]:
+        key = ApiKey(api_key)
+        if key not in VERSIONS:
+            raise KeyError(api_key)
+        module = import_module(f"schemas.{key.name.lower()}")
+        return getattr(module, f"{key.title}Request"), getattr(module, f"{key.title}Response")
+
+    def __iter__(self) -> Iterator[ApiKey]:
+        return iter(VERSIONS)
+
+    def __len__(self) -> int:
+        return len(VERSIONS)
 
 
-VERSIONS: Final[dict[ApiKey, range]] = {key: _versions(request) for key, (request, _) in MESSAGES.items()}
+MESSAGES: Final = _Messages()
 
 
 class UnsupportedVersion(MalformedMessage):

@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 from kshim import dispatch
 from kshim.addresses import Endpoint
 from kshim.context import Caller, Refused, RequestContext, Signal
-from kshim.dispatch import API, Served, answer, api_name
+from kshim.dispatch import API, answer, api_name
 from schemas.api_key import ApiKey
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -107,12 +107,12 @@ def heartbeats(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RequestContext, He
         seen.append((context, request))
         return HeartbeatResponse(error_code=16)
 
-    monkeypatch.setitem(API, ApiKey.HEARTBEAT, Served(heartbeat, range(5)))
+    served_by(heartbeat, monkeypatch)
     return seen
 
 
 def served_by(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(API, ApiKey.HEARTBEAT, Served(function, range(5)))
+    monkeypatch.setattr(API[ApiKey.HEARTBEAT], "function", function)
 
 
 def test_the_table_announces_what_kafka_does() -> None:
@@ -280,13 +280,10 @@ def answered_or_refused(frame: bytes) -> None:
 
 @given(st.binary(max_size=64))
 def test_random_frames(frame: bytes) -> None:
-    key, served = ApiKey.HEARTBEAT, API[ApiKey.HEARTBEAT]
-    API[key] = Served(lambda *_: HeartbeatResponse(), range(5))
-    try:
-        answered_or_refused(struct.pack(">h", key) + frame)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        served_by(lambda *_: HeartbeatResponse(), monkeypatch)
+        answered_or_refused(struct.pack(">h", ApiKey.HEARTBEAT) + frame)
         answered_or_refused(struct.pack(">h", ApiKey.API_VERSIONS) + frame)
-    finally:
-        API[key] = served
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def test_colour_is_for_terminals() -> None:
 def test_what_twisted_finds_wrong_is_told_and_its_chatter_is_not() -> None:
     stream = io.StringIO()
     logs.start("debug", stream)
+    logs.take_in_twisted()
     twisted_log.msg("Starting factory")
     twisted_log.err(KeyError("unhandled"), "in a Deferred")
     assert "Starting factory" not in stream.getvalue()

@@ -13,8 +13,7 @@ there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from kshim.context import Broker, RequestContext
 from schemas.api_key import ApiKey
@@ -26,6 +25,7 @@ from schemas.api_versions import (
     SupportedFeatureKey,
 )
 from schemas.error_code import ErrorCode
+from schemas.registry import VERSIONS
 
 FIRST_VERSION_WITH_MINIMUM_0 = 4
 TRANSACTION_VERSION = "transaction.version"
@@ -38,26 +38,26 @@ FEATURES_EPOCH = 1
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def answering(
-    served: Mapping[ApiKey, range],
-) -> Callable[[Broker, RequestContext, ApiVersionsRequest], ApiVersionsResponse]:
-    """The api function that tells of `served`."""
-    before_v4 = ApiVersionsResponse(
-        api_keys=_entries(served), finalized_features_epoch=FEATURES_EPOCH, finalized_features=FINALIZED
+# Where what is announced is not exactly what the schemas hold.
+ANNOUNCED = VERSIONS | {
+    # Kafka announces 0 and closes the connection at 0 to 2: librdkafka would switch compression off
+    # (KAFKA-18659).
+    ApiKey.PRODUCE: range(VERSIONS[ApiKey.PRODUCE].stop),
+}
+
+
+def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """Tell of all that is `ANNOUNCED`."""
+    if context.api_version >= 3:
+        software = (request.client_software_name, request.client_software_version)
+        if not all(map(_SOFTWARE.fullmatch, software)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return ApiVersionsResponse(
+        api_keys=_entries(ANNOUNCED),
+        supported_features=SUPPORTED if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else (),
+        finalized_features_epoch=FEATURES_EPOCH,
+        finalized_features=FINALIZED,
     )
-    response = replace(before_v4, supported_features=SUPPORTED)
-    refusal = ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-
-    def api_versions(
-        broker: Broker, context: RequestContext, request: ApiVersionsRequest
-    ) -> ApiVersionsResponse:
-        if context.api_version >= 3:
-            software = (request.client_software_name, request.client_software_version)
-            if not all(map(_SOFTWARE.fullmatch, software)):
-                return refusal
-        return response if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else before_v4
-
-    return api_versions
 
 
 def unsupported(versions: range) -> ApiVersionsResponse:
