@@ -69,9 +69,11 @@ class Admin:
         """The name under which this story has a topic."""
         return self.prefix + name
 
-    def change(self, request: Any, *, meant: str = "", version: int | None = None) -> None:
+    def change(
+        self, request: Any, *, meant: str = "", version: int | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
         """Ask once."""
-        self._tell(request, self._ask(request, version), meant)
+        self._tell(request, self._ask(request, version, timeout_s=timeout_s), meant)
 
     def look(
         self, request: Any, *, meant: str = "", version: int | None = None, but_for: Iterable[str] = ()
@@ -89,7 +91,13 @@ class Admin:
     def _tell(self, request: Any, answer: Any, meant: str) -> None:
         self.told.append(Told(str(request).replace(self.prefix, ""), answer, meant))
 
-    def _ask(self, request: Any, version: int | None, left_out: frozenset[str] = frozenset()) -> Any:
+    def _ask(
+        self,
+        request: Any,
+        version: int | None,
+        left_out: frozenset[str] = frozenset(),
+        timeout_s: float = TIMEOUT_S,
+    ) -> Any:
         api_key = API_KEYS[type(request)]
         version = self.version if version is None else version
         version = min(max(version, VERSIONS[api_key][0]), VERSIONS[api_key][-1])
@@ -97,6 +105,7 @@ class Admin:
         frame = encode_request(header, request)
         if self._socket is None:
             self._socket = socket.create_connection(self._address, TIMEOUT_S)
+        self._socket.settimeout(timeout_s)
         self._socket.sendall(struct.pack(">i", len(frame)) + frame)
         try:
             (size,) = struct.unpack(">i", self._read(4))

@@ -384,7 +384,7 @@ def configs_put(admin: Admin) -> None:
     ]
     for resource in bad:
         admin.change(put(resource))
-    admin.change(put((TOPIC, t, []), (TOPIC, t, [])), meant=UNANSWERED)
+    admin.change(put((TOPIC, t, []), (TOPIC, t, [])), meant=UNANSWERED, timeout_s=2)
     admin.change(put((BROKER, "", []), validate_only=True), meant=ELR)
 
 

@@ -63,14 +63,13 @@ def start(name: str, directory: Path) -> Pair:
     )
     try:
         with ThreadPoolExecutor() as threads:
-            list(threads.map(Server.start, servers))
-        targets = tuple(map(_prepared, servers))
+            apache_kafka_target, kshim_target = threads.map(_prepared, servers)
     except BaseException:
         for server in servers:
             if server.running:
                 server.kill()
         raise
-    return Pair(*servers, targets=(targets[0], targets[1]))
+    return Pair(*servers, targets=(apache_kafka_target, kshim_target))
 
 
 def create_topic(address: Address, name: str, partitions: int) -> UUID:
@@ -108,6 +107,7 @@ async def _wait_loaded(address: Address) -> None:
 
 
 def _prepared(server: Server) -> Target:
+    server.start()
     topic_ids = {name: create_topic(server, name, 2) for name in (TOPIC, OTHER_TOPIC)}
     asyncio.run(asyncio.wait_for(_wait_loaded(server), READY_TIMEOUT_S))
     return Target(server.host, server.port, topic_ids)

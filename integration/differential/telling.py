@@ -55,7 +55,7 @@ def both_servers(directory: Path, settings: Mapping[str, str]) -> Iterator[Serve
 def assert_same(
     story: Callable[[T], None], name: str, new_talk: Callable[[str, int, str], T], servers: Servers
 ) -> None:
-    """Both have answered the story in the same way, up to its end."""
+    """Both, told it at the same time, have answered the story in the same way, up to its end."""
 
     def told(server: Server) -> list[str]:
         talk = new_talk(server.host, server.port, name)
@@ -65,6 +65,7 @@ def assert_same(
             talk.close()
         return talk.heard
 
-    expected, got = map(told, servers)
+    with ThreadPoolExecutor() as threads:
+        expected, got = threads.map(told, servers)
     for number, (theirs, ours) in enumerate(zip(expected, got, strict=True)):
         assert ours == theirs, f"answer {number} of {len(expected)}"

@@ -18,6 +18,8 @@ CONFIGS = "kafka.admin.ConfigCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 PATIENCE_S = 5
+IMPATIENT = "request.timeout.ms=3000\ndefault.api.timeout.ms=3000\n"
+"""For a command that waits for a broker which is not there: else it does so for a minute."""
 AT = "--bootstrap-server SERVER"
 OF_TOPIC = f"{CONFIGS} {AT} --entity-type topics --entity-name toolbox"
 OF_BROKER = f"{CONFIGS} {AT} --entity-type brokers --entity-name 1"
@@ -65,7 +67,8 @@ COMMANDS = [
     f"{OF_TOPIC} --describe --all",
     f"{OF_BROKER} --alter --add-config num.partitions=2",
     f"{OF_BROKER} --alter --add-config log.index.interval.bytes=x",
-    f"{CONFIGS} {AT} --alter --entity-type brokers --entity-name 2 --add-config log.preallocate=true",
+    f"{CONFIGS} {AT} --command-config IMPATIENT --alter --entity-type brokers --entity-name 2"
+    " --add-config log.preallocate=true",
     f"{OF_BROKER} --alter --delete-config log.index.interval.bytes,log.preallocate",
     f"{OF_ALL} --alter --delete-config log.index.interval.bytes",
     f"{OF_ALL} --describe",
@@ -108,7 +111,7 @@ def _plain(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def printed(
-    pair_named: Callable[[str], Pair], class_path: str
+    pair_named: Callable[[str], Pair], class_path: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[int, tuple[list[str], list[str]]]]:
     """By a command's number, what it printed of Apache Kafka and of kshim.
 
@@ -117,9 +120,12 @@ def printed(
     """
     pair = pair_named("plain")
     tools = Tools(class_path)
+    impatient = tmp_path_factory.mktemp("tools") / "impatient.properties"
+    impatient.write_text(IMPATIENT)
 
     def run(command: str, server: Server) -> list[str]:
-        done = tools.run(*shlex.split(command.replace("SERVER", server.bootstrap)))
+        words = shlex.split(command.replace("SERVER", server.bootstrap).replace("IMPATIENT", str(impatient)))
+        done = tools.run(*words)
         return [f"exit status {done.status}", *_plain(done.text)]
 
     found: dict[int, tuple[list[str], list[str]]] = {}

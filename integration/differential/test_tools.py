@@ -6,7 +6,8 @@ import asyncio
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from difflib import unified_diff
 
@@ -170,35 +171,36 @@ async def _form_group(target: Target) -> list[str]:
     return [*transcript.ids("alice"), *transcript.ids("bob")]
 
 
-@pytest.fixture(scope="module")
-def printed(pair_named: Callable[[str], Pair], class_path: str) -> Mapping[int, tuple[list[str], list[str]]]:
-    """By a command's number, what it printed of Apache Kafka and of kshim."""
-    targets = pair_named("alone").targets
+def _tell(target: Target, class_path: str) -> list[list[str]]:
+    """What all commands print of one server, in their order."""
+    fourth = datetime.fromtimestamp(FIRST_TIMESTAMP_S + 4, UTC).strftime("%Y-%m-%dT%H:%M:%S.000")
+    _fill(target)
+    members = asyncio.run(_form_group(target))
     tools = Tools(class_path)
-    found: dict[int, tuple[list[str], list[str]]] = {}
-
-    def run(command: str, target: Target) -> list[str]:
-        fourth = datetime.fromtimestamp(FIRST_TIMESTAMP_S + 4, UTC).strftime("%Y-%m-%dT%H:%M:%S.000")
-        words = shlex.split(
-            command.replace("FOURTH", fourth).replace("SERVER", f"{target.host}:{target.port}")
-        )
-        done = tools.run(*words)
-        lines = _plain(done.text)
-        return [f"exit status {done.status}", *(lines if "formatter" in command else sorted(lines))]
-
+    printed = []
     try:
-        for target in targets:
-            _fill(target)
-        members = [asyncio.run(_form_group(target)) for target in targets]
         for number, command in COMMANDS:
             if number == len(WHILE_STABLE):
-                for target, ids in zip(targets, members, strict=True):
-                    steps = [leave("admin", *((member_id, None) for member_id in ids))]
-                    asyncio.run(play(steps, ERA, GROUP, target))
-            found[number] = (run(command, targets[0]), run(command, targets[1]))
+                steps = [leave("admin", *((member_id, None) for member_id in members))]
+                asyncio.run(play(steps, ERA, GROUP, target))
+            address = f"{target.host}:{target.port}"
+            words = shlex.split(command.replace("FOURTH", fourth).replace("SERVER", address))
+            done = tools.run(*words)
+            lines = _plain(done.text)
+            if "formatter" not in command:
+                lines.sort()
+            printed.append([f"exit status {done.status}", *lines])
     finally:
         tools.close()
-    return found
+    return printed
+
+
+@pytest.fixture(scope="module")
+def printed(pair_named: Callable[[str], Pair], class_path: str) -> Sequence[Sequence[list[str]]]:
+    """What every command printed of Apache Kafka, and what of kshim. Both are asked at the same time."""
+    targets = pair_named("alone").targets
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(_tell, targets, [class_path] * len(targets)))
 
 
 def _name(value: object) -> str | None:
@@ -210,10 +212,8 @@ def _name(value: object) -> str | None:
 
 
 @pytest.mark.parametrize(("number", "command"), COMMANDS, ids=_name)
-def test_tools_print_the_same(
-    number: int, command: str, printed: Mapping[int, tuple[list[str], list[str]]]
-) -> None:
-    apache_kafka, kshim = printed[number]
+def test_tools_print_the_same(number: int, command: str, printed: Sequence[Sequence[list[str]]]) -> None:
+    apache_kafka, kshim = (lines[number] for lines in printed)
     assert len(apache_kafka) > 1, "Apache Kafka says nothing of the test's own group and topics"
     lines = unified_diff(apache_kafka, kshim, "Apache Kafka", "kshim", lineterm="", n=0)
     assert kshim == apache_kafka, "\n".join(lines)
