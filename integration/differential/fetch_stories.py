@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 from uuid import UUID
 
@@ -25,8 +24,6 @@ from schemas.record_batch import Record, encode
 
 VERSIONS = (7, 11, 12, 13, 18)
 UNKNOWN_ID = UUID(int=4711)
-SETTLE_S = 0.2
-"""How long a request on one connection may take to be parked before another comes on a second one."""
 COMMITTED = 1
 
 
@@ -165,8 +162,7 @@ def parked_in_a_session(talk: Talk) -> None:
         request = talk.fetching((("t", 1, 1),), version=version, session=(id, 3), max_wait_ms=1000)
         talk.send(version, request)
         other = talk.fetching(version=version, session=(id, 4), max_wait_ms=2000)
-        talk.fetch(version, ("t", 0, 99), version_is_other=None) if False else None
-        time.sleep(SETTLE_S)
+        talk.rest()
         talk.send(version, other, via="other")
         talk.hear(version, ApiKey.FETCH)
         talk.hear(version, ApiKey.FETCH, via="other")
@@ -181,7 +177,7 @@ def a_topic_goes_while_it_is_waited_for(talk: Talk) -> None:
             wanted = (("t", 0, 0),)
             request = talk.fetching(wanted, version=version, session=session, max_wait_ms=9000)
             talk.send(version, request)
-            time.sleep(SETTLE_S)
+            talk.rest()
             talk.delete("t")
             talk.hear(version, ApiKey.FETCH)
 
@@ -481,6 +477,6 @@ def a_log_starts_later_while_it_is_waited_for(talk: Talk) -> None:
     for session in ((0, -1), (0, 0)):
         request = talk.fetching((("t", 0, 3),), version=12, session=session, max_wait_ms=700)
         talk.send(12, request)
-        time.sleep(SETTLE_S)
+        talk.rest()
         _delete_records(talk, 2)
         talk.hear(12, ApiKey.FETCH)

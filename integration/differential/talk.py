@@ -8,12 +8,14 @@ of their whole batches (Kafka may cut the last one), times and addresses go.
 from __future__ import annotations
 
 import dataclasses
+import select
 import socket
 import struct
 import time
 from typing import Any
 from uuid import UUID
 
+from integration.differential.player import PROBES, QUICK_S, REST_S
 from schemas.api_key import ApiKey
 from schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -72,6 +74,17 @@ class Talk:
         """A request whose answer is not compared."""
         self.send(version, request, via="unheard")
         return self._answer(version, API_KEYS[type(request)], "unheard")
+
+    def rest(self, *, via: str = "main") -> None:
+        """Until the request on a connection is answered or has come to rest, by the rule of `player`."""
+        quick = 0
+        for _ in range(PROBES):
+            is_answered = bool(select.select([self._socket(via)], [], [], REST_S)[0])
+            if is_answered or quick == 2:
+                return
+            began_s = time.monotonic()
+            self.unheard(12, self.fetching(version=12))
+            quick = quick + 1 if time.monotonic() - began_s < QUICK_S else 0
 
     # -- verbs
 
