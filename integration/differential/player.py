@@ -62,6 +62,10 @@ OF_TRANSACTIONS = {
 UNKNOWN_TOPIC_ID = UUID(int=4711)
 
 
+class TooLate(Exception):
+    """A play took longer from one pause to the next than the time-outs of its history allow."""
+
+
 @dataclass(frozen=True)
 class Target:
     """Where a history is played: a server's address, and the ids it gave to the topics."""
@@ -92,7 +96,7 @@ class Asked:
 class Transcript:
     """What one server did in one history. seen: step by step an Asked, or who waited at a pause. began_s,
     ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them.
-    producers: every producer's id and epoch. spans_s: how long it took from one pause to the next."""
+    producers: every producer's id and epoch."""
 
     target: Target
     group: str
@@ -101,7 +105,6 @@ class Transcript:
     seen: list[Asked | frozenset[str] | None] = field(default_factory=list)
     given: dict[str, dict[str, int]] = field(default_factory=dict)
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
-    spans_s: list[float] = field(default_factory=list)
     generations: dict[str, int] = field(default_factory=dict)
 
     def ids(self, client: str) -> list[str]:
@@ -110,15 +113,19 @@ class Transcript:
         return sorted(given, key=given.__getitem__)
 
 
-async def play(steps: Sequence[Step], era: int, group: str, target: Target) -> Transcript:
-    """All steps in order, until everything has come to rest."""
+async def play(steps: Sequence[Step], era: int, group: str, target: Target, window_ms: int = 0) -> Transcript:
+    """All steps in order, until everything has come to rest.
+
+    Raises TooLate as soon as it took longer than window_ms, if that is not 0, from one pause to the next.
+    """
     loop = asyncio.get_running_loop()
-    player = _Player(Transcript(target, group, began_s=loop.time()), era)
+    player = _Player(Transcript(target, group, began_s=loop.time()), era, window_ms)
     try:
         for step in steps:
+            player.look_at_clock()
             player.transcript.seen.append(await player.take(step))
         await player.rest()
-        player.end_span()
+        player.look_at_clock()
     finally:
         player.close()
         player.transcript.ended_s = loop.time()
@@ -126,9 +133,10 @@ async def play(steps: Sequence[Step], era: int, group: str, target: Target) -> T
 
 
 class _Player:
-    def __init__(self, transcript: Transcript, era: int) -> None:
+    def __init__(self, transcript: Transcript, era: int, window_ms: int) -> None:
         self.transcript = transcript
         self.era = era
+        self.window_ms = window_ms
         self.connections: dict[str, Connection] = {}
         self.unanswered: list[Asked] = []
         self.groups: set[str] = {transcript.group}
@@ -143,7 +151,6 @@ class _Player:
                 await self.rest()
                 return frozenset(asked.step.connection for asked in self.waiting())
             case Pause(ms=ms):
-                self.end_span()
                 await asyncio.sleep(ms / 1000)
                 self.span_began_s = asyncio.get_running_loop().time()
                 return frozenset(asked.step.connection for asked in self.waiting())
@@ -154,8 +161,11 @@ class _Player:
                     connection.close()
         return None
 
-    def end_span(self) -> None:
-        self.transcript.spans_s.append(asyncio.get_running_loop().time() - self.span_began_s)
+    def look_at_clock(self) -> None:
+        """Raises TooLate."""
+        span_s = asyncio.get_running_loop().time() - self.span_began_s
+        if self.window_ms and span_s * 1000 > self.window_ms:
+            raise TooLate(f"{span_s:.3f} s since the last pause, {self.window_ms} ms at most")
 
     async def ask(self, step: Ask) -> Asked:
         connection = self.connections.get(step.connection)

@@ -14,13 +14,13 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from integration.differential.compare import Difference, differences, transcript_text
 from integration.differential.history import History, Step, tolerated
 from integration.differential.meant import by_rule
 from integration.differential.pairs import Pair
-from integration.differential.player import Asked, Target, Transcript, play
+from integration.differential.player import Asked, Target, TooLate, Transcript, play
 from integration.differential.stalls import Watch, watched
 from schemas.error_code import ErrorCode
 
@@ -49,23 +49,23 @@ class Run:
         return f"{cases}-{re.sub(r'[^a-z0-9]+', '-', self.history.title.lower())}-v{self.era}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What came of a run. answers: kshim's, by API and error; transcript: what Apache Kafka answered;
     kafka_plays: how often it was asked; void: how many plays of kshim a standstill made void;
     is_late: no play was quick enough for the time-outs, and so nothing is compared."""
 
-    differences: list[Difference]
-    stale: list[str]
-    answers: Counter[str]
-    transcript: str
+    differences: Sequence[Difference] = ()
+    stale: Sequence[str] = ()
+    answers: Counter[str] = field(default_factory=Counter)
+    transcript: str = ""
     kafka_plays: int
     void: int
-    is_late: bool
+    is_late: bool = False
 
     @property
     def responses(self) -> int:
-        return 0 if self.is_late else self.answers.total()
+        return self.answers.total()
 
     @property
     def is_as_expected(self) -> bool:
@@ -136,10 +136,10 @@ async def play_all(
 
 @dataclass
 class Plays:
-    """What the servers answered in one run: Apache Kafka each time that it was asked."""
+    """What the servers answered in one run, as far as they were asked in time: Apache Kafka each time."""
 
     apache_kafka: list[Transcript]
-    kshim: Transcript
+    kshim: Transcript | None
 
 
 class Stage:
@@ -155,64 +155,62 @@ class Stage:
         apache_kafka, kshim = await asyncio.gather(
             self._play(run, self.apache_kafka), self._play(run, self.kshim)
         )
-        return Plays([apache_kafka], kshim)
+        return Plays(_in_time([apache_kafka]), kshim)
 
     async def judge(self, run: Run, plays: Plays, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
         """Play again until kshim has answered as Apache Kafka did, or there is no more excuse."""
         steps = run.history.at(run.era)
-        void = 0
-        while True:
-            found, answers = _closest(run, steps, plays)
+        void, asked = 0, 1
+        while plays.kshim is not None and plays.apache_kafka:
+            found, answers = _closest(run, steps, plays.apache_kafka, plays.kshim)
             stalled_s = self.kshim_watch.longest_s(plays.kshim.began_s, plays.kshim.ended_s)
-            if not _untolerated(found):
-                break
-            if stalled_s > STALL_S and void < VOID_PLAYS:
+            is_differing = bool(_untolerated(found))
+            if is_differing and stalled_s > STALL_S and void < VOID_PLAYS:
                 void += 1
                 plays.kshim = await self._play(run, self.kshim)
-            elif len(plays.apache_kafka) < kafka_plays:
-                more = min(len(plays.apache_kafka), kafka_plays - len(plays.apache_kafka))
-                plays.apache_kafka += await asyncio.gather(
-                    *(self._play(run, self.apache_kafka) for _ in range(more))
+            elif is_differing and asked < kafka_plays:
+                more = min(asked, kafka_plays - asked)
+                asked += more
+                plays.apache_kafka += _in_time(
+                    await asyncio.gather(*(self._play(run, self.apache_kafka) for _ in range(more)))
                 )
             else:
-                break
-        is_late = _is_late(run, answers) or _is_late(run, plays.kshim)
-        return Outcome(
-            differences=[] if is_late else found,
-            stale=_stale(steps, found),
-            answers=Counter(_answers(plays.kshim)),
-            transcript=transcript_text(steps, answers),
-            kafka_plays=len(plays.apache_kafka),
-            void=void,
-            is_late=is_late,
-        )
+                return Outcome(
+                    differences=found,
+                    stale=_stale(steps, found),
+                    answers=Counter(_answers(plays.kshim)),
+                    transcript=transcript_text(steps, answers),
+                    kafka_plays=asked,
+                    void=void,
+                )
+        return Outcome(kafka_plays=asked, void=void, is_late=True)
 
     async def perform(self, run: Run, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
         return await self.judge(run, await self.play_once(run), kafka_plays)
 
-    async def _play(self, run: Run, target: Target) -> Transcript:
-        """In time, or else as it came at last."""
+    async def _play(self, run: Run, target: Target) -> Transcript | None:
+        """None if it was never in time."""
+        history, steps = run.history, run.history.at(run.era)
         for _ in range(VOID_PLAYS):
-            group = f"group{next(self._numbers):06}"
-            transcript = await play(run.history.at(run.era), run.era, group, target)
-            if not _is_late(run, transcript):
-                break
-        return transcript
+            with contextlib.suppress(TooLate):
+                return await play(steps, run.era, f"group{next(self._numbers):06}", target, history.window_ms)
+        return None
 
 
-def _is_late(run: Run, transcript: Transcript) -> bool:
-    window_ms = run.history.window_ms
-    return bool(window_ms) and max(transcript.spans_s) * 1000 > window_ms
+def _in_time(plays: Iterable[Transcript | None]) -> list[Transcript]:
+    return [transcript for transcript in plays if transcript is not None]
 
 
-def _closest(run: Run, steps: Sequence[Step], plays: Plays) -> tuple[list[Difference], Transcript]:
+def _closest(
+    run: Run, steps: Sequence[Step], plays: Iterable[Transcript], kshim: Transcript
+) -> tuple[list[Difference], Transcript]:
     """The differences to the play of Apache Kafka that is most like that of kshim, and that play."""
 
     def compared(apache_kafka: Transcript) -> list[Difference]:
-        found = differences(steps, apache_kafka, plays.kshim)
-        return by_rule(found, steps, apache_kafka, plays.kshim) if run.history.meant_by_rule else found
+        found = differences(steps, apache_kafka, kshim)
+        return by_rule(found, steps, apache_kafka, kshim) if run.history.meant_by_rule else found
 
-    each = ((compared(apache_kafka), apache_kafka) for apache_kafka in plays.apache_kafka)
+    each = ((compared(apache_kafka), apache_kafka) for apache_kafka in plays)
     return min(each, key=lambda of: _earliest(of[0]))
 
 
