@@ -134,26 +134,66 @@ def decode_records(
         raise invalid_record(f"{len(body) - position} bytes are left behind the last record")
 
 
+_BEYOND = 1 << 40
+# What the first byte of a record's length adds to the position, and what the second one does. Where a length
+# is not positive, or has a byte too many or a third one, that leads beyond any batch.
+_FIRST = [
+    *(1 + (byte >> 1) if byte and not byte & 1 else _BEYOND for byte in range(128)),
+    *(2 + (byte - 128 >> 1) if not byte & 1 else _BEYOND for byte in range(128, 256)),
+]
+_SECOND = [byte << 6 if 0 < byte < 128 else _BEYOND for byte in range(256)]
+_BLOCK = 32
+
+
 def check_lengths(body: bytes, count: int) -> None:
     """Check that `count` records fill `body` exactly, by their lengths alone. Raises CorruptRecordBatch."""
-    # A hot path: lengths of one byte and of two are nearly all there are, and the lowest bit is the sign.
-    position = signs = 0
+    if not _short_lengths_fill(body, count):
+        _check_each_length(body, count)
+
+
+def _short_lengths_fill(body: bytes, count: int) -> bool:
+    """Whether they do, each with a length of one byte or two, as nearly all have. A hot path."""
+    position, first, second = 0, _FIRST, _SECOND
+    try:
+        while count > 0:
+            if count >= _BLOCK and (end := _end_of_equals(body, position)):
+                position = end
+            else:
+                for _ in range(min(count, _BLOCK)):
+                    byte = body[position]
+                    position += first[byte] if byte < 128 else first[byte] + second[body[position + 1]]
+            count -= _BLOCK
+    except IndexError:
+        return False
+    return position == len(body)
+
+
+def _end_of_equals(body: bytes, position: int) -> int:
+    """Where a block of records ends that are all as long as the first of them; 0 if they are not.
+
+    If they are, each begins with the bytes of that length, as far behind the one before.
+    """
+    byte = body[position]
+    size = _FIRST[byte] if byte < 128 else _FIRST[byte] + _SECOND[body[position + 1]]
+    end = position + _BLOCK * size
+    if body[position:end:size] != body[position : position + 1] * _BLOCK:
+        return 0
+    if byte >= 128 and body[position + 1 : end : size] != body[position + 1 : position + 2] * _BLOCK:
+        return 0
+    return end
+
+
+def _check_each_length(body: bytes, count: int) -> None:
+    position = 0
     try:
         for _ in range(count):
-            byte = body[position]
-            signs |= byte
-            if byte >= 0x80 and (second := body[position + 1]) < 0x80:
-                position += 2 + ((second << 7 | byte & 0x7F) >> 1)
-            elif 0 < byte < 0x80:
-                position += 1 + (byte >> 1)
-            else:
-                length, position = _read_varint(body, position)
-                if length <= 0:
-                    raise invalid_record(f"a record of {length} bytes")
-                position += length
+            length, position = _read_varint(body, position)
+            if length <= 0:
+                raise invalid_record(f"a record of {length} bytes")
+            position += length
     except IndexError:
         position = -1
-    if position != len(body) or signs & 1:
+    if position != len(body):
         raise invalid_record(f"{count} records do not fill {len(body)} bytes")
 
 
