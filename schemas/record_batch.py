@@ -49,6 +49,7 @@ View = bytes | bytearray | memoryview
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
+INT16, INT32, INT64, UINT32 = map(struct.Struct, (">h", ">i", ">q", ">I"))
 LOG_OVERHEAD = 12  # base_offset and batch_length: what batch_length does not count
 SMALLEST_LENGTH = 14  # Kafka takes anything shorter for corrupt, whatever its magic
 MAGIC_AT = 16
@@ -233,7 +234,7 @@ def _size_at(view: View, position: int) -> int | None:
     left = len(view) - position
     if left < LOG_OVERHEAD:
         return None
-    (length,) = struct.unpack_from(">i", view, position + 8)
+    (length,) = INT32.unpack_from(view, position + 8)
     if length < SMALLEST_LENGTH:
         raise _corrupt(f"record size {length} is less than the minimum of {SMALLEST_LENGTH}")
     if left <= MAGIC_AT:
@@ -273,8 +274,8 @@ def patch(batch: View, base_offset: int, leader_epoch: int) -> bytes:
 
 def patch_in_place(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
     """The same for the batch that begins at `at` in a buffer of one's own."""
-    struct.pack_into(">q", buffer, at, base_offset)
-    struct.pack_into(">i", buffer, at + LOG_OVERHEAD, leader_epoch)
+    INT64.pack_into(buffer, at, base_offset)
+    INT32.pack_into(buffer, at + LOG_OVERHEAD, leader_epoch)
 
 
 def set_max_timestamp(
@@ -286,11 +287,11 @@ def set_max_timestamp(
     """
     header = decode_header(buffer, at)
     attributes = header.attributes & KNOWN_BITS & ~LOG_APPEND_TIME_BIT | timestamp_type * LOG_APPEND_TIME_BIT
-    struct.pack_into(">h", buffer, at + ATTRIBUTES_AT, attributes)
-    struct.pack_into(">q", buffer, at + MAX_TIMESTAMP_AT, timestamp_ms)
+    INT16.pack_into(buffer, at + ATTRIBUTES_AT, attributes)
+    INT64.pack_into(buffer, at + MAX_TIMESTAMP_AT, timestamp_ms)
     with memoryview(buffer) as view:
         crc = crc32c(view[at + ATTRIBUTES_AT : at + header.size])
-    struct.pack_into(">I", buffer, at + CRC_AT, crc)
+    UINT32.pack_into(buffer, at + CRC_AT, crc)
 
 
 # --------------------------------------------------------------------------------------------------- encoding
@@ -338,7 +339,7 @@ def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
     batch = bytearray(HEADER_BYTES + len(payload))
     HEADER.pack_into(batch, 0, *header._replace(batch_length=len(batch) - LOG_OVERHEAD))
     batch[HEADER_BYTES:] = payload
-    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+    UINT32.pack_into(batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
     return bytes(batch)
 
 

@@ -15,6 +15,7 @@ from kshim.storage.interfaces import TimestampOffset
 from kshim.storage.producers import Produced
 from schemas.end_txn_marker import decode_marker
 from schemas.record_batch import (
+    LOG_APPEND_TIME_BIT,
     NO_TIMESTAMP,
     CorruptRecordBatch,
     TimestampType,
@@ -60,7 +61,9 @@ def place(
 
     They get the timestamp type of the topic: LogAppendTime with that time, or CreateTime where it is None.
     """
-    timestamp_type = TimestampType(log_append_time_ms is not None)
+    timestamp_type = (
+        TimestampType.CREATE_TIME if log_append_time_ms is None else TimestampType.LOG_APPEND_TIME
+    )
     placed = bytearray(batch)
     at, max_timestamp = 0, NO_TIMESTAMP
     produced: list[Produced] = []
@@ -68,7 +71,7 @@ def place(
         header = decode_header(placed, at)
         patch_in_place(placed, at, base_offset, leader_epoch)
         timestamp_ms = header.max_timestamp if log_append_time_ms is None else log_append_time_ms
-        if timestamp_type or header.timestamp_type:
+        if timestamp_type or header.attributes & LOG_APPEND_TIME_BIT:
             set_max_timestamp(placed, at, timestamp_type, timestamp_ms)
         max_timestamp = max(max_timestamp, timestamp_ms)
         if header.producer_id >= 0:

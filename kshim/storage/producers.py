@@ -119,17 +119,20 @@ class Producers:
         """Take in the batches that were appended."""
         if not batches:
             return NO_CHANGES
-        changes = Changes({}, aborted=tuple(ended for batch in batches if (ended := self._replay(batch))))
+        changed: dict[int, Producer | None] = {}
+        aborted = []
         for batch in batches:
+            if (ended := self._replay(batch)) is not None:
+                aborted.append(ended)
             producer_id = batch.header.producer_id
-            changes.producers[producer_id] = self._producers.get(producer_id)
+            changed[producer_id] = self._producers.get(producer_id)
         while len(self._producers) > MAX_PRODUCERS:
             silent = next((id_ for id_, known in self._producers.items() if _is_idle(known)), None)
             if silent is None:
                 break
             del self._producers[silent]
-            changes.producers[silent] = None
-        return changes
+            changed[silent] = None
+        return Changes(changed, tuple(aborted))
 
     def forget(self, silent_since_ms: int) -> list[int]:
         """Forget who has sent nothing later than that and has no transaction open. Returns their ids."""
