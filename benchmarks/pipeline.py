@@ -92,9 +92,7 @@ def ask(spark: SparkSession, bootstrap: str, topic: str) -> tuple[int, float, La
 
 def peak_mib() -> float:
     """Of the JVM, which is driver and executor in one."""
-    jvm = SparkContext._gateway.proc.pid
-    (child,) = Path(f"/proc/{jvm}/task/{jvm}/children").read_text().split() or [str(jvm)]
-    status = Path(f"/proc/{child}/status").read_text()
+    status = Path(f"/proc/{SparkContext._gateway.proc.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) / 1024
 

@@ -16,7 +16,7 @@ from kafka.structs import OffsetAndMetadata
 
 from kshim.spark.errors import PipelineError
 
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 5_000
 ONE_RECORD_BYTES = 1  # the first batch always comes whole, and no second one
 
 UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
@@ -64,6 +64,12 @@ def _consumer(bootstrap: str, **options: Any) -> Any:
 
 def _admin(bootstrap: str) -> Any:
     return closing(KafkaAdminClient(bootstrap_servers=bootstrap.split(","), bootstrap_timeout_ms=TIMEOUT_MS))
+
+
+def check_answers(bootstrap: str) -> None:
+    """Raises PipelineError where nobody answers."""
+    with _told(bootstrap), _admin(bootstrap):
+        pass
 
 
 def partition_count(bootstrap: str, topic: str) -> int:

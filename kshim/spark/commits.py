@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
-from kshim.spark.rows import OFFSET
+from kshim.spark.rows import OFFSET, sound
 
 OF = ("group", "topic", "partition")
 _POSITION = ("log_partition", "log_offset")
@@ -20,9 +20,7 @@ def latest_commits(rows: DataFrame, known: DataFrame | None = None) -> DataFrame
     function said of the part of the log before `rows`.
     """
     columns = *OF, *_POSITION, "tombstone", *_COMMIT
-    commits = rows.where((fn.col("kind") == OFFSET) & fn.col("error").isNull()).select(
-        *columns, fn.col("commit_time").alias("since")
-    )
+    commits = sound(rows, OFFSET).select(*columns, fn.col("commit_time").alias("since"))
     if known is not None:
         commits = commits.unionByName(known.withColumn("tombstone", fn.lit(False)))
     history = Window.partitionBy(*OF).orderBy(*_POSITION)

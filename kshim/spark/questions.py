@@ -18,14 +18,26 @@ from pyspark.sql import functions as fn
 from rich.console import Console
 
 from kshim.spark import backup, commits, rebalancing
+from kshim.spark.cluster import check_answers
 from kshim.spark.command import Options, Out
-from kshim.spark.connector import check_java, connector_settings
+from kshim.spark.connector import connector_settings, default_cache
 from kshim.spark.errors import PipelineError
 from kshim.spark.kept import KeptTable, Merge
 from kshim.spark.rows import decode
+from kshim.spark.session import own_session
 from kshim.spark.source import read_end_offsets, read_head_times, read_offsets_log
 from kshim.tables import print_table
 
+FOR_ONE_MACHINE = {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
+"""Of little data many small tasks are most of the work."""
+JAVA_OPTIONS = (
+    "-XX:+UseSerialGC",
+    "-XX:Tier4InvocationThreshold=100000",
+    "-XX:Tier4MinInvocationThreshold=20000",
+    "-XX:Tier4CompileThreshold=200000",
+    "-XX:Tier4BackEdgeThreshold=1000000",
+)
+"""Optimised is only what runs for long: of a short question optimising is half the work."""
 MOST_ROWS = 1000
 """On the console; Parquet and tables get all."""
 
@@ -39,13 +51,22 @@ def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> Non
     SparkUnavailable.
     """
     console = Console(stderr=True)
-    with console.status("starting Spark") as status, _session(options) as spark:
-        try:
-            QUESTIONS[question](spark, options, status.update, **arguments)
-        except KeyboardInterrupt:
-            pass
-        except PySparkException as error:
-            raise PipelineError(_first_line(error)) from error
+    with console.status(f"asking {options.bootstrap}") as status:
+        check_answers(options.bootstrap)
+        status.update("starting Spark")
+        with _session(options) as spark:
+            _ask(question, spark, options, status.update, arguments)
+
+
+def _ask(
+    question: str, spark: SparkSession, options: Options, tell: Told, arguments: Mapping[str, Any]
+) -> None:
+    try:
+        QUESTIONS[question](spark, options, tell, **arguments)
+    except KeyboardInterrupt:
+        pass
+    except PySparkException as error:
+        raise PipelineError(_first_line(error)) from error
 
 
 @contextmanager
@@ -61,21 +82,13 @@ def _session(options: Options) -> Iterator[SparkSession]:
         if not equals:
             raise PipelineError(f"--conf {setting}: expected KEY=VALUE, as in --conf spark.master=yarn")
         settings[key.strip()] = value.strip()
-    check_java(pyspark.__version__)
+    is_local = settings["spark.master"].startswith("local")
+    if is_local:
+        settings = FOR_ONE_MACHINE | settings
     if "spark.jars" not in settings:
         settings = connector_settings(pyspark.__version__) | settings
-    builder = SparkSession.builder.appName("kshim pipeline")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    try:
-        spark = builder.getOrCreate()
-    except Exception as error:
-        raise PipelineError(f"Spark did not start: {_first_line(error)}") from error
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
+    with own_session("kshim pipeline", settings, default_cache(), JAVA_OPTIONS if is_local else ()) as spark:
         yield spark
-    finally:
-        spark.stop()
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
-from kshim.spark.rows import GROUP
+from kshim.spark.rows import GROUP, sound
 
 CLIENTS = "array<struct<member_id:string,group_instance_id:string,client_id:string,client_host:string>>"
 ROW = ("group", "generation", "began", "ended", "protocol", "leader", "members", "joined", "left")
@@ -50,7 +50,7 @@ def generations(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
 def _records(rows: DataFrame) -> DataFrame:
     """The records of groups; joined and left are known only of a generation that began before."""
     unknown = fn.lit(None).cast(CLIENTS)
-    return rows.where((fn.col("kind") == GROUP) & fn.col("error").isNull()).select(
+    return sound(rows, GROUP).select(
         "group",
         "log_partition",
         "log_offset",

@@ -17,6 +17,9 @@ from kshim.spark.binary import int16, int32, int64, let, raw, text, uvarint
 
 OFFSET, GROUP, OTHER = "offset", "group", "other"
 
+_OF_A_VALUE = {OFFSET: "offset", GROUP: "generation"}
+"""A column that every value of the kind has."""
+
 LAST_VERSION = 4  # of both values
 FLEXIBLE = 4
 
@@ -42,6 +45,18 @@ def decode(log: DataFrame) -> DataFrame:
         int16(fn.col("value"), 0).alias("version"),
     )
     return rows.transform(_keys).transform(_offsets).transform(_flat)
+
+
+def sound(rows: DataFrame, kind: str) -> DataFrame:
+    """The decoded rows of one kind that have no error.
+
+    Spark takes a filter to the source, with all that its columns are made of, and computes that once more
+    above. For the kind that is cheap, and saves the rest. The other filter it is not to move: a column that
+    is not deterministic holds it.
+    """
+    held = rows.where(fn.col("kind") == kind).withColumn("held", fn.spark_partition_id())
+    is_sound = fn.col("tombstone") | fn.col(_OF_A_VALUE[kind]).isNotNull()
+    return held.where(is_sound & (fn.col("held") >= 0)).drop("held")
 
 
 def _keys(rows: DataFrame) -> DataFrame:
