@@ -9,7 +9,7 @@ https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and K
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from schemas.compression import MAX_DECOMPRESSED_BYTES, BadCompression, Compression, compress, decompress
 from schemas.error_code import ErrorCode
@@ -49,6 +49,8 @@ View = bytes | bytearray | memoryview
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
+BEFORE_COVERED, COVERED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
+FIRST_COVERED: Final = 5  # the fields from this one on are what the CRC covers
 INT16, INT32, INT64, UINT32 = map(struct.Struct, (">h", ">i", ">q", ">I"))
 LOG_OVERHEAD = 12  # base_offset and batch_length: what batch_length does not count
 SMALLEST_LENGTH = 14  # Kafka takes anything shorter for corrupt, whatever its magic
@@ -136,10 +138,11 @@ class RecordBatchHeader(NamedTuple):
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
-def crc32c(data: View) -> int:
+def crc32c(data: View, crc: int = 0) -> int:
+    """Of what `crc` is of and, behind that, `data`."""
     import crc32c  # costs some ms, and a server that only coordinates groups may never need it
 
-    return crc32c.crc32c(data)
+    return crc32c.crc32c(data, crc)
 
 
 # ---------------------------------------------------------------------------------------------------- headers
@@ -336,11 +339,11 @@ def encode(
 
 def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
     """A batch of that header, but for its length and CRC, which are made right."""
-    batch = bytearray(HEADER_BYTES + len(payload))
-    HEADER.pack_into(batch, 0, *header._replace(batch_length=len(batch) - LOG_OVERHEAD))
-    batch[HEADER_BYTES:] = payload
-    UINT32.pack_into(batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
-    return bytes(batch)
+    covered = COVERED.pack(*header[FIRST_COVERED:])
+    length = HEADER_BYTES - LOG_OVERHEAD + len(payload)
+    crc = crc32c(payload, crc32c(covered))
+    first = BEFORE_COVERED.pack(header.base_offset, length, header.partition_leader_epoch, header.magic, crc)
+    return b"".join((first, covered, payload))
 
 
 # --------------------------------------------------------------------------------------------------- decoding

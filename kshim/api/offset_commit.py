@@ -44,8 +44,10 @@ def offset_commit(
             _sort_out(replace(named, name=topic.name) if by_id else named, topic, known, refused)
     if not known:
         return OffsetCommitResponse(topics=_merged(refused))
-    answer: OffsetCommitResponse | Deferred[OffsetCommitResponse]
-    answer = broker.groups.submit(context, replace(request, topics=tuple(known)))
+    topics = tuple(known)
+    if topics != request.topics:
+        request = replace(request, topics=topics)
+    answer: OffsetCommitResponse | Deferred[OffsetCommitResponse] = broker.groups.submit(context, request)
     if not refused:
         return answer
     return then(answer, lambda response: OffsetCommitResponse(topics=_merged((*refused, *response.topics))))
