@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kshim.config import Config
 
 EXIT_USAGE = 2
+YOUNG_OBJECTS = 10_000
+"""From how many on the garbage collector looks at them: requests under way are thousands that come and go."""
 # A group of commands that was given none, which shows its help; an exception since click 8.2.
 _ASKED_FOR_NOTHING = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
@@ -171,6 +173,7 @@ def run(config: Config) -> int:
     def ready(addresses: Sequence[Endpoint]) -> None:
         # What was imported stays for good: no collection needs to look at it again.
         gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS, 10, 10)
         gc.enable()
         print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
 
