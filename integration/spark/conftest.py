@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from integration.maven import JarsMissing, cache_dir
 from integration.spark.jars import fetch_jars
+from integration.spark.streams import WAYS, through
 from kshim.testing.spark import SparkUnavailable, spark_session
 
 
@@ -26,3 +27,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
                 raise
             pytest.skip(f"Spark cannot run: {error}")
         yield session
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
+    """In which way Spark reads while the test runs: each in turn."""
+    with through(spark, request.param):
+        yield request.param

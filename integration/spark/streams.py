@@ -17,6 +17,36 @@ from integration.server import Server
 
 TIMEOUT_S = 90
 
+_PROVIDER = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+V1, V2, DEPRECATED = "V1", "V2", "deprecated"
+_CONF = {
+    V1: {
+        "spark.sql.sources.useV1SourceList": "kafka",
+        "spark.sql.streaming.disabledV2MicroBatchReaders": _PROVIDER,
+    },
+    V2: {
+        "spark.sql.sources.useV1SourceList": "",
+        "spark.sql.streaming.disabledV2MicroBatchReaders": "",
+    },
+    DEPRECATED: {"spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true"},
+}
+"""How Spark's connector reads: through the older or the newer of Spark's interfaces for sources; and with the
+ends of partitions from an admin client or, deprecated, from a consumer."""
+WAYS = tuple(_CONF)
+
+
+@contextmanager
+def through(spark: SparkSession, way: str) -> Iterator[None]:
+    """Read in one of the WAYS."""
+    before = {name: spark.conf.get(name, None) for name in _CONF[way]}
+    for name, value in _CONF[way].items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
 
 def create(admin: Admin, topic: str, partitions: int = 1, **configs: str) -> None:
     admin.create_topic(topic, partitions, {name.replace("_", "."): value for name, value in configs.items()})

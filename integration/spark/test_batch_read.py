@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from integration.awaiting import wait_until
 from integration.clients import Admin, new_producer
 from integration.server import Server
+from integration.spark.streams import DEPRECATED
 from integration.wire import Raw, produce, record_batch
 
 BASE_MS = 1_700_000_000_000
@@ -66,7 +67,7 @@ def _bytes(value: bytearray | None) -> bytes | None:
 
 
 @pytest.fixture
-def source(spark: SparkSession, server: Server) -> Source:
+def source(way: str, spark: SparkSession, server: Server) -> Source:
     return Source(spark, server)
 
 
@@ -191,7 +192,7 @@ def test_timestamps_as_options(source: Source, numbered: str) -> None:
 def test_a_timestamp_after_the_last_record(source: Source, numbered: str) -> None:
     """ListOffsets answers -1, and Spark does what the strategy says."""
     late = {"subscribe": numbered, "startingTimestamp": BASE_MS + 99_000}
-    with pytest.raises(PySparkException, match="No offset matched"):
+    with pytest.raises((PySparkException, Py4JJavaError), match="No offset matched"):
         source.offsets(**late, startingOffsetsByTimestampStrategy="error")
     assert source.offsets(**late, startingOffsetsByTimestampStrategy="latest") == []
 
@@ -206,11 +207,14 @@ def test_read_committed(source: Source, numbered: str) -> None:
     assert source.offsets(subscribe=numbered, **{"kafka.isolation.level": "read_committed"}) == both(0, 10)
 
 
-def test_an_unknown_topic(source: Source, admin: Admin, topic: str) -> None:
-    """Spark asks without creating it, and says so."""
-    with pytest.raises(Py4JJavaError, match="UnknownTopicOrPartition"):
-        source.offsets(subscribe=topic)
-    assert topic not in admin.list_topics()
+def test_an_unknown_topic(source: Source, admin: Admin, topic: str, way: str) -> None:
+    """Spark asks without creating it, and says so; a consumer that subscribes to it lets it be made."""
+    if way == DEPRECATED:
+        assert source.offsets(subscribe=topic) == []
+    else:
+        with pytest.raises(Py4JJavaError, match="UnknownTopicOrPartition"):
+            source.offsets(subscribe=topic)
+    assert (topic in admin.list_topics()) == (way == DEPRECATED)
 
 
 def transact(server: Server, topic: str, numbers: range, *, commit: bool) -> None:
@@ -269,7 +273,67 @@ def test_offsets_that_are_gone(source: Source, server: Server, admin: Admin, top
         source.offsets(**start, failOnDataLoss="true")
 
 
-def test_a_group_id_of_one_s_own(source: Source, numbered: str, admin: Admin) -> None:
-    """kafka.group.id: given to the consumers, which ask no coordinator for it."""
-    assert source.offsets(subscribe=numbered, **{"kafka.group.id": "my-own-group"}) == both(0, 10)
-    assert "my-own-group" not in admin.list_groups()
+def test_a_group_id_of_one_s_own(source: Source, numbered: str, admin: Admin, way: str) -> None:
+    """kafka.group.id: the consumers that fetch records ask no coordinator for it; one that asks for offsets
+    joins the group.
+    """
+    group = f"my-own-group-{way}"
+    assert source.offsets(subscribe=numbered, **{"kafka.group.id": group}) == both(0, 10)
+    assert (group in admin.list_groups()) == (way == DEPRECATED)
+
+
+def test_which_option_wins(source: Source, numbered: str) -> None:
+    """A time for all, then times of each partition, then offsets."""
+    for_all = {"startingTimestamp": BASE_MS + 8000, "endingTimestamp": BASE_MS + 9000}
+    for_each = {
+        "startingOffsetsByTimestamp": {numbered: {"0": BASE_MS + 5000, "1": BASE_MS + 5000}},
+        "endingOffsetsByTimestamp": {numbered: {"0": BASE_MS + 7000, "1": BASE_MS + 7000}},
+    }
+    offsets = {
+        "startingOffsets": {numbered: {"0": 1, "1": 1}},
+        "endingOffsets": {numbered: {"0": 3, "1": 3}},
+    }
+    assert source.offsets(subscribe=numbered, **for_all, **for_each, **offsets) == both(8, 9)
+    assert source.offsets(subscribe=numbered, **for_each, **offsets) == both(5, 7)
+    assert source.offsets(subscribe=numbered, **offsets) == both(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"startingOffsets": "latest"}, "starting.*latest"),
+        ({"startingOffsets": {"t": {"0": -1}}}, "startingOffsets for t-0 can't be latest"),
+        ({"endingOffsets": "earliest"}, "ending.*earliest"),
+        ({"endingOffsets": {"t": {"0": -2}}}, "ending offset for t-0 can't be earliest"),
+        ({"assign": {"t": [0]}}, "(?i)only one"),
+        ({"subscribe": ""}, "(?i)no topics"),
+        ({"kafka.auto.offset.reset": "latest"}, "auto.offset.reset"),
+        ({"kafka.enable.auto.commit": "true"}, "enable.auto.commit"),
+        ({"kafka.key.deserializer": "x"}, "deserializer"),
+    ],
+)
+def test_bad_options(spark: SparkSession, server: Server, options: dict[str, object], why: str) -> None:
+    with pytest.raises(Exception, match=why):
+        Source(spark, server).offsets(**{"subscribe": "t"} | options)
+
+
+def test_two_ways_through_one_partition(source: Source, server: Server, admin: Admin, topic: str) -> None:
+    """Consumers are kept, and what they had fetched: another range of the same partition is not mixed up
+    with it, nor what an aborted transaction has left (SPARK-25495).
+    """
+    create(admin, topic, 1)
+    for turn in range(3):
+        transact(server, topic, range(5), commit=turn != 1)  # offsets 6 * turn on, and a marker behind each
+    committed = {"kafka.isolation.level": "read_committed"}
+
+    def between(start: int, end: int) -> list[int]:
+        ranges = {"startingOffsets": {topic: {"0": start}}, "endingOffsets": {topic: {"0": end}}}
+        return [offset for _, offset in source.offsets(subscribe=topic, **ranges, **committed)]
+
+    assert between(0, 3) == [0, 1, 2]
+    assert between(3, 14) == [3, 4, 12, 13]
+    assert between(5, 12) == []
+    assert between(1, 18) == [1, 2, 3, 4, *range(12, 17)]
+    both_ends = source.read(subscribe=topic, **committed)
+    joined = both_ends.alias("a").join(both_ends.alias("b"), "offset").select("offset").collect()
+    assert sorted(row.offset for row in joined) == [*range(5), *range(12, 17)]

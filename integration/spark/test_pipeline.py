@@ -178,6 +178,38 @@ def test_rebalances_of_a_stream(spark: SparkSession, story: Story, tmp_path: Pat
     assert len(told) > len(whole)  # begun in one micro-batch, ended in another
 
 
+def test_a_kept_table_goes_on_after_a_restart(
+    spark: SparkSession, own_server: Server, tmp_path: Path
+) -> None:
+    """Another process with the same directory knows what the first has read, and reads what came since."""
+
+    def committed(group: str, offset: int) -> None:
+        consumer = new_consumer(own_server.bootstrap, group_id=group)
+        consumer.assign([TopicPartition(TOPIC, 0)])
+        commit(consumer, {TopicPartition(TOPIC, 0): offset})
+        consumer.close()
+
+    def follow() -> tuple[dict[str, int], int]:
+        """What the table says then, and how many records were read for it."""
+        log = read_offsets_log(spark, own_server.bootstrap, stream=True)
+        table = KeptTable(spark, tmp_path.as_uri(), lambda known, batch: latest_commits(batch, known))
+        query = table.following(decode(log)).trigger(availableNow=True).start()
+        assert query.awaitTermination(90)
+        assert query.exception() is None
+        found: dict[str, int] = {}
+        table.read(lambda rows: found.update({row.group: row.offset for row in rows.collect()}))
+        return found, sum(progress["numInputRows"] for progress in query.recentProgress)
+
+    admin = Admin(own_server.bootstrap)
+    admin.create_topic(TOPIC, 1)
+    admin.close()
+    committed(GROUP, 1)
+    committed(IDLE, 5)
+    assert follow() == ({GROUP: 1, IDLE: 5}, 2)
+    committed(GROUP, 3)
+    assert follow() == ({GROUP: 3, IDLE: 5}, 1)
+
+
 def test_flapping(story: Story) -> None:
     times = len(plain_generations(story.server))
     found = flapping(rebalances(story.rows), "1 day", times).collect()

@@ -1,26 +1,34 @@
-"""Spark's streaming source, through all that may happen to a topic while a query runs.
+"""Spark's streaming source: where it begins, how much it takes at a time, what a record is.
 
 Each test says which case of Spark's own suites for its Kafka source it stands for.
 """
 
 from __future__ import annotations
 
-import random
-import re
+import json
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pyspark
 import pytest
-from kafka import TopicPartition
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from integration.awaiting import wait_until
-from integration.clients import Admin, new_consumer, new_producer, read_all
+from integration.clients import Admin, new_producer
 from integration.server import Server
-from integration.spark.streams import create, kafka_stream, run_available, running, send, wait_for
+from integration.spark.streams import (
+    DEPRECATED,
+    create,
+    kafka_stream,
+    run_available,
+    running,
+    send,
+    through,
+    wait_for,
+)
 
 VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 BASE_MS = 1_700_000_000_000
@@ -74,6 +82,98 @@ def test_min_offsets_per_trigger(
     assert [len(batch) for batch in collected.batches] == [3, 9]
 
 
+def test_a_limit_beyond_all_offsets(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    """SPARK-26718: the largest number there is."""
+    create(admin, topic)
+    send(server, topic, range(5))
+    options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 2**63 - 1}
+    assert [
+        len(batch) for batch in run_available(kafka_stream(spark, server, **options), tmp_path).batches
+    ] == [5]
+
+
+def test_once_knows_no_limit(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    """Trigger.Once takes all there is in one batch; a restart with another trigger goes on behind it."""
+    create(admin, topic)
+    send(server, topic, range(7))
+    options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 2}
+    stream = kafka_stream(spark, server, **options)
+    with running(stream, tmp_path, once=True) as (query, collected):
+        assert query.awaitTermination(90)
+    assert [len(batch) for batch in collected.batches] == [7]
+    send(server, topic, range(7, 10))
+    assert [len(batch) for batch in run_available(stream, tmp_path).batches] == [2, 1]
+
+
+def test_not_too_little_and_not_too_much(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    """Both limits at once, and what is too little until it has waited for maxTriggerDelay."""
+    create(admin, topic)
+    send(server, topic, range(3))
+    limits = {"minOffsetsPerTrigger": 8, "maxOffsetsPerTrigger": 15, "maxTriggerDelay": "3s"}
+    stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest", **limits)
+    with running(stream, tmp_path) as (query, collected):
+        wait_for(query, collected, 3)
+        producer = new_producer(server.bootstrap, linger_ms=200)  # all in one batch
+        for number in range(3, 23):
+            producer.send(topic, b"%d" % number)
+        producer.close()
+        wait_for(query, collected, 23)
+    assert [len(batch) for batch in collected.batches] == [3, 15, 5]
+
+
+def test_where_it_began_is_kept(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    """The initial offsets are in the checkpoint, before any record was there."""
+    create(admin, topic)
+    send(server, topic, range(3))
+    with running(kafka_stream(spark, server, subscribe=topic), tmp_path):  # from the end on
+        wait_until(lambda: (tmp_path / "sources" / "0" / "0").exists(), 60, "the initial offsets")
+    send(server, topic, range(3, 5))
+    earliest = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest")
+    assert run_available(earliest, tmp_path).values == [3, 4]
+
+
+def test_a_checkpoint_of_spark_2_4(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    """It knows nothing of includeHeaders, whose default leaves the column out."""
+    create(admin, topic)
+    send(server, topic, range(5))
+    told = {"batchWatermarkMs": 0, "batchTimestampMs": BASE_MS, "conf": {"spark.sql.shuffle.partitions": "2"}}
+    files = {
+        "metadata": json.dumps({"id": str(uuid4())}),
+        "sources/0/0": f'\0v1\n{{"{topic}":{{"0":0}}}}',
+        "offsets/0": f'v1\n{json.dumps(told)}\n{{"{topic}":{{"0":3}}}}',
+        "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest")
+    assert "headers" not in stream.columns
+    assert run_available(stream, tmp_path).values == [3, 4]
+
+
+@pytest.mark.skipif(VERSION < (4, 0), reason="PySpark has maxRecordsPerPartition since 4.0")
+def test_as_many_records_a_task_as_wanted(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    create(admin, topic)
+    send(server, topic, range(10))
+    options = {"subscribe": topic, "startingOffsets": "earliest", "maxRecordsPerPartition": 3}
+    stream = kafka_stream(spark, server, **options).withColumn("part", fn.spark_partition_id())
+    found = run_available(stream, tmp_path)
+    assert found.values == list(range(10))
+    assert len({row.part for row in found.rows}) == 4
+
+
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
 @pytest.mark.parametrize("by", ["assign", "subscribe", "subscribePattern"])
 def test_from_anywhere(
@@ -82,6 +182,7 @@ def test_from_anywhere(
     admin: Admin,
     topic: str,
     tmp_path: Path,
+    way: str,
     by: str,
     fail_on_data_loss: str,
 ) -> None:
@@ -120,120 +221,6 @@ def test_a_timestamp_that_no_record_has(
         running(error, tmp_path / "error", availableNow=True) as (query, _),
     ):
         query.awaitTermination(60)
-
-
-def test_partitions_added_while_it_runs(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    create(admin, topic, 1)
-    send(server, topic, range(5))
-    stream = kafka_stream(
-        spark, server, subscribe=topic, startingOffsets="earliest", kafka_metadata_max_age_ms=200
-    )
-    with running(stream, tmp_path) as (query, collected):
-        wait_for(query, collected, 5)
-        admin.add_partitions(topic, 3)
-        wait_until(lambda: len(admin.partitions(topic)) == 3, 10, "the new partitions")
-        send(server, topic, range(5, 10), 2)
-        wait_for(query, collected, 10)
-    assert collected.values == list(range(10))
-
-
-def test_topics_of_a_pattern_come_and_go(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    """subscribing by pattern with topic deletions: what was deleted and made anew begins at 0 again."""
-    first, second = f"{topic}-a", f"{topic}-b"
-    create(admin, first)
-    send(server, first, range(3))
-    stream = kafka_stream(
-        spark, server, subscribePattern=f"{topic}-.*", startingOffsets="earliest", failOnDataLoss="false"
-    )
-    assert run_available(stream, tmp_path).values == [0, 1, 2]
-    create(admin, second)
-    send(server, second, range(10, 14))
-    assert run_available(stream, tmp_path).values == [10, 11, 12, 13]
-    admin.delete_topic(second)
-    assert run_available(stream, tmp_path).rows == []
-    create(admin, second)
-    send(server, second, range(20, 22))
-    assert run_available(stream, tmp_path).values == [20, 21]
-
-
-def test_a_topic_deleted_while_it_runs(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    create(admin, topic)
-    send(server, topic, range(3))
-    stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest")
-    with running(stream, tmp_path) as (query, collected):
-        wait_for(query, collected, 3)
-        admin.delete_topic(topic)
-        wait_until(lambda: query.exception() is not None, 90, "the query's failure")
-        failed = "UnknownTopicOrPartition|data may have been (missed|lost)|(?i:data loss)"
-        assert re.search(failed, str(query.exception()))
-
-
-@pytest.mark.parametrize("fail_on_data_loss", [True, False])
-def test_records_that_are_gone(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path, fail_on_data_loss: bool
-) -> None:
-    """failOnDataLoss both ways, after records were deleted that the query had not read."""
-    create(admin, topic)
-    send(server, topic, range(5))
-    options = {
-        "subscribe": topic,
-        "startingOffsets": "earliest",
-        "failOnDataLoss": str(fail_on_data_loss).lower(),
-    }
-    stream = kafka_stream(spark, server, **options)
-    assert run_available(stream, tmp_path).values == list(range(5))
-    send(server, topic, range(5, 20))
-    admin.client.delete_records({TopicPartition(topic, 0): 10})
-    if fail_on_data_loss:
-        with (
-            pytest.raises(StreamingQueryException, match=r"(?i)data was lost|data loss|failOnDataLoss"),
-            running(stream, tmp_path, availableNow=True) as (query, _),
-        ):
-            query.awaitTermination(90)
-    else:
-        assert run_available(stream, tmp_path).values == list(range(10, 20))
-
-
-def test_compacted_gaps(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    """Compaction leaves offsets without records: the query goes over them."""
-    create(admin, topic, 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
-    producer = new_producer(server.bootstrap, linger_ms=5)
-    for number in range(12_000):
-        producer.send(topic, b"%d" % number, key=b"%d" % (number % 7))
-    producer.flush()
-    wait_until(lambda: _records(server, topic) < 12_000, 60, "a compacted log")
-    producer.send(topic, b"12000", key=b"another").get(timeout=20)
-    producer.close()
-    options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 2500}
-    found = run_available(kafka_stream(spark, server, **options), tmp_path)
-    assert len(found.rows) < 12_000
-    last = {int(row.value) % 7: int(row.value) for row in found.rows if int(row.value) < 12_000}
-    assert last == {number % 7: number for number in range(11_993, 12_000)}
-    assert found.values[-1] == 12_000
-
-
-def _records(server: Server, topic: str) -> int:
-    """How many records a consumer gets of the whole topic."""
-    consumer = new_consumer(server.bootstrap)
-    try:
-        at = TopicPartition(topic, 0)
-        consumer.assign([at])
-        consumer.seek_to_beginning(at)
-        end = consumer.end_offsets([at])[at]
-        count = 0
-        while consumer.position(at) < end:
-            count += sum(len(records) for records in consumer.poll(timeout_ms=1000).values())
-        return count
-    finally:
-        consumer.close()
 
 
 def test_joins_and_unions_read_once(
@@ -316,24 +303,20 @@ def test_progress_tells_how_far_behind(
     assert (metrics["minOffsetsBehindLatest"], metrics["maxOffsetsBehindLatest"]) == ("0", "6")
 
 
+@pytest.mark.parametrize("option", ["groupIdPrefix", "kafka_group_id"])
 def test_offsets_fetched_through_a_group(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path, option: str
 ) -> None:
     """Deprecated offset fetching: the driver is a member of a group whose name one may choose."""
     create(admin, topic, 2)
     send(server, topic, range(10))
-    stream = kafka_stream(
-        spark, server, subscribe=topic, startingOffsets="earliest", groupIdPrefix="spark-in-a-group"
-    )
-    spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
-    try:
-        with running(stream, tmp_path) as (query, collected):
-            wait_for(query, collected, 10)
-            groups = [group for group in admin.list_groups() if group.startswith("spark-in-a-group")]
-            assert groups
-            assert admin.describe_group(groups[0]).state == "Stable"
-    finally:
-        spark.conf.unset("spark.sql.streaming.kafka.useDeprecatedOffsetFetching")
+    name = f"{topic}-in-a-group"
+    stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest", **{option: name})
+    with through(spark, DEPRECATED), running(stream, tmp_path) as (query, collected):
+        wait_for(query, collected, 10)
+        (group,) = (group for group in admin.list_groups() if group.startswith(name))
+        assert (group == name) == (option == "kafka_group_id")
+        assert admin.describe_group(group).state == "Stable"
     assert collected.values == list(range(10))
 
 
@@ -398,134 +381,3 @@ def test_bad_options(
         running(kafka_stream(spark, server, **options), tmp_path, availableNow=True) as (query, _),
     ):
         query.awaitTermination(60)
-
-
-def test_many_topics_come_and_grow(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    """The stress test of Spark's source: topics made, partitions added, records sent, in no order."""
-    chance = random.Random(7)
-    partitions: dict[str, int] = {}
-    sent = 0
-    stream = kafka_stream(
-        spark, server, subscribePattern=f"{topic}-.*", startingOffsets="earliest", kafka_metadata_max_age_ms=1
-    )
-    create(admin, f"{topic}-0")
-    partitions[f"{topic}-0"] = 1
-    with running(stream, tmp_path) as (query, collected):
-        for step in range(25):
-            name = chance.choice(list(partitions))
-            match chance.choice(["create", "grow", "send", "send", "send"]):
-                case "create":
-                    partitions[f"{topic}-{step + 1}"] = 1
-                    create(admin, f"{topic}-{step + 1}")
-                case "grow":
-                    partitions[name] += 1
-                    admin.add_partitions(name, partitions[name])
-                case _:
-                    send(server, name, range(sent, sent + 20))
-                    sent += 20
-        wait_for(query, collected, sent)
-    assert collected.values == list(range(sent))
-
-
-def copied(
-    spark: SparkSession,
-    server: Server,
-    admin: Admin,
-    topic: str,
-    checkpoint: Path,
-    mode: str,
-    **trigger: str,
-) -> list[int]:
-    """What came through a query from topic to topic, as it ran: 50 numbers, in ascending order."""
-    source, sink = f"{topic}-in", f"{topic}-out"
-    create(admin, source, 1)
-    create(admin, sink, 1)
-    query = (
-        kafka_stream(spark, server, subscribe=source, startingOffsets="earliest")
-        .selectExpr("value")
-        .writeStream.format("kafka")
-        .option("kafka.bootstrap.servers", server.bootstrap)
-        .option("topic", sink)
-        .option("checkpointLocation", str(checkpoint))
-        .outputMode(mode)
-        .trigger(**trigger)
-        .start()
-    )
-    try:
-        send(server, source, range(50))
-        wait_until(lambda: _end(server, sink) >= 50, 90, "50 records in the sink")
-    finally:
-        query.stop()
-    return _values(server, sink)
-
-
-def test_continuous(spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path) -> None:
-    """The continuous trigger: long-lived consumers, one for each partition."""
-    found = copied(spark, server, admin, topic, tmp_path, "append", continuous="1 second")
-    assert found == list(range(50))
-
-
-@pytest.mark.skipif(VERSION < (4, 1), reason="PySpark has real-time mode since 4.1")
-def test_real_time(spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path) -> None:
-    """Real-time mode: records come through within a batch that lasts for seconds."""
-    found = copied(spark, server, admin, topic, tmp_path, "update", realTime="5 seconds")
-    assert sorted(set(found)) == list(range(50))
-
-
-def _end(server: Server, topic: str) -> int:
-    consumer = new_consumer(server.bootstrap)
-    try:
-        return int(consumer.end_offsets([TopicPartition(topic, 0)])[TopicPartition(topic, 0)])
-    finally:
-        consumer.close()
-
-
-def _values(server: Server, topic: str) -> list[int]:
-    return sorted(int(record.value) for record in read_all(server.bootstrap, topic, _end(server, topic)))
-
-
-def test_through_five_kills_of_the_server(
-    spark: SparkSession, new_server: Callable[..., Server], topic: str, tmp_path: Path
-) -> None:
-    """Exactly the produced records come out, though the server is killed again and again."""
-    server = new_server().start()
-    admin = Admin(server.bootstrap)
-    create(admin, topic, 2)
-    admin.close()
-    stream = kafka_stream(
-        spark, server, subscribe=topic, startingOffsets="earliest", kafka_reconnect_backoff_max_ms=200
-    )
-    with running(stream, tmp_path / "checkpoint") as (query, collected):
-        producer = new_producer(server.bootstrap, enable_idempotence=True)
-        for kill in range(5):
-            futures = [
-                producer.send(topic, b"%d" % n, partition=n % 2) for n in range(kill * 100, kill * 100 + 100)
-            ]
-            wait_until(lambda: bool(collected.rows), 90, "the first records")
-            server.kill()
-            server.restart()
-            for future in futures:
-                future.get(timeout=60)
-        producer.close()
-        wait_for(query, collected, 500)
-        query.processAllAvailable()
-    assert collected.values == list(range(500))
-
-
-def test_leaders_move(
-    spark: SparkSession, new_server: Callable[..., Server], topic: str, tmp_path: Path
-) -> None:
-    server = new_server("--brokers", "2").start()
-    admin = Admin(server.bootstrap)
-    create(admin, topic, 2)
-    stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest")
-    with running(stream, tmp_path / "checkpoint") as (query, collected):
-        for turn in range(3):
-            send(server, topic, range(turn * 10, turn * 10 + 10))
-            wait_for(query, collected, turn * 10 + 10)
-            for partition, leader in admin.partitions(topic).items():
-                server.steer("move-leader", topic, partition, "--to", 3 - leader)
-    admin.close()
-    assert collected.values == list(range(30))

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
 from integration.clients import Admin, new_producer, read_all
 from integration.server import Server
-from integration.spark.streams import create, kafka_stream, send
+from integration.spark.streams import V1, V2, create, kafka_stream, send
 
 
-def test_batch_sink(spark: SparkSession, server: Server, admin: Admin, topic: str) -> None:
+@pytest.mark.parametrize("way", [V1, V2], indirect=True)
+def test_batch_sink(spark: SparkSession, server: Server, admin: Admin, topic: str, way: str) -> None:
     create(admin, topic, 2)
     frame = spark.range(500).selectExpr(
         "CAST(id AS STRING) AS key",
@@ -22,9 +24,7 @@ def test_batch_sink(spark: SparkSession, server: Server, admin: Admin, topic: st
         "CAST(id % 2 AS INT) AS partition",
         "array(named_struct('key', 'h', 'value', CAST('x' AS BINARY))) AS headers",
     )
-    frame.write.format("kafka").option("kafka.bootstrap.servers", server.bootstrap).option(
-        "topic", topic
-    ).option("includeHeaders", "true").save()
+    write(frame, server, topic=topic, includeHeaders="true")
     records = read_all(server.bootstrap, topic, 500)
     assert sorted((int(r.key), int(r.value), r.partition) for r in records) == [
         (n, 10 * n, n % 2) for n in range(500)
@@ -76,7 +76,8 @@ def test_stream_from_topic_to_topic(
 
 
 def write(frame: DataFrame, server: Server, **options: object) -> None:
-    writer = frame.write.format("kafka").option("kafka.bootstrap.servers", server.bootstrap)
+    writer = frame.write.format("kafka").mode("append")
+    writer = writer.option("kafka.bootstrap.servers", server.bootstrap)
     for name, value in options.items():
         writer = writer.option(name.replace("_", "."), str(value))
     writer.save()
@@ -92,6 +93,25 @@ def test_the_topic_of_each_row(spark: SparkSession, server: Server, admin: Admin
     write(rows, server, topic=second)
     assert [r.value for r in read_all(server.bootstrap, first, 1)] == [b"1"]
     assert sorted(r.value for r in read_all(server.bootstrap, second, 3)) == [b"1", b"2", b"2"]
+
+
+def test_who_chooses_the_partition(spark: SparkSession, server: Server, admin: Admin, topic: str) -> None:
+    """A partition column wins over a partitioner of one's own, and that over the hash of the key."""
+    by_key, in_turns, named = (f"{topic}-{name}" for name in ("key", "turns", "named"))
+    for name in (by_key, in_turns, named):
+        create(admin, name, 3)
+    same_key = spark.range(0, 9, 1, numPartitions=1).selectExpr("'k' AS key", "CAST(id AS STRING) AS value")
+    round_robin = {"kafka_partitioner_class": "org.apache.kafka.clients.producer.RoundRobinPartitioner"}
+    write(same_key, server, topic=by_key)
+    write(same_key, server, topic=in_turns, **round_robin)
+    write(same_key.withColumn("partition", fn.lit(2)), server, topic=named, **round_robin)
+    found = {
+        name: {record.partition for record in read_all(server.bootstrap, name, 9)}
+        for name in (by_key, in_turns, named)
+    }
+    assert len(found[by_key]) == 1
+    assert len(found[in_turns]) > 1
+    assert found[named] == {2}
 
 
 def test_rows_that_cannot_be_written(
