@@ -119,6 +119,13 @@ def test_the_table_announces_what_kafka_does() -> None:
     assert {api_name(key): (s.versions[0], s.versions[-1]) for key, s in API.items()} == KAFKA_4_2
 
 
+@pytest.mark.parametrize("key", API, ids=api_name)
+def test_the_table_finds_the_function_of_each_api(key: ApiKey) -> None:
+    function = API[key].function
+    name = function.__name__
+    assert (name, function.__module__) == (key.name.lower(), f"kshim.api.{name}")
+
+
 @pytest.mark.parametrize("kind", [bytes, memoryview])
 def test_a_request_goes_to_its_function_and_its_response_back(kind: Any, heartbeats: list[Any]) -> None:
     assert ask(kind(HEARTBEAT_V0)) == bytes.fromhex("000000070010")
