@@ -164,8 +164,8 @@ class Stage:
         while plays.kshim is not None and plays.apache_kafka:
             found, answers = _closest(run, steps, plays.apache_kafka, plays.kshim)
             stalled_s = self.kshim_watch.longest_s(plays.kshim.began_s, plays.kshim.ended_s)
-            is_differing = bool(_untolerated(found))
-            if is_differing and stalled_s > STALL_S and void < VOID_PLAYS:
+            is_differing, stale = bool(_untolerated(found)), _stale(steps, found)
+            if (is_differing or stale) and stalled_s > STALL_S and void < VOID_PLAYS:
                 void += 1
                 plays.kshim = await self._play(run, self.kshim)
             elif is_differing and asked < kafka_plays:
@@ -177,7 +177,7 @@ class Stage:
             else:
                 return Outcome(
                     differences=found,
-                    stale=_stale(steps, found),
+                    stale=stale,
                     answers=Counter(_answers(plays.kshim)),
                     transcript=transcript_text(steps, answers),
                     kafka_plays=asked,
