@@ -92,7 +92,7 @@ def main() -> None:
         class_path = fetch_class_path()
     except JarsMissing as error:
         raise SystemExit(f"Apache Kafka cannot run: {error}") from None
-    java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", class_path]
+    java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", class_path]
     port = int(options.listen.rpartition(":")[2]) or free_port()
     options.data_dir.mkdir(exist_ok=True)
     first = not (options.data_dir / "log").exists()
