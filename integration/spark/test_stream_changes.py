@@ -138,7 +138,9 @@ def test_retention_takes_what_was_not_read(
     server = ageing(new_server, topic, 40, 20)
     options = {"subscribe": topic, "startingOffsets": {topic: {"0": 0}}, "failOnDataLoss": "false"}
     stream = kafka_stream(spark, server, **options, maxOffsetsPerTrigger=25)
-    assert run_available(stream, tmp_path / "checkpoint").values == list(range(40, 60))
+    with running(stream, tmp_path / "checkpoint") as (query, collected):
+        wait_for(query, collected, 20)
+    assert collected.values == list(range(40, 60))
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", server.bootstrap)
     reader = reader.option("subscribe", topic).option("startingOffsets", f'{{"{topic}": {{"0": 0}}}}')
     rows = reader.option("failOnDataLoss", "false").load().select("value").collect()

@@ -199,10 +199,16 @@ def test_from_anywhere(
         ({"startingOffsets": {topic: {"0": -2, "1": 9}}}, [*range(0, 20, 2), 19]),
         ({"startingTimestamp": BASE_MS + 15}, list(range(15, 20))),
         ({"startingOffsetsByTimestamp": {topic: {"0": BASE_MS + 17, "1": BASE_MS}}}, [18, *range(1, 20, 2)]),
-        ({"startingOffsets": "latest"}, []),
     ]
+    if (
+        way != DEPRECATED
+    ):  # its consumer may take the beginning for the end when it is first asked (KAFKA-7703)
+        starts.append(({"startingOffsets": "latest"}, []))
     for number, (start, wanted) in enumerate(starts):
-        found = run_available(kafka_stream(spark, server, **source, **start), tmp_path / str(number))
+        stream = kafka_stream(spark, server, **source, **start)
+        with running(stream, tmp_path / str(number)) as (query, found):
+            wait_for(query, found, len(wanted))
+            query.processAllAvailable()
         assert found.values == sorted(wanted), start
 
 

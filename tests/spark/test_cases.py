@@ -1,9 +1,9 @@
 """Every case of Spark's own suites has a test, and every test that is named is there."""
 
-from integration.spark.cases import CASES, tests
+from integration.spark import cases
 
 
 def test_every_case_has_its_tests() -> None:
-    named = {name for cases in CASES.values() for names in cases.values() for name in names}
-    assert named <= tests().keys()
-    assert all(names for cases in CASES.values() for names in cases.values())
+    named = {name for of_suite in cases.CASES.values() for names in of_suite.values() for name in names}
+    assert named <= cases.tests().keys()
+    assert all(names for of_suite in cases.CASES.values() for names in of_suite.values())
