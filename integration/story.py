@@ -337,11 +337,13 @@ class Story:
         return {(p, offset): value for member in self.members for p, offset, value in list(member.consumed)}
 
     def add_partitions(self, total: int) -> None:
-        """Let the topic have `total` partitions, and feed those, too."""
+        """Let the topic have `total` partitions, each with a record at least."""
         self.admin.add_partitions(self.topic, total)
         wait_until(lambda: len(self.admin.partitions(self.topic)) == total, 10, f"{total} leaders")
         self.partitions = frozenset(range(total))
         self.feed.widen(total)
+        acknowledged = self.feed.acknowledged
+        wait_until(lambda: {p for p, _ in list(acknowledged)} == self.partitions, 20, "a record in each")
 
     def longest_pause_s(self, since_s: float) -> float:
         """The longest time for which the members got no record of some partition since then."""
