@@ -3,8 +3,9 @@
     python -m benchmarks.pipeline HOST:PORT [PEER_HOST:PORT] [--records 5000000]
 
 Commits so many offsets to each broker, in turns, and asks Spark for the latest of each group; what was
-committed is known, so the answer is too. Needs PySpark, kafka-python, Java and Maven, as `tox -e
-spark-pyspark40` does.
+committed is known, so the answer is too. Start the brokers so that they do not compact meanwhile: kshim with
+`--set log.cleaner.min.cleanable.ratio=1`, Apache Kafka with `--set log.cleaner.enable=false`. Needs PySpark,
+kafka-python, Java and Maven, as `tox -e spark-pyspark40` does.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from benchmarks.raw import Connection
 from integration.spark.jars import fetch_jars
 from kshim.spark import decode, latest_commits, read_offsets_log
 from kshim.spark.connector import default_cache
+from kshim.spark.questions import FOR_ONE_MACHINE
 from kshim.testing.spark import settings
 from schemas.api_key import ApiKey
 from schemas.create_topics import CreatableTopic, CreateTopicsRequest
@@ -83,8 +85,9 @@ def commit(bootstrap: str, records: int) -> tuple[str, Latest]:
 def ask(spark: SparkSession, bootstrap: str, topic: str) -> tuple[int, float, Latest]:
     """How many records were read, in how many seconds, and the answer."""
     began = time.perf_counter()
-    rows = decode(read_offsets_log(spark, bootstrap)).where(fn.col("topic") == topic)
-    found = latest_commits(rows).select("group", "partition", "offset").collect()
+    rows = decode(read_offsets_log(spark, bootstrap))
+    latest = latest_commits(rows).where(fn.col("topic") == topic)
+    found = latest.select("group", "partition", "offset").collect()
     seconds = time.perf_counter() - began
     count = rows.count()
     return count, seconds, {(row.group, row.partition): row.offset for row in found}
@@ -104,7 +107,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=5_000_000)
     options = parser.parse_args()
     builder = SparkSession.builder.master("local[2]").appName("pipeline")
-    for name, value in settings(default_cache(), fetch_jars()).items():
+    for name, value in (settings(default_cache(), fetch_jars()) | FOR_ONE_MACHINE).items():
         builder = builder.config(name, value)
     spark = builder.config("spark.driver.memory", "2g").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

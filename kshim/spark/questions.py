@@ -28,8 +28,8 @@ from kshim.spark.session import own_session
 from kshim.spark.source import read_end_offsets, read_head_times, read_offsets_log
 from kshim.tables import print_table
 
-FOR_ONE_MACHINE = {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
-"""Of little data many small tasks are most of the work."""
+FOR_ONE_MACHINE = {"spark.sql.shuffle.partitions": "32", "spark.ui.enabled": "false"}
+"""Spark's 200 are for a cluster; with a few, millions of commits would be sorted on disk."""
 JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:Tier4InvocationThreshold=100000",
