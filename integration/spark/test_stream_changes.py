@@ -148,9 +148,12 @@ def test_retention_takes_what_was_not_read(
 
 
 def test_topics_deleted_and_made_anew_at_any_time(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+    spark: SparkSession, new_server: Callable[..., Server], topic: str, tmp_path: Path
 ) -> None:
     """The stress test of failOnDataLoss=false: no failure, nothing twice, and what comes last is read."""
+    # Else a consumer that still asks for a deleted topic would let it be made.
+    server = new_server("--set", "auto.create.topics.enable=false").start()
+    admin = Admin(server.bootstrap)
     chance = random.Random(11)
     names = [f"{topic}-{letter}" for letter in "abc"]
     for name in names:
@@ -179,6 +182,7 @@ def test_topics_deleted_and_made_anew_at_any_time(
                 sent += 10
         _read_on(server, topic, admin, query, collected)
     assert max(Counter(int(row.value) for row in collected.rows).values()) == 1
+    admin.close()
 
 
 def _read_on(server: Server, topic: str, admin: Admin, query: object, collected: Collected) -> None:
