@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kshim.storage.embedded import EmbeddedStore, freeing, writes
@@ -182,6 +182,17 @@ def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @settings(deadline=None)
 @given(steps=steps, reads=reads)
+@example(  # closed while the step of a deletion is rested from, with another one queued
+    steps=[
+        ("append", 0, [([0], 0)]),
+        ("delete", 0),
+        ("settle",),
+        ("append", 2, [([0], 0)]),
+        ("delete", 2),
+        ("reopen",),
+    ],
+    reads=[],
+)
 def test_embedded(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]], reads: list[Any]) -> None:
     with patch.object(writes, "CHUNK_BYTES", 2000), patch.object(freeing, "STEP_CHUNKS", 1):
         run(steps, reads, next(data_dirs))

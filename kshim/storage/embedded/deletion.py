@@ -1,6 +1,7 @@
 """Deleting partitions: a bounded number of chunks in one transaction, until none is left.
 
-That a partition is being deleted is written with the first step, so that a restart goes on with it.
+That a partition is being deleted is written with the first step, or when the store is closed before that, so
+that a restart goes on with it.
 """
 
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
@@ -26,6 +27,11 @@ class Deletion:
     def add(self, partition_no: int) -> None:
         self.pending.append(partition_no)
 
+    def close(self) -> None:
+        """Note which partitions are to be freed. Raises StorageError."""
+        if self._noted < len(self.pending):
+            self._environment.write(self._note, beyond_bytes=DELETION_BYTES)
+
     def step(self) -> None:
         """Note which partitions are to be freed, and free some chunks of the first."""
         self._environment.write(self._erase, beyond_bytes=DELETION_BYTES)
@@ -35,8 +41,7 @@ class Deletion:
 
     def _erase(self, transaction: WriteTransaction) -> None:
         environment = self._environment
-        for partition_no in self.pending[self._noted :]:
-            transaction.put(PARTITION_KEY.pack(partition_no), b"", db=environment.deleted)
+        self._note(transaction)
         # The last step only notes the end, and so is a transaction of its own: LMDB uses freed pages again
         # from the second transaction after the one that freed them.
         first = self.pending[0]
@@ -45,3 +50,7 @@ class Deletion:
         if self._erased:
             for database in (environment.deleted, environment.compacted, environment.starts):
                 transaction.delete(PARTITION_KEY.pack(first), db=database)
+
+    def _note(self, transaction: WriteTransaction) -> None:
+        for partition_no in self.pending[self._noted :]:
+            transaction.put(PARTITION_KEY.pack(partition_no), b"", db=self._environment.deleted)

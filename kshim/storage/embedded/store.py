@@ -1,6 +1,7 @@
 """Opening and closing the data directory: the lock, the environment, the writer, in this order and back."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from twisted.internet.defer import Deferred, succeed
@@ -12,6 +13,7 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.log import EmbeddedLog
 from kshim.storage.embedded.metadata import EmbeddedMetadata
 from kshim.storage.embedded.writer import Writer
+from kshim.storage.interfaces import StorageError
 
 __all__ = ["EmbeddedStore"]
 
@@ -48,7 +50,7 @@ class EmbeddedStore:
             self._lock.release()
             raise
         self._writer = writer = Writer(self._reactor, self._environment)
-        chores = new_chores(self._environment)
+        self._chores = chores = new_chores(self._environment)
         self.log = EmbeddedLog(self._environment, writer, chores)
         self.metadata = EmbeddedMetadata(self._environment, writer)
         writer.start(self.log, chores)
@@ -60,5 +62,7 @@ class EmbeddedStore:
         return writer.close().addCallback(self._release)
 
     def _release(self, _: None) -> None:
+        with suppress(StorageError):  # where nothing can be written, that a topic is deleted was not either
+            self._chores.deletion.close()
         self._environment.close()
         self._lock.release()
