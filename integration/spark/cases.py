@@ -52,7 +52,7 @@ CASES = {
         ],
         "Partitions added while it runs": [
             "test_partitions_added_while_it_runs",
-            "test_continuous_with_a_new_partition",
+            "test_a_new_partition",
         ],
         "A timestamp that no record has: error or latest": ["test_a_timestamp_that_no_record_has"],
         "Options that are wrong, or not known": ["test_bad_options"],
@@ -121,7 +121,7 @@ CASES = {
     },
     "Real-time mode (KafkaRealTimeModeSuite), where PySpark has it": {
         "A simple query; a batch without records; a union; a restart": ["test_real_time"],
-        "A partition is found when the next batch begins": ["test_real_time_with_a_new_partition"],
+        "A partition is found when the next batch begins": ["test_a_new_partition"],
         "Options it does not know": ["test_what_real_time_does_not_know"],
     },
     "The broker": {

@@ -14,6 +14,7 @@ import pytest
 from kafka import TopicPartition
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from integration.awaiting import wait_until
 from integration.clients import Admin, new_consumer, new_producer
@@ -175,7 +176,7 @@ def test_topics_deleted_and_made_anew_at_any_time(
             name = chance.choice(names)
             if chance.random() < 0.2:
                 admin.delete_topic(name)
-                wait_until(lambda name=name: name not in admin.list_topics(), 10, "the deletion")  # type: ignore[misc]
+                wait_until(lambda name=name: name not in admin.list_topics(), 10, "the deletion")
                 create(admin, name)
             else:
                 send(server, name, range(sent, sent + 10))
@@ -185,13 +186,13 @@ def test_topics_deleted_and_made_anew_at_any_time(
     admin.close()
 
 
-def _read_on(server: Server, topic: str, admin: Admin, query: object, collected: Collected) -> None:
+def _read_on(server: Server, topic: str, admin: Admin, query: StreamingQuery, collected: Collected) -> None:
     """Until the query has read a record of a topic that nobody deletes."""
     create(admin, f"{topic}-last")
     send(server, f"{topic}-last", range(10**6, 10**6 + 1))
 
     def there() -> bool:
-        failure = query.exception()  # type: ignore[attr-defined]
+        failure = query.exception()
         assert failure is None, failure
         return 10**6 in collected.values
 

@@ -89,16 +89,21 @@ def test_continuous(
     assert _values(server, sink) == list(range(first, 15))
 
 
-def test_continuous_with_a_new_partition(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
+@pytest.mark.parametrize(
+    "trigger",
+    [pytest.param(CONTINUOUS, id="continuous"), pytest.param(REAL_TIME, id="real", marks=has_real_time)],
+)
+def test_a_new_partition(
+    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path, trigger: dict[str, str]
 ) -> None:
+    """In real-time mode it is found when the next batch begins."""
     source, sink = f"{topic}-in", f"{topic}-out"
     create(admin, source, 1)
     create(admin, sink, 1)
     stream = kafka_stream(
         spark, server, subscribe=source, startingOffsets="earliest", kafka_metadata_max_age_ms=200
     )
-    query = into(server, sink, stream, tmp_path, **CONTINUOUS)
+    query = into(server, sink, stream, tmp_path, **trigger)
     try:
         send(server, source, range(5))
         wait_for(query, server, sink, set(range(5)))
@@ -139,27 +144,6 @@ def test_real_time(spark: SparkSession, server: Server, admin: Admin, topic: str
     finally:
         query.stop()
     assert set(_values(server, sink)) == set(range(50))
-
-
-@has_real_time
-def test_real_time_with_a_new_partition(
-    spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    """It is found when the next batch begins."""
-    source, sink = f"{topic}-in", f"{topic}-out"
-    create(admin, source, 1)
-    create(admin, sink, 1)
-    stream = kafka_stream(spark, server, subscribe=source, startingOffsets="earliest")
-    query = into(server, sink, stream, tmp_path, **REAL_TIME)
-    try:
-        send(server, source, range(5))
-        wait_for(query, server, sink, set(range(5)))
-        admin.add_partitions(source, 2)
-        wait_until(lambda: len(admin.partitions(source)) == 2, 10, "the new partition")
-        send(server, source, range(5, 10), 1)
-        wait_for(query, server, sink, set(range(10)))
-    finally:
-        query.stop()
 
 
 @has_real_time

@@ -85,13 +85,10 @@ def _sort_out(
 def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
     """Commit as soon as the transaction is known to write to the group's partition of __consumer_offsets."""
     groups = broker.groups
-    if groups.refusal(context, request) is not ErrorCode.NONE:
-        refused: Answer = groups.submit(context, request)
-        return refused
     shard = groups.shard_for(request.group_id)
-    if _has_begun(broker, shard, request):
-        following: Answer = groups.submit(context, request)
-        return following
+    if groups.refusal(context, request) is not ErrorCode.NONE or _has_begun(broker, shard, request):
+        answer: Answer = groups.submit(context, request)
+        return answer
     joined = AddPartitionsToTxnTransaction(
         transactional_id=request.transactional_id,
         producer_id=request.producer_id,
