@@ -148,8 +148,7 @@ def tolerated(step: Step) -> str:
 class History:
     """cases: of the coordinator's list of cases, by number. pair: which two servers (`pairs`). eras: at which
     versions; those that would be the same requests again are left out by `eras_that_differ`. meant_by_rule:
-    no step says what is meant to differ, the rules of `meant` do. window_ms: a play that takes longer from
-    one pause to the next proves nothing; 0 where no time-out depends on it."""
+    no step says what is meant to differ, the rules of `meant` do."""
 
     title: str
     cases: Sequence[int]
@@ -157,7 +156,6 @@ class History:
     eras: Iterable[int] = ERAS
     pair: str = "plain"
     meant_by_rule: bool = False
-    window_ms: int = 0
 
     def at(self, era: int) -> list[Step]:
         """The steps as they are at one era."""

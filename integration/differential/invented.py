@@ -7,8 +7,8 @@ go deep where others go astray.
 
 Time-outs decide in some of them. Those have members with the same time-outs, some of them SHORT_MS, so that
 it does not matter whose runs out first (v0 of JoinGroup, which has one for both, is left out), and one pause.
-It ends midway between the second and the third time that anything could run out, if what comes before and
-what comes after takes no longer than WINDOW_MS: SHORT_MS = 2 * (WINDOW_MS + MARGIN_MS).
+It ends midway between the second and the third time that anything could run out, as long as what comes before
+and what comes after takes no longer than some WINDOW_MS (`pace`): SHORT_MS = 2 * (WINDOW_MS + MARGIN_MS).
 """
 
 from __future__ import annotations
@@ -73,15 +73,12 @@ class Invented:
     said: tuple[Said, ...]
 
     def history(self) -> History:
-        """Its window is open for ever where no time-out is short."""
-        is_timed = any(value == SHORT_MS for each in self.said for _, value in each.options)
         return History(
             self.title,
             cases=(),
             steps=[each.steps() for each in self.said],
             eras=(self.era,),
             meant_by_rule=True,
-            window_ms=WINDOW_MS + MARGIN_MS // 2 if is_timed else 0,
         )
 
     def __str__(self) -> str:

@@ -22,12 +22,13 @@ from schemas.describe_transactions import DescribeTransactionsRequest
 from schemas.error_code import ErrorCode
 from schemas.find_coordinator import FindCoordinatorRequest
 
+DELAY_MS = "group.initial.rebalance.delay.ms"
 COMMON = {"group.min.session.timeout.ms": "300", "auto.create.topics.enable": "false"}
 PAIRS: Mapping[str, Mapping[str, str]] = {
-    "plain": {"group.initial.rebalance.delay.ms": "0"},
-    "delayed": {"group.initial.rebalance.delay.ms": "1000"},
-    "small": {"group.initial.rebalance.delay.ms": "0", "group.max.size": "2"},
-    "alone": {"group.initial.rebalance.delay.ms": "0"},  # for who looks at all groups
+    "plain": {DELAY_MS: "0"},
+    "delayed": {DELAY_MS: "3000"},
+    "small": {DELAY_MS: "0", "group.max.size": "2"},
+    "alone": {DELAY_MS: "0"},  # for who looks at all groups
 }
 """The settings of both servers, by the name that a history gives."""
 MANY = tuple(f"any-{number}" for number in range(500))
@@ -63,7 +64,8 @@ def start(name: str, directory: Path) -> Pair:
     )
     try:
         with ThreadPoolExecutor() as threads:
-            apache_kafka_target, kshim_target = threads.map(_prepared, servers)
+            targets = threads.map(_prepared, servers, itertools.repeat(int(settings[DELAY_MS])))
+            apache_kafka_target, kshim_target = targets
     except BaseException:
         for server in servers:
             if server.running:
@@ -106,8 +108,8 @@ async def _wait_loaded(address: Address) -> None:
         await asyncio.sleep(0.05)
 
 
-def _prepared(server: Server) -> Target:
+def _prepared(server: Server, delay_ms: int) -> Target:
     server.start()
     topic_ids = {name: create_topic(server, name, 2) for name in (TOPIC, OTHER_TOPIC)}
     asyncio.run(asyncio.wait_for(_wait_loaded(server), READY_TIMEOUT_S))
-    return Target(server.host, server.port, topic_ids)
+    return Target(server.host, server.port, topic_ids, delay_ms)

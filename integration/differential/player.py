@@ -29,6 +29,7 @@ from integration.differential.history import (
     ProducerId,
     Step,
 )
+from integration.differential.pace import Pace, short_time_outs_ms, stretched
 from schemas.api_key import ApiKey
 from schemas.describe_groups import DescribeGroupsRequest
 from schemas.describe_transactions import DescribeTransactionsRequest
@@ -62,17 +63,15 @@ OF_TRANSACTIONS = {
 UNKNOWN_TOPIC_ID = UUID(int=4711)
 
 
-class TooLate(Exception):
-    """A play took longer from one pause to the next than the time-outs of its history allow."""
-
-
 @dataclass(frozen=True)
 class Target:
-    """Where a history is played: a server's address, and the ids it gave to the topics."""
+    """Where a history is played: a server's address, the ids it gave to the topics, and how long it delays
+    the first rebalance of a group (group.initial.rebalance.delay.ms)."""
 
     host: str
     port: int
     topic_ids: Mapping[str, UUID]
+    delay_ms: int = 0
 
 
 @dataclass
@@ -113,19 +112,22 @@ class Transcript:
         return sorted(given, key=given.__getitem__)
 
 
-async def play(steps: Sequence[Step], era: int, group: str, target: Target, window_ms: int = 0) -> Transcript:
-    """All steps in order, until everything has come to rest.
+async def play(steps: Sequence[Step], era: int, group: str, target: Target, times: int = 1) -> Transcript:
+    """All steps in order, stretched to so many times the history's length, until everything is at rest.
 
-    Raises TooLate as soon as it took longer than window_ms, if that is not 0, from one pause to the next.
+    Raises TooLate as soon as the play does not keep pace with the time-outs.
     """
     loop = asyncio.get_running_loop()
-    player = _Player(Transcript(target, group, began_s=loop.time()), era, window_ms)
+    steps = stretched(steps, times)
+    pace = Pace(short_time_outs_ms(steps), target.delay_ms)
+    player = _Player(Transcript(target, group, began_s=loop.time()), era, pace, ANSWER_TIMEOUT_S * times)
     try:
         for step in steps:
-            player.look_at_clock()
+            pace.begin(loop.time())
             player.transcript.seen.append(await player.take(step))
+            pace.check(loop.time())
         await player.rest()
-        player.look_at_clock()
+        pace.check(loop.time())
     finally:
         player.close()
         player.transcript.ended_s = loop.time()
@@ -133,15 +135,15 @@ async def play(steps: Sequence[Step], era: int, group: str, target: Target, wind
 
 
 class _Player:
-    def __init__(self, transcript: Transcript, era: int, window_ms: int) -> None:
+    def __init__(self, transcript: Transcript, era: int, pace: Pace, answer_timeout_s: float) -> None:
         self.transcript = transcript
         self.era = era
-        self.window_ms = window_ms
+        self.pace = pace
+        self.answer_timeout_s = answer_timeout_s
         self.connections: dict[str, Connection] = {}
         self.unanswered: list[Asked] = []
         self.groups: set[str] = {transcript.group}
         self.prober: Connection | None = None
-        self.span_began_s = transcript.began_s
 
     async def take(self, step: Step) -> Asked | frozenset[str] | None:
         match step:
@@ -152,20 +154,16 @@ class _Player:
                 return frozenset(asked.step.connection for asked in self.waiting())
             case Pause(ms=ms):
                 await asyncio.sleep(ms / 1000)
-                self.span_began_s = asyncio.get_running_loop().time()
+                self.pace.pause(ms)
                 return frozenset(asked.step.connection for asked in self.waiting())
             case Answered(clients=clients):
-                await self.wait_for([a for a in self.waiting() if a.step.client in clients], ANSWER_TIMEOUT_S)
+                asked = [asked for asked in self.waiting() if asked.step.client in clients]
+                await self.wait_for(asked, self.answer_timeout_s)
+                self.pace.forget()
             case HangUp(connection=name):
                 if connection := self.connections.pop(name, None):
                     connection.close()
         return None
-
-    def look_at_clock(self) -> None:
-        """Raises TooLate."""
-        span_s = asyncio.get_running_loop().time() - self.span_began_s
-        if self.window_ms and span_s * 1000 > self.window_ms:
-            raise TooLate(f"{span_s:.3f} s since the last pause, {self.window_ms} ms at most")
 
     async def ask(self, step: Ask) -> Asked:
         connection = self.connections.get(step.connection)
@@ -195,7 +193,7 @@ class _Player:
 
         send()
         if step.wait:
-            await self.wait_for([asked], ANSWER_TIMEOUT_S)
+            await self.wait_for([asked], self.answer_timeout_s)
         else:
             await self.rest()
         if isinstance(request, EndTxnRequest):

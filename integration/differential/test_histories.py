@@ -19,6 +19,7 @@ DIFFERENCES = Path(__file__).parents[2] / "docs" / "differences.md"
 @pytest.mark.parametrize("run", runs(HISTORIES), ids=str)
 def test_both_answer_the_same(run: Run, outcomes: Mapping[Run, Outcome]) -> None:
     outcome = outcomes[run]
+    assert not outcome.is_late, "this machine is too busy for the time-outs of this history"
     assert not outcome.untolerated, "\n".join(
         [*map(str, outcome.untolerated), "The history, as Apache Kafka answered it:", outcome.transcript]
     )

@@ -24,8 +24,8 @@ def test_both_answer_invented_histories_the_same(
     runs = {run_of(each): each for each in map(invent, HISTORIES)}
     outcomes = asyncio.run(play_all(runs, {"plain": pair}))
     report(f"invented: {summary(outcomes.values())}")
-    late = sum(outcome.is_late for outcome in outcomes.values())
-    assert late <= len(HISTORIES) // 10, "this machine is too busy for time-outs"
+    late = [str(run) for run, outcome in outcomes.items() if outcome.is_late]
+    assert not late, f"this machine is too busy for the time-outs of {late}"
     differing = [runs[run] for run, outcome in outcomes.items() if outcome.untolerated]
     told = asyncio.run(told_shortly(differing[:SHRUNK], pair))
     assert not differing, "\n".join([f"{len(differing)} histories differ", *told])
