@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 from integration.clients import ASSIGNORS, POLL_MS, generation_id, new_consumer
 
@@ -42,7 +42,11 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 def consume(consumer: KafkaConsumer, stopping: list[int]) -> None:
     """Say what was read, then commit it: a record counts as consumed before its offset is committed."""
     while not stopping:
-        batches = consumer.poll(timeout_ms=POLL_MS)
+        try:
+            batches = consumer.poll(timeout_ms=POLL_MS)
+        except KafkaConnectionError:  # so kafka-python 3 sometimes says that its broker is away for now
+            emit("disconnected")
+            continue
         if not batches:
             continue
         emit(

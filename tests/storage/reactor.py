@@ -24,6 +24,12 @@ class Reactor:
             self._calls.append((function, args))
             self._changed.notify()
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether another thread has something to tell."""
+        with self._changed:
+            return bool(self._calls)
+
     def await_call(self) -> None:
         """Wait until another thread has something to tell, and do not listen yet."""
         with self._changed:

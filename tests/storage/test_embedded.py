@@ -1,21 +1,18 @@
 """What the store on disk does beyond what every store does: it lasts, has one owner, and can be full."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
 from typing import Any
 
 import lmdb
 import pytest
 
 from kshim.storage.embedded import EmbeddedStore, environment, freeing, writes
-from kshim.storage.embedded import writer as writer_module
 from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import (
@@ -26,58 +23,8 @@ from kshim.storage.interfaces import (
     StorageFull,
     TimestampOffset,
 )
-from schemas.record_batch import Record, batches, encode, records
+from tests.storage.embedded import OpenStore, batch_of, entries, fail_writes, hold_writer, keys
 from tests.storage.reactor import PATIENCE_S, Reactor
-
-OpenStore = Callable[..., EmbeddedStore]
-
-
-def batch_of(number: int, size: int = 100) -> bytes:
-    return encode([Record(0, 1000 + number, b"%d" % number, bytes(size))])
-
-
-def keys(store: EmbeddedStore, partition_no: int, max_bytes: int = 10**9) -> list[bytes | None]:
-    """The keys of all records below the high watermark."""
-    found: list[bytes | None] = []
-    while data := store.log.read(partition_no, len(found), max_bytes):
-        found += [record.key for batch in batches(data) for record in records(batch)]
-    return found
-
-
-def entries(store: EmbeddedStore) -> int:
-    """How many chunks there are."""
-    with store._environment.read(store._environment.log) as transaction:
-        return transaction.stat(store._environment.log)["entries"]
-
-
-def hold_writer(
-    store: EmbeddedStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[], None]:
-    """Stop the writer before a transaction: what follows is queued until the function returned is called."""
-    arrived, released = Event(), Event()
-    write = Environment.write
-
-    def held(self: Environment, *args: Any, **options: Any) -> None:
-        arrived.set()
-        assert released.wait(PATIENCE_S)
-        write(self, *args, **options)
-
-    monkeypatch.setattr(Environment, "write", held)
-    put = store.metadata.put({b"held": b""})
-    assert arrived.wait(PATIENCE_S)
-
-    def release() -> None:
-        released.set()
-        reactor.result(put)
-
-    return release
-
-
-def fail_writes(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def write(*args: Any, **options: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(Environment, "write", write)
 
 
 def when_deleted(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
@@ -202,132 +149,6 @@ class TestGroupCommit:
         assert store.log.offset_for_time(1, 1001) is None
         reactor.result(second)
         assert keys(store, 1) == [b"0", b"1"]
-
-
-class TestFailure:
-    def test_an_append_that_fails_takes_what_is_behind_it_along(
-        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        store = open_embedded()
-        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
-        fail_writes(monkeypatch, StorageError("EIO"))
-        first = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.await_call()  # the first has failed, and the reactor does not know it
-        monkeypatch.undo()
-        behind = [store.log.append(1, batch_of(2), now_ms=0), store.log.append(2, batch_of(3), now_ms=0)]
-        put = store.metadata.put({b"a": b"1"})
-        assert [str(error) for error in reactor.wait(first, *behind, put)] == ["EIO"] * 4
-        assert store.log.offsets(1) == Offsets(0, 1, 1, 1)
-        assert store.log.offsets(2) == Offsets(0, 0, 0, 0)
-        assert store.metadata.get(b"a") is None
-
-        assert reactor.result(store.log.append(1, batch_of(4), now_ms=0)) == Appended(1, 0, -1)
-        assert keys(store, 1) == [b"0", b"4"]
-
-    def test_an_append_from_within_the_failure_is_a_new_beginning(
-        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        store = open_embedded()
-        fail_writes(monkeypatch, StorageError("EIO"))
-        again: list[Any] = []
-
-        def retry(_: object) -> None:
-            again.append(store.log.append(1, batch_of(2), now_ms=0))
-
-        first = store.log.append(1, batch_of(0), now_ms=0).addErrback(retry)
-        behind = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.await_call()
-        monkeypatch.undo()
-        assert [type(result) for result in reactor.wait(first, behind)] == [type(None), StorageError]
-        assert reactor.result(again[0]) == Appended(0, 0, -1)
-        assert keys(store, 1) == [b"2"]
-
-    def test_news_of_a_failure_that_is_over_change_nothing(
-        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        store = open_embedded()
-        again: list[Any] = []
-        with monkeypatch.context() as broken:
-            fail_writes(broken, StorageError("EIO"))
-            first = store.log.append(1, batch_of(0), now_ms=0)
-            first.addErrback(lambda _: again.append(store.log.append(1, batch_of(2), now_ms=0)))
-            reactor.await_call()
-        release, write = Event(), Environment.write
-
-        def held(*args: Any, **options: Any) -> None:
-            assert release.wait(PATIENCE_S)
-            write(*args, **options)
-
-        monkeypatch.setattr(Environment, "write", held)
-        behind = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.wait(first, behind)  # and what `first` appended anew is held
-        last = store.log.append(1, batch_of(3), now_ms=0)
-        release.set()
-        assert reactor.wait(*again, last) == [Appended(0, 0, -1), Appended(1, 0, -1)]
-        assert keys(store, 1) == [b"2", b"3"]
-
-    def test_is_told_once_and_so_is_its_end(
-        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """On a full disk small writes still succeed; neither they nor failures between are worth a line."""
-        told: list[str] = []
-        for level in ("warn", "error"):
-            monkeypatch.setattr(
-                writer_module.logger, level, lambda line, **more: told.append(line.format(**more))
-            )
-        times = iter([10.0, 11.0, 12.0, 13.0, 17.5, 18.5, 19.0])
-        store = open_embedded()
-        writer = store._writer
-        assert writer is not None
-        monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: next(times)))
-        for fails in (True, False, True, True, False, False, False):
-            if fails:
-                writer._on_failed([], -1, StorageError("EIO"))
-            else:
-                writer._on_committed([])
-        assert told == ["storage fails: EIO", "storage works again"]
-        monkeypatch.undo()
-
-    def test_the_unexpected_is_answered_too(
-        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        store = open_embedded()
-        fail_writes(monkeypatch, ZeroDivisionError("oops"))
-        with pytest.raises(StorageError, match="ZeroDivisionError: oops"):
-            reactor.result(store.log.append(1, batch_of(0), now_ms=0))
-
-    def test_a_metadata_key_that_lmdb_cannot_take(self, open_embedded: OpenStore, reactor: Reactor) -> None:
-        store = open_embedded()
-        with pytest.raises(StorageError):
-            reactor.result(store.metadata.put({b"a": b"1", bytes(600): b"2"}))
-        assert store.metadata.get(b"a") is None
-
-    @pytest.mark.parametrize(
-        ("error", "free_bytes", "kind"),
-        [
-            (lmdb.DiskError("ENOSPC"), 10**9, StorageFull),
-            (lmdb.Error("EIO"), 0, StorageFull),
-            (lmdb.Error("EIO"), 10**9, StorageError),
-        ],
-    )
-    def test_errors_of_the_disk(
-        self,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        error: lmdb.Error,
-        free_bytes: int,
-        kind: type[StorageError],
-    ) -> None:
-        opened = Environment(tmp_path, sync=False, max_bytes=10**7)
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free_bytes))
-
-        def change(_: object) -> None:
-            raise error
-
-        with pytest.raises(StorageError, match=f"{tmp_path}: E") as raised:
-            opened.write(change)
-        assert type(raised.value) is kind
-        opened.close()
 
 
 class TestRoom:

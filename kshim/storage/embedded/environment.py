@@ -4,6 +4,10 @@ The map is address space, not disk or memory: the file holds what was written. I
 `FIRST_MAP_BYTES` and doubles when full, up to the limit the store was given. Changing it moves the map, so
 that happens under `_map_lock`, which every read transaction holds; none outlives the call that began it
 (a read transaction that stayed open would also keep LMDB from using freed pages again).
+
+A commit takes two syncs: of its pages, and then of the page that says where they begin. The second is left to
+the next commit, whose first sync does both, or to `sync()`: without it a loss of power costs the last commit,
+and never the one before or the file (LMDB's MDB_NOMETASYNC).
 """
 
 import shutil
@@ -39,11 +43,18 @@ class Environment:
     def __init__(self, data_dir: Path, *, sync: bool, max_bytes: int) -> None:
         self._data_dir = data_dir
         self._max_bytes = max_bytes
+        self._sync = sync
         self._map_bytes = min(FIRST_MAP_BYTES, max_bytes)
         self._map_lock = threading.Lock()
         try:
             self._env = lmdb.Environment(
-                str(data_dir), map_size=self._map_bytes, max_dbs=16, max_spare_txns=2, sync=sync, mode=0o644
+                str(data_dir),
+                map_size=self._map_bytes,
+                max_dbs=16,
+                max_spare_txns=2,
+                sync=sync,
+                metasync=False,
+                mode=0o644,
             )
             # An existing file may be larger than what was asked for.
             self._map_bytes = self._env.info()["map_size"]
@@ -84,7 +95,8 @@ class Environment:
     def write(self, change: Callable[[WriteTransaction], None], *, beyond_bytes: int = 0) -> None:
         """Commit what `change` does to a transaction; called again with a new one when the map has grown.
 
-        Durable on return. Raises StorageFull, StorageError; then nothing was changed.
+        On return it outlives this process; a loss of power, too, when the next one or sync() has returned.
+        Raises StorageFull, StorageError; then nothing was changed.
         """
         while True:
             try:
@@ -97,6 +109,14 @@ class Environment:
                 return
             except lmdb.MapFullError:
                 self._grow(self._max_bytes + beyond_bytes)
+            except lmdb.Error as error:
+                raise self._failure(error) from None
+
+    def sync(self) -> None:
+        """Make the last commit outlive a loss of power. Raises StorageFull, StorageError."""
+        if self._sync:
+            try:
+                self._env.sync(True)
             except lmdb.Error as error:
                 raise self._failure(error) from None
 

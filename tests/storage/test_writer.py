@@ -1,0 +1,253 @@
+"""When the writer tells of what it wrote, and what it does when the disk fails."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import lmdb
+import pytest
+
+from kshim.storage.embedded import writer as writer_module
+from kshim.storage.embedded.environment import Environment
+from kshim.storage.interfaces import Appended, Offsets, StorageError, StorageFull
+from tests.storage.embedded import OpenStore, batch_of, fail_writes, keys
+from tests.storage.reactor import PATIENCE_S, Reactor
+
+
+@dataclass
+class Disk:
+    """What the writer does to the environment, in order, one call at a time: it waits for go()."""
+
+    calls: list[str]
+    going: SimpleQueue[Exception | None]
+    arrived: SimpleQueue[None]
+
+    def go(self, error: Exception | None = None) -> None:
+        """Let the call for which the writer waits return, or fail; when it has come."""
+        self.arrived.get(timeout=PATIENCE_S)
+        self.going.put(error)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk([], SimpleQueue(), SimpleQueue())
+
+    def slow(name: str) -> None:
+        real = getattr(Environment, name)
+
+        def call(*args: Any, **options: Any) -> None:
+            disk.calls.append(name)
+            disk.arrived.put(None)
+            if (error := disk.going.get(timeout=PATIENCE_S)) is not None:
+                raise error
+            real(*args, **options)
+
+        monkeypatch.setattr(Environment, name, call)
+
+    slow("write")
+    slow("sync")
+    return disk
+
+
+class TestDurability:
+    """A commit is durable with the next one, or a sync; nobody is told of it before."""
+
+    def test_one_alone_is_synced(self, open_embedded: OpenStore, reactor: Reactor, disk: Disk) -> None:
+        append = open_embedded().log.append(1, batch_of(0), now_ms=0)
+        disk.go()
+        disk.arrived.get(timeout=PATIENCE_S)
+        assert disk.calls == ["write", "sync"]
+        assert not reactor.has_calls
+        disk.going.put(None)
+        assert reactor.result(append) == Appended(0, 0, -1)
+
+    def test_the_next_one_makes_it_durable(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    ) -> None:
+        store = open_embedded()
+        appends = [store.log.append(1, batch_of(0), now_ms=0)]
+        disk.arrived.get(timeout=PATIENCE_S)
+        appends += [store.log.append(1, batch_of(number), now_ms=0) for number in (1, 2)]
+        disk.going.put(None)
+        disk.arrived.get(timeout=PATIENCE_S)
+        assert disk.calls == ["write", "write"]
+        assert not reactor.has_calls
+        disk.going.put(None)
+        assert reactor.result(appends[0]) == Appended(0, 0, -1)
+        assert not appends[1].called
+        disk.go()
+        assert reactor.wait(*appends[1:]) == [Appended(1, 0, -1), Appended(2, 0, -1)]
+        assert disk.calls == ["write", "write", "sync"]
+
+    def test_a_write_that_fails_leaves_the_one_before_durable(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    ) -> None:
+        store = open_embedded()
+        first = store.log.append(1, batch_of(0), now_ms=0)
+        disk.arrived.get(timeout=PATIENCE_S)
+        second = store.log.append(1, batch_of(1), now_ms=0)
+        disk.going.put(None)
+        disk.go(StorageError("EIO"))
+        disk.go()
+        assert reactor.result(first) == Appended(0, 0, -1)
+        with pytest.raises(StorageError, match="EIO"):
+            reactor.result(second)
+        assert disk.calls == ["write", "write", "sync"]
+
+    def test_a_sync_that_fails_is_told_and_what_is_there_is_looked_at_again(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    ) -> None:
+        store = open_embedded()
+        append = store.log.append(1, batch_of(0), now_ms=0)
+        disk.go()
+        disk.arrived.get(timeout=PATIENCE_S)
+        behind = store.log.append(1, batch_of(1), now_ms=0)
+        disk.going.put(StorageError("EIO"))
+        assert [str(error) for error in reactor.wait(append, behind)] == ["EIO", "EIO"]
+        assert store.log.offsets(1) == Offsets(0, 1, 1, 1)
+        again = store.log.append(1, batch_of(2), now_ms=0)
+        disk.go()
+        disk.go()
+        assert reactor.result(again) == Appended(1, 0, -1)
+
+    def test_what_is_held_does_not_wait_for_an_order(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    ) -> None:
+        store = open_embedded()
+        append = store.log.append(1, batch_of(0), now_ms=0)
+        disk.arrived.get(timeout=PATIENCE_S)
+        assert store._writer is not None
+        store._writer.order(lambda: None)
+        disk.going.put(None)
+        disk.go()
+        assert reactor.result(append) == Appended(0, 0, -1)
+
+
+class TestFailure:
+    def test_an_append_that_fails_takes_what_is_behind_it_along(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        fail_writes(monkeypatch, StorageError("EIO"))
+        first = store.log.append(1, batch_of(1), now_ms=0)
+        reactor.await_call()  # the first has failed, and the reactor does not know it
+        monkeypatch.undo()
+        behind = [store.log.append(1, batch_of(2), now_ms=0), store.log.append(2, batch_of(3), now_ms=0)]
+        put = store.metadata.put({b"a": b"1"})
+        assert [str(error) for error in reactor.wait(first, *behind, put)] == ["EIO"] * 4
+        assert store.log.offsets(1) == Offsets(0, 1, 1, 1)
+        assert store.log.offsets(2) == Offsets(0, 0, 0, 0)
+        assert store.metadata.get(b"a") is None
+
+        assert reactor.result(store.log.append(1, batch_of(4), now_ms=0)) == Appended(1, 0, -1)
+        assert keys(store, 1) == [b"0", b"4"]
+
+    def test_an_append_from_within_the_failure_is_a_new_beginning(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        fail_writes(monkeypatch, StorageError("EIO"))
+        again: list[Any] = []
+
+        def retry(_: object) -> None:
+            again.append(store.log.append(1, batch_of(2), now_ms=0))
+
+        first = store.log.append(1, batch_of(0), now_ms=0).addErrback(retry)
+        behind = store.log.append(1, batch_of(1), now_ms=0)
+        reactor.await_call()
+        monkeypatch.undo()
+        assert [type(result) for result in reactor.wait(first, behind)] == [type(None), StorageError]
+        assert reactor.result(again[0]) == Appended(0, 0, -1)
+        assert keys(store, 1) == [b"2"]
+
+    def test_news_of_a_failure_that_is_over_change_nothing(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        again: list[Any] = []
+        with monkeypatch.context() as broken:
+            fail_writes(broken, StorageError("EIO"))
+            first = store.log.append(1, batch_of(0), now_ms=0)
+            first.addErrback(lambda _: again.append(store.log.append(1, batch_of(2), now_ms=0)))
+            reactor.await_call()
+        release, write = Event(), Environment.write
+
+        def held(*args: Any, **options: Any) -> None:
+            assert release.wait(PATIENCE_S)
+            write(*args, **options)
+
+        monkeypatch.setattr(Environment, "write", held)
+        behind = store.log.append(1, batch_of(1), now_ms=0)
+        reactor.wait(first, behind)  # and what `first` appended anew is held
+        last = store.log.append(1, batch_of(3), now_ms=0)
+        release.set()
+        assert reactor.wait(*again, last) == [Appended(0, 0, -1), Appended(1, 0, -1)]
+        assert keys(store, 1) == [b"2", b"3"]
+
+    def test_is_told_once_and_so_is_its_end(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """On a full disk small writes still succeed; neither they nor failures between are worth a line."""
+        told: list[str] = []
+        for level in ("warn", "error"):
+            monkeypatch.setattr(
+                writer_module.logger, level, lambda line, **more: told.append(line.format(**more))
+            )
+        times = iter([10.0, 11.0, 12.0, 13.0, 17.5, 18.5, 19.0])
+        store = open_embedded()
+        writer = store._writer
+        assert writer is not None
+        monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+        for fails in (True, False, True, True, False, False, False):
+            if fails:
+                writer._on_failed([], -1, StorageError("EIO"))
+            else:
+                writer._on_committed([])
+        assert told == ["storage fails: EIO", "storage works again"]
+        monkeypatch.undo()
+
+    def test_the_unexpected_is_answered_too(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        fail_writes(monkeypatch, ZeroDivisionError("oops"))
+        with pytest.raises(StorageError, match="ZeroDivisionError: oops"):
+            reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+
+    def test_a_metadata_key_that_lmdb_cannot_take(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded()
+        with pytest.raises(StorageError):
+            reactor.result(store.metadata.put({b"a": b"1", bytes(600): b"2"}))
+        assert store.metadata.get(b"a") is None
+
+    @pytest.mark.parametrize(
+        ("error", "free_bytes", "kind"),
+        [
+            (lmdb.DiskError("ENOSPC"), 10**9, StorageFull),
+            (lmdb.Error("EIO"), 0, StorageFull),
+            (lmdb.Error("EIO"), 10**9, StorageError),
+        ],
+    )
+    def test_errors_of_the_disk(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        error: lmdb.Error,
+        free_bytes: int,
+        kind: type[StorageError],
+    ) -> None:
+        opened = Environment(tmp_path, sync=False, max_bytes=10**7)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free_bytes))
+
+        def change(_: object) -> None:
+            raise error
+
+        with pytest.raises(StorageError, match=f"{tmp_path}: E") as raised:
+            opened.write(change)
+        assert type(raised.value) is kind
+        opened.close()
