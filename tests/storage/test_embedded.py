@@ -342,6 +342,21 @@ class TestDeletion:
         reactor.result(store.close())
         assert reactor.result(open_embedded().log.append(1, batch_of(0), now_ms=0)) == Appended(0, 0, -1)
 
+    def test_is_noted_with_what_is_written_next(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A kill between the two must not leave the space taken, and nobody who knows of it."""
+
+        def step(_: Deletion) -> None:
+            raise StorageError("not yet")
+
+        monkeypatch.setattr(Deletion, "step", step)
+        store = open_embedded()
+        store.log.delete(7)
+        reactor.result(store.metadata.put({b"what was deleted": None}))
+        with store._environment.read(store._environment.deleted) as transaction:
+            assert [bytes(key) for key, _ in transaction.cursor()] == [bytes([0, 0, 0, 7])]
+
     def test_is_tried_again_when_the_disk_works_again(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -1,7 +1,8 @@
 """Deleting partitions: a bounded number of chunks in one transaction, until none is left.
 
-That a partition is being deleted is written with the first step, or when the store is closed before that, so
-that a restart goes on with it.
+That a partition is being deleted is noted in the next transaction, whatever is written in it, or when the
+store is closed before that. So a restart goes on with it, and of a deletion and a write behind it both are
+there or none.
 """
 
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
@@ -30,7 +31,12 @@ class Deletion:
     def close(self) -> None:
         """Note which partitions are to be freed. Raises StorageError."""
         if self._noted < len(self.pending):
-            self._environment.write(self._note, beyond_bytes=DELETION_BYTES)
+            self._environment.write(self.note, beyond_bytes=DELETION_BYTES)
+
+    def note(self, transaction: WriteTransaction) -> None:
+        """Write down which partitions are to be freed, in a transaction that does something else, too."""
+        for partition_no in self.pending[self._noted :]:
+            transaction.put(PARTITION_KEY.pack(partition_no), b"", db=self._environment.deleted)
 
     def step(self) -> None:
         """Note which partitions are to be freed, and free some chunks of the first."""
@@ -41,7 +47,7 @@ class Deletion:
 
     def _erase(self, transaction: WriteTransaction) -> None:
         environment = self._environment
-        self._note(transaction)
+        self.note(transaction)
         # The last step only notes the end, and so is a transaction of its own: LMDB uses freed pages again
         # from the second transaction after the one that freed them.
         first = self.pending[0]
@@ -50,7 +56,3 @@ class Deletion:
         if self._erased:
             for database in (environment.deleted, environment.compacted, environment.starts):
                 transaction.delete(PARTITION_KEY.pack(first), db=database)
-
-    def _note(self, transaction: WriteTransaction) -> None:
-        for partition_no in self.pending[self._noted :]:
-            transaction.put(PARTITION_KEY.pack(partition_no), b"", db=self._environment.deleted)

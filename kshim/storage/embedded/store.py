@@ -53,7 +53,7 @@ class EmbeddedStore:
         self._chores = chores = new_chores(self._environment)
         self.log = EmbeddedLog(self._environment, writer, chores)
         self.metadata = EmbeddedMetadata(self._environment, writer)
-        writer.start(self.log, chores)
+        writer.start(self.log, chores, chores.deletion.note)
 
     def close(self) -> Deferred[None]:
         if self._writer is None:

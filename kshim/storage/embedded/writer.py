@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
 
-from kshim.storage.embedded.environment import Environment
+from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.writes import Write, apply
 from kshim.storage.interfaces import StorageError
 
@@ -79,10 +79,13 @@ class Writer:
         self._held_generation = self._failed_generation = -1
         self._error = StorageError()
 
-    def start(self, ledger: Ledger, chores: Sequence[Chore]) -> None:
-        """Of the chores that are due the first has its turn."""
+    def start(
+        self, ledger: Ledger, chores: Sequence[Chore], note: Callable[[WriteTransaction], None]
+    ) -> None:
+        """Of the chores that are due the first has its turn. note: has a word in every transaction."""
         self._ledger = ledger
         self._chores = chores
+        self._note = note
         self._thread = threading.Thread(target=self._run, name="kshim-storage", daemon=True)
         self._thread.start()
 
@@ -153,13 +156,17 @@ class Writer:
         if not writes:
             return
         generation = queued[-1][0]
-        error = _error_of(lambda: self._environment.write(partial(apply, self._environment, writes=writes)))
+        error = _error_of(lambda: self._environment.write(partial(self._apply, writes)))
         if error is None:
             self._settle_held()
             self._held, self._held_generation = writes, generation
         else:
             self._sync()
             self._fail(writes, generation, error)
+
+    def _apply(self, writes: Sequence[Write], transaction: WriteTransaction) -> None:
+        self._note(transaction)
+        apply(self._environment, transaction, writes)
 
     def _sync(self) -> None:
         """Make durable what is held."""
