@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -105,10 +105,16 @@ def _plain_step(transcript: Transcript, number: int) -> Any:
 
 
 class Plain:
-    """Messages as dicts and lists, without what no two runs have in common."""
+    """Messages as dicts and lists, without what no two runs have in common.
 
-    def __init__(self, transcript: Transcript, sets: set[tuple[str, str]]) -> None:
+    sets: fields whose order means nothing; by_chance: fields whose value does not.
+    """
+
+    def __init__(
+        self, transcript: Transcript, sets: set[tuple[str, str]], by_chance: Collection[tuple[str, str]] = ()
+    ) -> None:
         self.sets = sets
+        self.by_chance = by_chance
         self.group = transcript.group
         self.target = transcript.target
         self.names = {
@@ -137,6 +143,8 @@ class Plain:
     def _plain_field(self, entity: str, name: str, value: Any) -> Any:
         if name == "throttle_time_ms":
             return 0
+        if (entity, name) in self.by_chance:
+            return "any"
         if name == "error_code":
             return ErrorCode(value).name
         if name == "producer_id" and value >= 0:
