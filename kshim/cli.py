@@ -224,7 +224,7 @@ def config() -> None:
 
 
 def _read_file(path: Path) -> dict[str, str]:
-    from kshim.config import parse_properties
+    from kshim.properties_file import parse_properties
 
     try:
         return parse_properties(path.read_text(encoding="utf-8"))

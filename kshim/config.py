@@ -11,17 +11,24 @@ Those that are only the default of a topic config, as log.retention.ms is of ret
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kshim.addresses import Endpoint
+from kshim.config_values import (
+    INT_MAX,
+    LONG_MAX,
+    SHORT_MAX,
+    boolean,
+    gzip_level,
+    integer,
+    one_of,
+    ratio,
+    retention,
+)
 
 MAX_BROKERS = 100
-SHORT_MAX = 2**15 - 1
-INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1
 IN_MEMORY = ":memory:"
 
 ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
@@ -52,66 +59,13 @@ class ConfigError(ValueError):
         super().__init__("\n".join(self.problems))
 
 
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("expected true or false")
-    return text.lower() == "true"
-
-
-def _integer(low: int, high: int) -> Callable[[str], int]:
-    if high not in (INT_MAX, LONG_MAX):
-        expected = f"expected an integer from {low} to {high}"
-    else:
-        expected = f"expected an integer of at least {low}, at most {high}"
-
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or not low <= int(text) <= high:
-            raise ValueError(expected)
-        return int(text)
-
-    return parse
-
-
-def _retention(high: int) -> Callable[[str], int]:
-    """-1, or at least 1."""
-
-    def parse(text: str) -> int:
-        value = _integer(-1, high)(text)
-        if value == 0:
-            raise ValueError("expected -1, or an integer of at least 1")
-        return value
-
-    return parse
-
-
-def _gzip_level(text: str) -> int:
-    if text not in ("-1", *"123456789"):
-        raise ValueError("expected -1, or an integer from 1 to 9")
-    return int(text)
-
-
-def _ratio(text: str) -> float:
-    if not re.fullmatch(r"[0-9]*\.?[0-9]+", text) or float(text) > 1:
-        raise ValueError("expected a number from 0 to 1")
-    return float(text)
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"expected {' or '.join(choices)}")
-        return text
-
-    return parse
-
-
 def _property(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
     """kafka_default: Apache Kafka's, where ours is another."""
     return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})
 
 
 def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_default: str = "") -> Any:
-    return _property(default, _integer(low, high), doc, kafka_default)
+    return _property(default, integer(low, high), doc, kafka_default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,14 +111,14 @@ class Config:
     )
     num_partitions: int = _int(1, "Partitions of a topic that is created without saying how many.")
     auto_create_topics_enable: bool = _property(
-        True, _boolean, "Whether a topic is created when a client asks for its metadata or produces to it."
+        True, boolean, "Whether a topic is created when a client asks for its metadata or produces to it."
     )
     message_max_bytes: int = _int(
         1048588, "Largest record batch a producer may send, in bytes, after compression.", low=0
     )
     log_message_timestamp_type: str = _property(
         "CreateTime",
-        _one_of("CreateTime", "LogAppendTime"),
+        one_of("CreateTime", "LogAppendTime"),
         "Whether records keep the producer's time (CreateTime) or get the broker's (LogAppendTime).",
     )
     log_message_timestamp_before_max_ms: int = _int(
@@ -181,20 +135,20 @@ class Config:
     )
     log_cleanup_policy: str = _property(
         "delete",
-        _one_of("delete", "compact", "compact,delete", "delete,compact"),
+        one_of("delete", "compact", "compact,delete", "delete,compact"),
         "Cleanup policy of topics that set none. With compact every record must have a key.",
     )
     log_retention_ms: int | None = _property(
         None,
-        _retention(LONG_MAX),
+        retention(LONG_MAX),
         "How long records are kept in topics with cleanup.policy=delete; -1 is for ever. Without it, "
         "log.retention.minutes counts, and without that, log.retention.hours.",
     )
     log_retention_minutes: int | None = _property(
-        None, _retention(INT_MAX), "The same in minutes, if log.retention.ms is not set."
+        None, retention(INT_MAX), "The same in minutes, if log.retention.ms is not set."
     )
     log_retention_hours: int = _property(
-        168, _retention(INT_MAX), "The same in hours, if neither of the other two is set. 168 is a week."
+        168, retention(INT_MAX), "The same in hours, if neither of the other two is set. 168 is a week."
     )
     log_retention_bytes: int = _int(
         -1,
@@ -207,7 +161,7 @@ class Config:
     )
     flush_policy: str = _property(
         "commit",
-        _one_of("commit", "os"),
+        one_of("commit", "os"),
         "When an acknowledged record is on disk: commit is before it is acknowledged; os is when the "
         "operating system writes it, so that a crash of the server loses nothing and a loss of power may "
         "cost the data.",
@@ -215,11 +169,11 @@ class Config:
     )
     compression_type: str = _property(
         "producer",
-        _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         "How record batches are compressed in topics that set nothing; producer keeps them as they came.",
     )
     compression_gzip_level: int = _property(
-        -1, _gzip_level, "Level of gzip, if compression.type is gzip; -1 is gzip's own default."
+        -1, gzip_level, "Level of gzip, if compression.type is gzip; -1 is gzip's own default."
     )
     compression_lz4_level: int = _int(9, "Level of lz4, if compression.type is lz4.", low=1, high=17)
     compression_zstd_level: int = _int(3, "Level of zstd, if compression.type is zstd.", low=-131072, high=22)
@@ -230,7 +184,7 @@ class Config:
         86400000, "How long a compacted topic keeps a tombstone.", low=0, high=LONG_MAX
     )
     log_cleaner_min_cleanable_ratio: float = _property(
-        0.5, _ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
+        0.5, ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
     )
     fetch_max_bytes: int = _int(57671680, "Most bytes of records in one Fetch response.", low=1024)
     max_incremental_fetch_session_cache_slots: int = _int(
@@ -351,48 +305,6 @@ PROPERTIES: dict[str, Property] = {
     if f.metadata
     for name in [f.name.replace("_", ".")]
 }
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """Read Java's properties syntax: `key=value`, `key: value` or `key value`, # and ! for comments.
-
-    A backslash joins lines and escapes, as in \\t and \\u00e9. Of a key that comes twice, the last value
-    stands.
-    """
-    properties: dict[str, str] = {}
-    for line in _logical_lines(text):
-        found = re.match(r"((?:\\.|[^\\\s=:])*)\s*[=:]?\s*(.*)", line, re.DOTALL)
-        assert found
-        properties[_unescape(found[1])] = _unescape(found[2])
-    return properties
-
-
-def _logical_lines(text: str) -> Iterable[str]:
-    """Lines that are no comments and not blank; an odd number of backslashes at the end joins the next."""
-    pending = ""
-    for raw in re.split(r"\r\n|\r|\n", text):
-        line = raw.lstrip(" \t\f")
-        if not pending and (not line or line[0] in "#!"):
-            continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        pending += line
-        if backslashes % 2:
-            pending = pending[:-1]
-            continue
-        yield pending
-        pending = ""
-    if pending:
-        yield pending
-
-
-def _unescape(text: str) -> str:
-    def character(found: re.Match[str]) -> str:
-        escape = found[1]
-        if len(escape) == 5:
-            return chr(int(escape[1:], 16))
-        return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(escape, escape)
-
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
 
 
 def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:

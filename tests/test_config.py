@@ -5,8 +5,9 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from kshim.addresses import Endpoint
-from kshim.config import PROPERTIES, Config, ConfigError, new_config, parse_properties
+from kshim.config import PROPERTIES, Config, ConfigError, new_config
 from kshim.kafka_configs.brokers import BROKER_CONFIGS
+from kshim.properties_file import parse_properties
 
 # As Apache Kafka ships it, comments left out.
 SERVER_PROPERTIES = """

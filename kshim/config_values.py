@@ -1,0 +1,66 @@
+"""What the value of a property may be: functions from its text to the value.
+
+They raise ValueError with a text that says what is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+SHORT_MAX = 2**15 - 1
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+
+def boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return text.lower() == "true"
+
+
+def integer(low: int, high: int) -> Callable[[str], int]:
+    if high not in (INT_MAX, LONG_MAX):
+        expected = f"expected an integer from {low} to {high}"
+    else:
+        expected = f"expected an integer of at least {low}, at most {high}"
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or not low <= int(text) <= high:
+            raise ValueError(expected)
+        return int(text)
+
+    return parse
+
+
+def retention(high: int) -> Callable[[str], int]:
+    """-1 for ever, or at least 1."""
+
+    def parse(text: str) -> int:
+        value = integer(-1, high)(text)
+        if value == 0:
+            raise ValueError("expected -1, or an integer of at least 1")
+        return value
+
+    return parse
+
+
+def gzip_level(text: str) -> int:
+    if text not in ("-1", *"123456789"):
+        raise ValueError("expected -1, or an integer from 1 to 9")
+    return int(text)
+
+
+def ratio(text: str) -> float:
+    if not re.fullmatch(r"[0-9]*\.?[0-9]+", text) or float(text) > 1:
+        raise ValueError("expected a number from 0 to 1")
+    return float(text)
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"expected {' or '.join(choices)}")
+        return text
+
+    return parse
