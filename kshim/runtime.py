@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -22,6 +22,7 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.python.failure import Failure
 
+from kshim.alarm import LONGEST_TURN_MS, Alarm
 from kshim.config import Config
 from kshim.context import Clock, RequestContext
 from kshim.coordinator.coordinator import Coordinator
@@ -34,9 +35,6 @@ from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.group_metadata_log import encode_key, encode_value
 from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
-
-LONGEST_TURN_MS = 10
-"""For how long to do what has come due before requests get their turn; the rest follows after them."""
 
 logger = logging.getLogger("kshim.coordinator")
 
@@ -94,8 +92,7 @@ class Runtime:
         """How many appends of each shard have not settled, be it led still or not."""
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
-        self._call: Any = None
-        self._call_at_ms = 0
+        self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due)
 
     # ---- start and stop
 
@@ -111,7 +108,7 @@ class Runtime:
             self._leader_epochs[shard] = leader.leader_epoch
             loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
             self._replay(loading, lambda: False)
-        self._wake_at_next_deadline()
+        self._alarm.set()
 
     def stop(self) -> None:
         """Give every shard up; what is parked is answered NOT_COORDINATOR: clients look elsewhere.
@@ -121,9 +118,7 @@ class Runtime:
         self._is_running = False
         for shard in {*self._leads, *self._loading}:
             self._give_up(shard)
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        self._alarm.cancel()
 
     # ---- requests
 
@@ -135,7 +130,7 @@ class Runtime:
         if not self._is_running:
             return refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         decision = self._coordinator.handle(caller, request, now_ms)
-        self._wake_at_next_deadline()
+        self._alarm.set()
         lead = self._leads.get(self._coordinator.shard_for(request.group_id))
         replies = decision.replies
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
@@ -291,7 +286,7 @@ class Runtime:
         except StorageError as error:
             logger.error("__consumer_offsets-%d: cannot be loaded: %s", loading.shard, error)
             loading.served.errback(error)
-        self._wake_at_next_deadline()
+        self._alarm.set()
 
     def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
         """Whether the shard is served now. Raises StorageError; it is not led here then, which is better than
@@ -335,24 +330,10 @@ class Runtime:
     def _now_ms(self) -> int:
         return int(self._clock.seconds() * 1000)
 
-    def _wake_at_next_deadline(self) -> None:
-        """Keep one call scheduled, for the next deadline or earlier."""
-        deadline_ms = self._coordinator.next_deadline_ms()
-        if deadline_ms is None or (self._call is not None and self._call_at_ms <= deadline_ms):
-            return
-        if self._call is not None:
-            self._call.cancel()
-        self._call_at_ms = deadline_ms
-        self._call = self._clock.callLater(max(deadline_ms / 1000 - self._clock.seconds(), 0), self._advance)
-
-    def _advance(self) -> None:
-        self._call = None
-        now_ms = self._now_ms()
+    def _do_due(self, now_ms: int) -> Iterator[None]:
         for shard, decision in self._coordinator.advance(now_ms):
             self._carry_out(self._leads[shard], decision, now_ms)
-            if self._now_ms() - now_ms >= LONGEST_TURN_MS:
-                break
-        self._wake_at_next_deadline()
+            yield
 
 
 def _encode(record: Record) -> tuple[bytes, bytes | None]:

@@ -19,6 +19,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.alarm import Alarm
 from kshim.api.later import gather, if_not_stored
 from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC, Cluster, Partition
 from kshim.cluster.leaders import Move
@@ -45,9 +46,6 @@ from schemas.error_code import ErrorCode
 from schemas.init_producer_id import InitProducerIdRequest
 from schemas.list_transactions import ListTransactionsRequest
 from schemas.message import MalformedMessage
-
-LONGEST_TURN_MS = 10
-"""For how long to do what has come due before requests get their turn; the rest follows after them."""
 
 logger = logging.getLogger("kshim.transactions")
 
@@ -92,8 +90,7 @@ class TransactionRuntime:
         self._leads: dict[int, _Lead] = {}
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
-        self._call: Any = None
-        self._call_at_ms = 0
+        self._alarm = Alarm(clock, self._next_deadline_ms, self._do_due)
         self._stopped = False
 
     # ---- start and stop
@@ -108,9 +105,7 @@ class TransactionRuntime:
         self._stopped = True
         for shard in list(self._leads):
             self._give_up(shard)
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        self._alarm.cancel()
 
     def follow(self, moves: Iterable[Move]) -> None:
         """Let transactions be coordinated where their partition is led now, as after a restart."""
@@ -121,7 +116,7 @@ class TransactionRuntime:
                 self._give_up(after.index)
                 if after.leader != NO_LEADER:
                     self._load_or_log(after.index)
-        self._wake_at_next_deadline()
+        self._alarm.set()
 
     def _lead(self) -> TransactionCoordinator | None:
         """The coordinator; None before its topic is made, which happens when it is first asked for."""
@@ -133,7 +128,7 @@ class TransactionRuntime:
             for partition in topic.partitions:
                 if partition.leader != NO_LEADER:
                     self._load(partition.index)
-            self._wake_at_next_deadline()
+            self._alarm.set()
         return self._coordinator
 
     # ---- requests
@@ -317,28 +312,16 @@ class TransactionRuntime:
     def _now_ms(self) -> int:
         return int(self._clock.seconds() * 1000)
 
-    def _wake_at_next_deadline(self) -> None:
-        """Keep one call scheduled, for the next deadline or earlier."""
-        assert self._coordinator is not None
-        deadline_ms = self._coordinator.next_deadline_ms()
-        if deadline_ms is None or (self._call is not None and self._call_at_ms <= deadline_ms):
-            return
-        if self._call is not None:
-            self._call.cancel()
-        self._call_at_ms = deadline_ms
-        self._call = self._clock.callLater(max(deadline_ms / 1000 - self._clock.seconds(), 0), self._advance)
+    def _next_deadline_ms(self) -> int | None:
+        return None if self._coordinator is None else self._coordinator.next_deadline_ms()
 
-    def _advance(self) -> None:
-        self._call = None
+    def _do_due(self, now_ms: int) -> Iterator[None]:
         assert self._coordinator is not None
-        now_ms = self._now_ms()
         for shard, decision in self._coordinator.advance(now_ms):
             for ending in decision.endings:
                 logger.info("transactional id %s: aborted, its time is up", ending.transactional_id)
             self._carry_out(self._leads[shard], decision, now_ms)
-            if self._now_ms() - now_ms >= LONGEST_TURN_MS:
-                break
-        self._wake_at_next_deadline()
+            yield
 
 
 def _settings(config: Config) -> Settings:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from kshim.alarm import LONGEST_TURN_MS
 from kshim.config import Config
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
-from kshim.runtime import LONGEST_TURN_MS, new_coordinator, new_member_id
+from kshim.runtime import new_coordinator, new_member_id
 from kshim.storage.interfaces import JournalBatch, StorageError, StorageFull
 from schemas.error_code import ErrorCode
 from schemas.heartbeat import HeartbeatResponse

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from kshim.alarm import LONGEST_TURN_MS
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.loading import Leader
-from kshim.runtime import LONGEST_TURN_MS
 from kshim.storage.interfaces import JournalBatch, StorageError
 from schemas.delete_groups import DeletableGroupResult
 from schemas.describe_groups import DescribedGroup

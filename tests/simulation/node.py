@@ -121,8 +121,7 @@ class Node:
         self._runtime._leads.clear()
         for shard in led:
             self._journal.shut_out(shard)
-        if self._runtime._call is not None:
-            self._runtime._call.cancel()
+        self._runtime._alarm.cancel()
 
     def leads(self, shard: int) -> bool:
         return self.is_alive and shard in self._runtime._leads
@@ -144,8 +143,8 @@ class Node:
     def wakes_in_time(self) -> bool:
         """Whether a call is scheduled for the next deadline or earlier."""
         deadline_ms = self.coordinator.next_deadline_ms()
-        runtime = self._runtime
-        return deadline_ms is None or (runtime._call is not None and runtime._call_at_ms <= deadline_ms)
+        alarm_ms = self._runtime._alarm.at_ms
+        return deadline_ms is None or (alarm_ms is not None and alarm_ms <= deadline_ms)
 
     def groups(self) -> dict[str, ClassicGroup]:
         return {
