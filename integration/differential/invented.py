@@ -6,16 +6,17 @@ has a temper: how careless its clients are about who they are, and what they mos
 go deep where others go astray.
 
 Time-outs decide in some of them. Those have members with the same time-outs, some of them SHORT_MS, so that
-it does not matter whose runs out first (v0 of JoinGroup, which has one for both, is left out), and one pause.
-It ends midway between the second and the third time that anything could run out, as long as what comes before
-and what comes after takes no longer than some WINDOW_MS (`pace`): SHORT_MS = 2 * (WINDOW_MS + MARGIN_MS).
+it does not matter whose runs out first (v0 of JoinGroup, which has one for both, is left out). Some have one
+pause, which ends midway between the second and the third time that anything could run out. The others have a
+pulse of shorter pauses; two of them are shorter than a time-out and three longer, so who speaks in between
+lives on. How much time all else may take, `pace` knows.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from integration.differential import verbs
@@ -39,10 +40,14 @@ CLIENTS = ("alice", "bob", "carol", "dave")
 PRODUCERS = ("paul", "petra")
 PROTOCOLS = ("range", "roundrobin", "sticky")
 """In every member's order of preference: what a tie of votes comes to is a meant difference."""
-WINDOW_MS, MARGIN_MS = 1_000, 400
-SHORT_MS = 2 * (WINDOW_MS + MARGIN_MS)
-PAUSE_MS = 2 * SHORT_MS + MARGIN_MS
+SHORT_MS = 2_800
+PAUSE_MS = 6_000
+PULSE_MS = 1_120
+PULSES = 4
+"""After which nothing is as near to a time-out as after two of them."""
 LONG_MS = 60_000
+REPEATED = 4
+"""So many of the last things said may be said once more."""
 PLACES = ((TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0), (OTHER_TOPIC, 1))
 STRANGE_PLACES = ((NO_TOPIC, 0), (TOPIC, 9), (OTHER_TOPIC, -1), ("", 0))
 
@@ -129,7 +134,11 @@ class _Author:
             self.offset_delete: 0.7,
             self.hang_up: 0.5,
             self.cut: 0.15,
+            self.repeat: 2,
         }
+        self.has_pulse = self.is_timed and chance.random() < 0.5
+        if self.has_pulse:
+            self.topics[self.heartbeat] += 8
         if chance.random() < 0.25:
             self.producers = PRODUCERS[: chance.choice((1, 1, 2))]
             self.topics |= {
@@ -144,7 +153,12 @@ class _Author:
 
     def write(self) -> None:
         self.begin()
-        if self.is_timed:
+        if self.has_pulse:
+            for _ in range(PULSES):
+                self.tell(self.chance.randint(1, 2))
+                self.say("pause", PULSE_MS)
+            self.tell(1)
+        elif self.is_timed:
             self.tell(self.chance.randint(2, 6))
             self.say("pause", PAUSE_MS)
             self.tell(self.chance.randint(1, 5))
@@ -342,6 +356,13 @@ class _Author:
         client = self.anybody()
         last = self.numbers[client]
         self.say("hang_up", f"{client} {self.chance.randint(max(last - 2, 2), max(last, 2))}")
+
+    def repeat(self) -> None:
+        """A client whose connection broke asks the same once more."""
+        asked = [said for said in self.said[-REPEATED:] if said.verb in ("rejoin", "sync", "commit")]
+        if asked and (said := self.chance.choice(asked)).args[0] in self.numbers:
+            over = self.new_connection(said.args[0])
+            self.said.append(replace(said, options=tuple({**dict(said.options), "over": over}.items())))
 
     def cut(self) -> None:
         """A request whose end is missing."""

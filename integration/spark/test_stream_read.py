@@ -71,7 +71,7 @@ def test_min_offsets_per_trigger(
     create(admin, topic)
     send(server, topic, range(3))
     options = {"subscribe": topic, "startingOffsets": "earliest"}
-    stream = kafka_stream(spark, server, **options, minOffsetsPerTrigger=8, maxTriggerDelay="5m")
+    stream = kafka_stream(spark, server, **options, minOffsetsPerTrigger=9, maxTriggerDelay="5m")
     with running(stream, tmp_path) as (query, collected):
         wait_for(query, collected, 3)  # the first batch does not wait
         send(server, topic, range(3, 10))
@@ -119,11 +119,12 @@ def test_not_too_little_and_not_too_much(
     stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest", **limits)
     with running(stream, tmp_path) as (query, collected):
         wait_for(query, collected, 3)
-        producer = new_producer(server.bootstrap, linger_ms=200)  # all in one batch
+        producer = new_producer(server.bootstrap, linger_ms=60_000)  # all in one batch
         for number in range(3, 23):
             producer.send(topic, b"%d" % number)
-        producer.close()
+        producer.flush()
         wait_for(query, collected, 23)
+        producer.close()
     assert [len(batch) for batch in collected.batches] == [3, 15, 5]
 
 

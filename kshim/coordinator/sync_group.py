@@ -30,7 +30,6 @@ def sync_group(draft: Draft, group: ClassicGroup, caller: Caller, request: SyncG
     member = group.members[request.member_id]
     _heard_from(draft, group, member)
     if answer is Action.ANSWER:
-        draft.restart_session(member)
         draft.reply(caller.token, synced(group, member))
         return
     _park(draft, member, caller)

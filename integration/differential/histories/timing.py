@@ -349,6 +349,19 @@ HISTORIES = [
         eras=SOME,
     ),
     History(
+        "a sync in a stable group keeps no session alive",
+        cases=[93],
+        steps=[
+            stable("alice", session_ms=1000),
+            pause(600),
+            sync("alice"),
+            pause(600),
+            heartbeat("alice"),
+            describe(),
+        ],
+        eras=SOME,
+    ),
+    History(
         "a session ends during a rebalance",
         cases=[94],
         steps=[
