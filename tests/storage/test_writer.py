@@ -57,7 +57,7 @@ class TestDurability:
     """A commit is durable with the next one, or a sync; nobody is told of it before."""
 
     def test_one_alone_is_synced(self, open_embedded: OpenStore, reactor: Reactor, disk: Disk) -> None:
-        append = open_embedded().log.append(1, batch_of(0), now_ms=0)
+        append = open_embedded(sync=True).log.append(1, batch_of(0), now_ms=0)
         disk.go()
         disk.arrived.get(timeout=PATIENCE_S)
         assert disk.calls == ["write", "sync"]
@@ -68,7 +68,7 @@ class TestDurability:
     def test_the_next_one_makes_it_durable(
         self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         appends = [store.log.append(1, batch_of(0), now_ms=0)]
         disk.arrived.get(timeout=PATIENCE_S)
         appends += [store.log.append(1, batch_of(number), now_ms=0) for number in (1, 2)]
@@ -86,7 +86,7 @@ class TestDurability:
     def test_a_write_that_fails_leaves_the_one_before_durable(
         self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         first = store.log.append(1, batch_of(0), now_ms=0)
         disk.arrived.get(timeout=PATIENCE_S)
         second = store.log.append(1, batch_of(1), now_ms=0)
@@ -101,7 +101,7 @@ class TestDurability:
     def test_a_sync_that_fails_is_told_and_what_is_there_is_looked_at_again(
         self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         append = store.log.append(1, batch_of(0), now_ms=0)
         disk.go()
         disk.arrived.get(timeout=PATIENCE_S)
@@ -117,7 +117,7 @@ class TestDurability:
     def test_what_is_held_does_not_wait_for_an_order(
         self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         append = store.log.append(1, batch_of(0), now_ms=0)
         disk.arrived.get(timeout=PATIENCE_S)
         assert store._writer is not None
@@ -125,6 +125,21 @@ class TestDurability:
         disk.going.put(None)
         disk.go()
         assert reactor.result(append) == Appended(0, 0, -1)
+
+    def test_where_nothing_is_synced_nothing_is_held(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    ) -> None:
+        store = open_embedded(sync=False)
+        first = store.log.append(1, batch_of(0), now_ms=0)
+        disk.arrived.get(timeout=PATIENCE_S)
+        second = store.log.append(1, batch_of(1), now_ms=0)
+        disk.going.put(None)
+        disk.go()  # to the sync, which does nothing
+        assert reactor.result(first) == Appended(0, 0, -1)
+        disk.go()
+        disk.go()
+        assert reactor.result(second) == Appended(1, 0, -1)
+        assert disk.calls == ["write", "sync", "write", "sync"]
 
 
 class TestFailure:

@@ -38,12 +38,15 @@ else:
 
 
 class Environment:
-    """Opens or creates the databases in `data_dir`. Raises StorageError."""
+    """Opens or creates the databases in `data_dir`. Raises StorageError.
+
+    is_synced: whether commits are to outlive a loss of power; else the system decides when they are on disk.
+    """
 
     def __init__(self, data_dir: Path, *, sync: bool, max_bytes: int) -> None:
         self._data_dir = data_dir
         self._max_bytes = max_bytes
-        self._sync = sync
+        self.is_synced = sync
         self._map_bytes = min(FIRST_MAP_BYTES, max_bytes)
         self._map_lock = threading.Lock()
         try:
@@ -114,7 +117,7 @@ class Environment:
 
     def sync(self) -> None:
         """Make the last commit outlive a loss of power. Raises StorageFull, StorageError."""
-        if self._sync:
+        if self.is_synced:
             try:
                 self._env.sync(True)
             except lmdb.Error as error:

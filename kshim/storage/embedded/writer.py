@@ -140,7 +140,7 @@ class Writer:
             queued, is_open = self._take()
             if queued:
                 self._write(queued)
-            if self._held and (self._queue.empty() or not is_open):
+            if not (is_open and self._environment.is_synced) or self._queue.empty():
                 self._sync()
             if self._wait_s() == 0:
                 self._do_chore()
@@ -169,7 +169,7 @@ class Writer:
         apply(self._environment, transaction, writes)
 
     def _sync(self) -> None:
-        """Make durable what is held."""
+        """Make durable what is held, if anything is."""
         error = _error_of(self._environment.sync) if self._held else None
         if error is None:
             self._settle_held()
