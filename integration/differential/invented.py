@@ -137,8 +137,6 @@ class _Author:
             self.repeat: 2,
         }
         self.has_pulse = self.is_timed and chance.random() < 0.5
-        if self.has_pulse:
-            self.topics[self.heartbeat] += 8
         if chance.random() < 0.25:
             self.producers = PRODUCERS[: chance.choice((1, 1, 2))]
             self.topics |= {
@@ -155,7 +153,8 @@ class _Author:
         self.begin()
         if self.has_pulse:
             for _ in range(PULSES):
-                self.tell(self.chance.randint(1, 2))
+                self.tell(self.chance.randint(0, 1))
+                self.some_heartbeats()
                 self.say("pause", PULSE_MS)
             self.tell(1)
         elif self.is_timed:
@@ -266,13 +265,20 @@ class _Author:
     def everybody_rejoins(self, careful: bool = False) -> None:
         for name in self.shuffled(self.clients):
             self.rejoin(name, careful)
+            self.maybe_repeat()
 
     def everybody_syncs(self, careful: bool = False) -> None:
         for name in self.shuffled(self.clients):
             self.sync(name, careful)
+            self.maybe_repeat()
 
-    def heartbeat(self) -> None:
-        client = self.anybody()
+    def some_heartbeats(self) -> None:
+        for name in self.clients:
+            if self.chance.random() < 0.7:
+                self.heartbeat(name)
+
+    def heartbeat(self, client: str = "") -> None:
+        client = client or self.anybody()
         self.request("heartbeat", client, self.some_generation(client), **self.as_whom(client))
 
     def leave(self) -> None:
@@ -363,6 +369,10 @@ class _Author:
         if asked and (said := self.chance.choice(asked)).args[0] in self.numbers:
             over = self.new_connection(said.args[0])
             self.said.append(replace(said, options=tuple({**dict(said.options), "over": over}.items())))
+
+    def maybe_repeat(self) -> None:
+        if self.chance.random() < 0.1:
+            self.repeat()
 
     def cut(self) -> None:
         """A request whose end is missing."""
