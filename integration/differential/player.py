@@ -118,11 +118,10 @@ async def play(steps: Sequence[Step], era: int, group: str, target: Target, time
     Raises TooLate as soon as the play does not keep pace with the time-outs.
     """
     loop = asyncio.get_running_loop()
-    steps = stretched(steps, times)
-    pace = Pace(short_time_outs_ms(steps), target.delay_ms)
+    pace = Pace((time_out * times for time_out in short_time_outs_ms(steps)), target.delay_ms)
     player = _Player(Transcript(target, group, began_s=loop.time()), era, pace, ANSWER_TIMEOUT_S * times)
     try:
-        for step in steps:
+        for step in stretched(steps, times):
             pace.begin(loop.time())
             player.transcript.seen.append(await player.take(step))
             pace.check(loop.time())
