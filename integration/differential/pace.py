@@ -29,10 +29,7 @@ class TooLate(Exception):
 
 def short_time_outs_ms(steps: Iterable[Step]) -> set[int]:
     """Those that the members of a history ask for."""
-    requests = (step.request for step in steps if isinstance(step, Ask))
-    joins = [request for request in requests if isinstance(request, JoinGroupRequest)]
-    named = {time_out for join in joins for time_out in (join.session_timeout_ms, join.rebalance_timeout_ms)}
-    return {time_out for time_out in named if time_out in SHORT_MS}
+    return {ms for step in steps for ms in _short_time_outs(step).values()}
 
 
 def stretched(steps: Sequence[Step], times: int) -> list[Step]:
@@ -43,11 +40,18 @@ def stretched(steps: Sequence[Step], times: int) -> list[Step]:
 def _stretched(step: Step, times: int) -> Step:
     if isinstance(step, Pause):
         return dataclasses.replace(step, ms=step.ms * times)
-    if isinstance(step, Ask) and isinstance(step.request, JoinGroupRequest):
-        named = {name: getattr(step.request, name) for name in ("session_timeout_ms", "rebalance_timeout_ms")}
-        longer = {name: ms * times for name, ms in named.items() if ms in SHORT_MS}
+    longer = {name: ms * times for name, ms in _short_time_outs(step).items()}
+    if isinstance(step, Ask) and longer:
         return dataclasses.replace(step, request=dataclasses.replace(step.request, **longer))
     return step
+
+
+def _short_time_outs(step: Step) -> dict[str, int]:
+    """By the name of the field."""
+    if not isinstance(step, Ask) or not isinstance(step.request, JoinGroupRequest):
+        return {}
+    named = {name: getattr(step.request, name) for name in ("session_timeout_ms", "rebalance_timeout_ms")}
+    return {name: ms for name, ms in named.items() if ms in SHORT_MS}
 
 
 class Pace:

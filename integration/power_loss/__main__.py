@@ -24,7 +24,7 @@ from kshim.storage.embedded.data_dir import LOCK_FILE
 
 PRODUCERS, PARTITIONS = 3, 3
 SIZES = (20, 300, 9000)
-ATTACHED_S = 20
+TIMEOUT_S = 20
 
 Acknowledged = list[tuple[float, int, int]]
 """When, partition, offset."""
@@ -83,7 +83,7 @@ def run(directory: Path, records: int, seed: int) -> tuple[int, int]:
     ).start()
     first = new_producer(server.bootstrap)
     for partition in range(PARTITIONS):
-        first.send(topic, b"", partition=partition).get(ATTACHED_S)
+        first.send(topic, b"", partition=partition).get(TIMEOUT_S)
     first.close()
     acknowledged = produce(server.bootstrap, topic, records, seed)
     os.kill(int((data_dir / LOCK_FILE).read_text()), signal.SIGTERM)

@@ -1,8 +1,7 @@
 """The writer thread: takes all that is queued, makes it one transaction, and tells the reactor in one call.
 
-A transaction is durable with the next one: while there is something queued the writer goes on with that, and
-tells of both in their order; else it syncs. So under load a transaction costs one sync, and nobody waits
-longer than for the two it would take otherwise.
+A transaction is durable with the next one: while something is queued the writer goes on with that, and then
+tells of the one before; else it syncs. So under load a transaction costs one sync in place of two.
 
 Offsets are assigned when an append is queued, so an append that fails takes all that is queued behind it with
 it. Writes carry the generation in which they were queued; when one fails the writer refuses what is left of
