@@ -22,6 +22,7 @@ from schemas.header import RequestHeader
 from schemas.message import MalformedMessage
 from schemas.registry import (
     VERSIONS,
+    StringTooLong,
     UnsupportedVersion,
     decode_request,
     decode_request_header,
@@ -84,18 +85,22 @@ def answer(
     try:
         response = served.function(broker, context, request)
         if isinstance(response, Deferred):
-            return response.addCallback(partial(_encode, header)).addErrback(partial(_fail, header, caller))
-        return _encode(header, response)
+            encoded = response.addCallback(partial(_encode, header, caller))
+            return encoded.addErrback(partial(_fail, header, caller))
+        return _encode(header, caller, response)
     except Refused:
         raise
     except Exception as error:
         raise _failed(header, caller, error) from error
 
 
-def _encode(header: RequestHeader, response: Any) -> bytes | None:
+def _encode(header: RequestHeader, caller: Caller, response: Any) -> bytes | None:
     if response is None:
         return None
-    return encode_response(header.api_key, header.api_version, header.correlation_id, response)
+    try:
+        return encode_response(header.api_key, header.api_version, header.correlation_id, response)
+    except StringTooLong as error:
+        raise Refused(f"{_request(header, caller)}: the answer cannot be written: {error}") from error
 
 
 def _unsupported(header: RequestHeader, caller: Caller) -> bytes:

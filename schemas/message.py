@@ -276,7 +276,9 @@ def _new_struct(cls: Any, version: int, flexible: bool) -> Any:
         for each in existing
         if each.tag is not None
     }
-    return primitives.Entity(cls, fields, primitives.TaggedFields(known) if flexible else None)
+    of_others = {each.tag for each in definition(cls).fields if each.tag is not None} - known.keys()
+    tagged = primitives.TaggedFields(known, frozenset(of_others)) if flexible else None
+    return primitives.Entity(cls, fields, tagged)
 
 
 def _wire(wire: Any, version: int, flexible: bool) -> Any:

@@ -7,6 +7,9 @@ Nothing else in the project imports construct.
 What they write (KIP-482 for the compact forms): integers big-endian; a string, bytes, records or array as a
 length and what it counts, where the length is an int16 for strings and an int32 for the rest, -1 for null; in
 the compact form an unsigned varint of length + 1, 0 for null.
+
+What they read is all that Apache Kafka reads: it takes every negative length for null, tagged fields in any
+order, the size of a tagged field it knows for granted, and more bits than a number has room for as Java does.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import codecs
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import lru_cache
 from typing import Any, Final, Protocol, Self
 from uuid import UUID
@@ -55,6 +58,11 @@ class WireType(Protocol):
 def to_uuid(raw: bytes) -> UUID:
     """The UUID of 16 bytes; topic ids come again and again, and making one takes a microsecond."""
     return UUID(bytes=raw)
+
+
+def java_int(value: int) -> int:
+    """What Java keeps of a number in its int of 32 bits."""
+    return (value + 0x8000_0000 & 0xFFFF_FFFF) - 0x8000_0000
 
 
 def size_left(stream: Any) -> int:
@@ -110,7 +118,9 @@ class Uuid(construct.Construct):  # type: ignore[misc]
 
 
 class Varint(construct.Construct):  # type: ignore[misc]
-    """Seven bits a byte, least significant first; at most `bits` bits; zigzag when signed."""
+    """Seven bits a byte, least significant first; zigzag when signed. Bits above the `bits` it has are lost,
+    a byte more than they need is refused.
+    """
 
     implicit = 0
     smallest = 1
@@ -135,8 +145,7 @@ class Varint(construct.Construct):  # type: ignore[misc]
                 break
             if shift >= self.bits:
                 raise construct.IntegerError(f"a varint of more than {(self.bits + 6) // 7} bytes", path=path)
-        if value >> self.bits:
-            raise construct.IntegerError(f"a varint of more than {self.bits} bits", path=path)
+        value &= (1 << self.bits) - 1
         return (value >> 1) ^ -(value & 1) if self.signed else value
 
     def _build(self, obj: int, stream: Any, context: Any, path: str) -> int:
@@ -186,13 +195,11 @@ class Counted(construct.Construct):  # type: ignore[misc]
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         if self.is_compact:
-            length = uvarint._parse(stream, context, path) - 1
+            length = java_int(uvarint._parse(stream, context, path) - 1)
         else:
             length = self.plain_length._parse(stream, context, path)
         if length >= 0:
             return self.parse_content(length, stream, context, path)
-        if length < -1:
-            raise construct.RangeError(f"a length of {length}", path=path)
         if not self.is_nullable:
             raise construct.RangeError("null, where null is not allowed", path=path)
         return None
@@ -226,10 +233,9 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 def _as_java(error: UnicodeError) -> tuple[str, int]:
     """One U+FFFD for bytes that are no UTF-8, of which Java takes as many together as the beginning of a
-    character has; also the three of a surrogate, or its first two. It has three bytes itself: what could not
-    be written again is refused.
+    character has; also the three of a surrogate, or its first two.
     """
-    if not isinstance(error, UnicodeDecodeError) or len(error.object) > MAX_STRING_BYTES // 3:
+    if not isinstance(error, UnicodeDecodeError):
         raise error
     surrogate = _SURROGATE.match(error.object, error.start)
     return "\N{REPLACEMENT CHARACTER}", surrogate.end() if surrogate else error.end
@@ -238,8 +244,15 @@ def _as_java(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(NO_UTF8, _as_java)
 
 
+def can_be_written(text: str) -> bool:
+    """Whether a string that was read can be written again. With U+FFFD in it, it may be too long for that."""
+    return len(text) <= MAX_STRING_BYTES // 4 or len(text.encode()) <= MAX_STRING_BYTES
+
+
 class String(Counted):
-    """UTF-8, at most 32767 bytes. What is no UTF-8 is read with U+FFFD in its place, as Kafka does it."""
+    """UTF-8, at most 32767 bytes. What is no UTF-8 is read with U+FFFD in its place, as Kafka does it; that
+    has three bytes, so the string may then be too long to be written again.
+    """
 
     implicit = ""
 
@@ -256,10 +269,7 @@ class String(Counted):
     def parse_content(self, length: int, stream: Any, context: Any, path: str) -> str:
         if length > MAX_STRING_BYTES:
             raise construct.StringError(f"a string of {length} bytes", path=path)
-        try:
-            return read(stream, length, path).decode("utf-8", NO_UTF8)
-        except UnicodeDecodeError as error:
-            raise construct.StringError(str(error), path=path) from error
+        return read(stream, length, path).decode("utf-8", NO_UTF8)
 
 
 class Bytes(Counted):
@@ -340,30 +350,31 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
     """The end of every structure of a flexible version (KIP-482): fields that name themselves by number.
 
     `known` maps a tag to (field name, type, default). A value equal to its default is not written; tags that
-    nobody knows are kept as (tag, bytes) under "unknown_tags" and written back. Tags ascend.
+    nobody knows are kept as (tag, bytes) under "unknown_tags" and written back. They are written in ascending
+    order and read in any: of one that comes twice the last value counts, and a known one ends where its type
+    does, whatever size was announced. `of_others`: tags of the message's other versions, which are refused.
     """
 
     smallest = 1
 
-    def __init__(self, known: Mapping[int, tuple[str, Any, Any]]) -> None:
+    def __init__(self, known: Mapping[int, tuple[str, Any, Any]], of_others: Set[int] = frozenset()) -> None:
         super().__init__()
         self.known = known
+        self.of_others = of_others
 
     def _parse(self, stream: Any, context: Any, path: str) -> dict[str, Any]:
         values = {name: default for name, _, default in self.known.values()}
         unknown = []
-        last = -1
-        for _ in range(uvarint._parse(stream, context, path)):
+        for _ in range(java_int(uvarint._parse(stream, context, path))):
             tag = uvarint._parse(stream, context, path)
-            if tag <= last:
-                raise construct.RangeError(f"tag {tag} after tag {last}", path=path)
-            last = tag
-            data = read(stream, uvarint._parse(stream, context, path), path)
+            size = uvarint._parse(stream, context, path)
             if tag in self.known:
                 name, wire, _ = self.known[tag]
-                values[name] = Exactly(wire).parse(data)
+                values[name] = wire._parse(stream, context, path)
+            elif tag in self.of_others:
+                raise construct.RangeError(f"tag {tag} belongs to another version", path=path)
             else:
-                unknown.append((tag, data))
+                unknown.append((tag, read(stream, size, path)))
         return values | {"unknown_tags": tuple(unknown)}
 
     def _build(self, obj: Mapping[str, Any], stream: Any, context: Any, path: str) -> Any:
@@ -377,16 +388,6 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
             uvarint._build(len(data), stream, context, path)
             stream.write(data)
         return obj
-
-
-class Exactly(construct.Subconstruct):  # type: ignore[misc]
-    """A value and then the end of the bytes."""
-
-    def _parse(self, stream: Any, context: Any, path: str) -> Any:
-        value = self.subcon._parse(stream, context, path)
-        if size_left(stream):
-            raise construct.TerminatedError(f"{size_left(stream)} bytes too many", path=path)
-        return value
 
 
 class Entity(construct.Struct):  # type: ignore[misc]

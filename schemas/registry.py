@@ -1,8 +1,9 @@
 """Which messages and versions exist: THE table, and the way from a frame to a message and back.
 
-A frame is what follows the four bytes of size: a header and a body, and nothing behind it. Give it as
-`bytes`: anything else is copied once. A message's module is imported, and the code for a version written,
-when it is first used: most of them never are in one process.
+A frame is what follows the four bytes of size: a header and a body. What a client leaves behind the body of
+a request is ignored, as Kafka does: librdkafka leaves three bytes behind some. Give a frame as `bytes`:
+anything else is copied once. A message's module is imported, and the code for a version written, when it is
+first used: most of them never are in one process.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any, Final
 from schemas.api_key import ApiKey
 from schemas.compiled import Decoder, Encoder, decoder, encoder, overfull
 from schemas.header import RequestHeader, ResponseHeader, request_header_version, response_header_version
-from schemas.message import MalformedMessage, definition
+from schemas.message import MalformedMessage, Value, definition
+from schemas.primitives import can_be_written
 
 VERSIONS: Final = {
     ApiKey.PRODUCE: range(3, 14),
@@ -89,12 +91,16 @@ MESSAGES: Final = _Messages()
 
 
 class UnsupportedVersion(MalformedMessage):
-    """A request whose API, or version of it, is not in the table. `header`: its header, read as v1."""
+    """A request whose API, or version of it, is not in the table. `header`: its header."""
 
     def __init__(self, header: RequestHeader) -> None:
         api = _name(header.api_key)
         super().__init__("unsupported", api=api, version=header.api_version, field="api_version", offset=2)
         self.header = header
+
+
+class StringTooLong(ValueError):
+    """A response that cannot be written, as it repeats a string of the client's that is too long."""
 
 
 def _name(api_key: int) -> str:
@@ -115,38 +121,56 @@ def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
     return found
 
 
-def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]:
-    """The header of a request, and where its body begins.
-
-    Of a request that is not in the table, the part is read that all header versions share.
-    Raises MalformedMessage.
+def _unserved_header_version(frame: bytes) -> int:
+    """The header version of a request that is not in the table. It matters for ApiVersions alone, the only
+    one of them that is answered; of any other the part is read that all header versions share.
     """
+    api_key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
+    return 2 if api_key == ApiKey.API_VERSIONS and version > 0 else 1
+
+
+def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]:
+    """The header of a request, and where its body begins. Raises MalformedMessage."""
     frame = bytes(frame)
     found = _decoders.get(frame[:4]) or _request_decoders(frame[:4])
-    return (found[0] if found else decoder(RequestHeader, 1))(frame, 0)
+    return (found[0] if found else decoder(RequestHeader, _unserved_header_version(frame)))(frame, 0)
 
 
 def decode_request(frame: bytes | memoryview) -> tuple[RequestHeader, Any]:
     """Header and body of a request.
 
     Raises UnsupportedVersion for an API or version that is not in the table, and MalformedMessage for a
-    header that cannot be read and for a body that does not fill its frame exactly.
+    header or a body that cannot be read.
     """
     frame = bytes(frame)
     found = _decoders.get(frame[:4]) or _request_decoders(frame[:4])
     if found is None:
-        raise UnsupportedVersion(decoder(RequestHeader, 1)(frame, 0)[0])
+        raise UnsupportedVersion(decode_request_header(frame)[0])
     header, offset = found[0](frame, 0)
-    request, end = found[1](frame, offset)
-    if end != len(frame):
-        raise overfull(type(request), header.api_version, frame, end)
+    request, _ = found[1](frame, offset)
     return header, request
 
 
 def encode_response(api_key: int, api_version: int, correlation_id: int, response: Any) -> bytes:
-    """A response with its header. Raises ValueError for a value that this version cannot carry."""
+    """A response with its header.
+
+    Raises StringTooLong where it holds a string of more than 32767 bytes, as a client's own name may have
+    become (see `primitives.String`), and ValueError for any other value that this version cannot carry.
+    """
     encode, header_end = _response_encoder(api_key, api_version)
-    return encode(response, correlation_id.to_bytes(4, signed=True) + header_end)
+    try:
+        return encode(response, correlation_id.to_bytes(4, signed=True) + header_end)
+    except ValueError as error:
+        if _holds_long_string(response):
+            raise StringTooLong(str(error)) from None
+        raise
+
+
+def _holds_long_string(value: Any) -> bool:
+    if isinstance(value, str):
+        return not can_be_written(value)
+    parts = value if isinstance(value, tuple) else value._values(value) if isinstance(value, Value) else ()
+    return any(map(_holds_long_string, parts))
 
 
 @cache

@@ -18,6 +18,7 @@ from kshim.addresses import Endpoint
 from kshim.context import Caller, Refused, RequestContext, Signal
 from kshim.dispatch import API, answer, api_name
 from schemas.api_key import ApiKey
+from schemas.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 CALLER = Caller("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
@@ -152,6 +153,18 @@ def test_a_response_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     assert replies == [bytes.fromhex("000000070010")]
 
 
+def test_an_answer_that_repeats_a_string_too_long_to_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of bytes that are no UTF-8 each is read as a character of three. Apache Kafka answers nothing."""
+
+    def describe(_broker: Any, _context: Any, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+        return DescribeGroupsResponse(groups=tuple(DescribedGroup(group_id=it) for it in request.groups))
+
+    monkeypatch.setattr(API[ApiKey.DESCRIBE_GROUPS], "function", describe)
+    name = b"\xff" * 10_923
+    frame = header(15, 0) + b"\0\0\0\1" + len(name).to_bytes(2) + name
+    assert "DescribeGroups (15) v0: the answer cannot be written" in refusal(frame)
+
+
 def test_a_request_without_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     served_by(lambda *_: None, monkeypatch)
     assert ask(HEARTBEAT_V0) is None
@@ -207,9 +220,12 @@ def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.M
         (header(12, 5, flexible=True), "Heartbeat (12) v5: served are versions 0 to 4"),
         (header(12, -1), "Heartbeat (12) v-1: served are versions 0 to 4"),
         (header(0, 2), "Produce (0) v2: served are versions 3 to 13"),
-        (HEARTBEAT_V0 + b"zz", "(client_id 'c'): HeartbeatRequest v0 at byte 21: 2 bytes too many"),
         (HEARTBEAT_V0[:-1], "(client_id 'c'): HeartbeatRequest v0.member_id at byte 20"),
         (header(12, 0) + b"\xff\xff\0\0\0\1\0\1m", "HeartbeatRequest v0.group_id at byte 13: null"),
+        (
+            struct.pack(">hhih", 18, 9, 7, -1) + b"\1",
+            "10.0.0.7:51000: RequestHeader v2.tagged fields at byte 11",
+        ),
         (b"", "10.0.0.7:51000: "),
         (b"\0\x0c\0", "10.0.0.7:51000: "),
         (struct.pack(">hhi", 12, 0, 7) + b"\0\5ab", "10.0.0.7:51000: "),
@@ -218,6 +234,11 @@ def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.M
 def test_what_has_no_answer_is_refused_in_one_line(frame: bytes, why: str, heartbeats: list[Any]) -> None:
     assert why in refusal(frame)
     assert heartbeats == []
+
+
+def test_bytes_behind_a_body_are_ignored(heartbeats: list[Any]) -> None:
+    assert ask(HEARTBEAT_V0 + b"zz") == ask(HEARTBEAT_V0)
+    assert heartbeats[0] == heartbeats[1]
 
 
 @pytest.mark.parametrize("version", [5, 100, 32767, -1])

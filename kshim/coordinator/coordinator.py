@@ -7,8 +7,9 @@ comes in with every call; `next_deadline_ms` says when to call `advance`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 from kshim.coordinator.decision import Caller, Decision, Record, Reply
 from kshim.coordinator.draft import Surroundings
@@ -23,7 +24,9 @@ from schemas.heartbeat import HeartbeatRequest
 from schemas.join_group import JoinGroupRequest
 from schemas.leave_group import LeaveGroupRequest
 from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.offset_commit import OffsetCommitRequest
 from schemas.offset_delete import OffsetDeleteRequest
+from schemas.primitives import can_be_written
 from schemas.sync_group import SyncGroupRequest
 from schemas.txn_offset_commit import TxnOffsetCommitRequest
 
@@ -38,6 +41,16 @@ _NEEDS_GROUP_ID = frozenset(
     }
 )
 """Requests for which an empty group id is an error; offsets may be kept under it, as old consumers did."""
+
+
+_NAMES_WRITTEN: Mapping[type, Callable[[Any], Iterable[str]]] = {
+    JoinGroupRequest: lambda it: (it.group_id, it.protocol_type, *(each.name for each in it.protocols)),
+    OffsetCommitRequest: lambda it: (it.group_id,),
+    TxnOffsetCommitRequest: lambda it: (it.group_id,),
+}
+"""Of the requests that may create a group: the names that its records would hold as the client spelled them.
+Kafka, too, answers UNKNOWN_SERVER_ERROR where one cannot be written.
+"""
 
 
 @lru_cache(maxsize=16_384)
@@ -145,7 +158,12 @@ class Coordinator:
         shard = self._shards.get(partition_for(request.group_id, self.partitions))
         if shard is None or shard.node_id != node_id:
             return ErrorCode.NOT_COORDINATOR
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.is_loading else shard
+        if shard.is_loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        names = _NAMES_WRITTEN.get(type(request))
+        if names is not None and not all(map(can_be_written, names(request))):
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return shard
 
     # ---- time
 

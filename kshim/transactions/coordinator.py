@@ -17,6 +17,7 @@ from kshim.transactions.shard import MOST_EXPIRED, OPERATIONS, Shard
 from schemas.error_code import ErrorCode
 from schemas.init_producer_id import InitProducerIdRequest
 from schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from schemas.primitives import can_be_written
 
 
 class TransactionCoordinator:
@@ -70,6 +71,8 @@ class TransactionCoordinator:
                 error = ErrorCode.NOT_COORDINATOR
             elif shard.is_loading:
                 error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            elif not can_be_written(request.transactional_id or ""):
+                error = ErrorCode.UNKNOWN_SERVER_ERROR
             else:
                 return OPERATIONS[type(request)](shard, caller, request, now_ms)
         return Decision((), (Reply(caller.token, refuse(request, error)),))

@@ -10,6 +10,7 @@ from typing import Any, Final
 from schemas import message, primitives
 from schemas.compiled.text import Text, join, line_of, refuse
 from schemas.message import MalformedMessage
+from schemas.primitives import java_int
 
 Decoder = Callable[[bytes, int], tuple[Any, int]]
 
@@ -24,31 +25,45 @@ def _varint(frame: bytes, offset: int, bits: int = 32, signed: bool = False) -> 
             break
     else:
         refuse(f"a varint of more than {(bits + 6) // 7} bytes")
-    if value >> bits:
-        refuse(f"a varint of more than {bits} bits")
+    value &= (1 << bits) - 1
     return (value >> 1) ^ -(value & 1) if signed else value, offset
 
 
-def _tag(frame: bytes, offset: int, last: int) -> tuple[int, int, int]:
-    """A tagged field's number, where its value ends, and where it begins."""
+def _length(frame: bytes, offset: int) -> tuple[int, int]:
+    """A compact length, which is one more than it counts; 0 or less for null."""
+    count, offset = _varint(frame, offset)
+    return java_int(count - 1) + 1, offset
+
+
+def _tag_count(frame: bytes, offset: int) -> tuple[int, int]:
+    """How many tagged fields follow; none where it is less than 0."""
+    count, offset = _varint(frame, offset)
+    return java_int(count), offset
+
+
+def _tag(frame: bytes, offset: int) -> tuple[int, int, int]:
+    """A tagged field's number, the size it announces, and where its value begins."""
     tag, offset = _varint(frame, offset)
-    if tag <= last:
-        refuse(f"tag {tag} after tag {last}")
     size, offset = _varint(frame, offset)
-    if offset + size > len(frame):
+    return tag, size, offset
+
+
+def _unknown_tag(frame: bytes, offset: int, tag: int, size: int) -> tuple[tuple[int, bytes], int]:
+    """A tagged field that nobody knows, with its number, and where it ends."""
+    end = offset + size
+    if end > len(frame):
         refuse(f"{size} bytes announced, {len(frame) - offset} left")
-    return tag, offset + size, offset
+    return (tag, frame[offset:end]), end
 
 
 def _unknown_tags(frame: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
     if count > 0x7F:
-        count, offset = _varint(frame, offset - 1)
+        count, offset = _tag_count(frame, offset - 1)
     tags = []
-    last = -1
     for _ in range(count):
-        last, end, offset = _tag(frame, offset, last)
-        tags.append((last, frame[offset:end]))
-        offset = end
+        tag, size, offset = _tag(frame, offset)
+        unknown, offset = _unknown_tag(frame, offset, tag, size)
+        tags.append(unknown)
     return tuple(tags), offset
 
 
@@ -57,7 +72,10 @@ _RUNTIME: Final[dict[str, Any]] = {
     "unpack_from": struct.unpack_from,
     "uuid": primitives.to_uuid,
     "varint": _varint,
+    "length": _length,
+    "tag_count": _tag_count,
     "read_tag": _tag,
+    "unknown_tag": _unknown_tag,
     "unknown_tags": _unknown_tags,
 }
 
@@ -142,13 +160,13 @@ class Reading(Text):
         self.line(f"{target}, offset = varint(frame, offset, {wire.bits}, {wire.signed})", [(path, 0)])
 
     def length(self, wire: primitives.Counted, path: str) -> str:
-        """Read a length and leave it in a variable: -1 for null, or, in compact form, 0 for null."""
+        """Read a length and leave it in a variable: null is less than 0, or, in compact form, less than 1."""
         count = self.new("count")
         self.pend("B" if wire.is_compact else wire.plain_length.code, count, path)
         self.flush()
         if wire.is_compact:
             too_long = f"; long_string({count})" if isinstance(wire, primitives.String) else ""
-            rest = f"{count}, offset = varint(frame, offset - 1){too_long}"
+            rest = f"{count}, offset = length(frame, offset - 1){too_long}"
             self.line(f"if {count} > 127: {rest}", [(path, 0)])
         return count
 
@@ -159,15 +177,11 @@ class Reading(Text):
         low = 1 if wire.is_compact else 0
         if wire.is_nullable:
             with self.block(f"if {count} < {low}:", place):
-                if not wire.is_compact:
-                    self.line(f"if {count} < -1: raise Refused(f'a length of {{{count}}}')", place)
                 self.line(f"{target} = None", place)
             with self.block("else:"):
                 yield
         else:
-            null = "'null, where null is not allowed'"
-            reason = null if wire.is_compact else f"f'a length of {{{count}}}' if {count} < -1 else {null}"
-            self.line(f"if {count} < {low}: raise Refused({reason})", place)
+            self.line(f"if {count} < {low}: raise Refused('null, where null is not allowed')", place)
             yield
 
     def cut(self, wire: primitives.Counted, target: str, path: str, expression: str) -> None:
@@ -245,21 +259,23 @@ class Reading(Text):
 
     def tagged(self, wire: primitives.TaggedFields, value: str, count: str, path: str) -> None:
         place = [(join(path, "tagged fields"), 0)]
-        if not wire.known:
+        if not wire.known and not wire.of_others:
             self.line(f"{value}.unknown_tags, offset = unknown_tags(frame, offset, {count})", place)
             return
-        self.line(f"if {count} > 127: {count}, offset = varint(frame, offset - 1)", place)
-        tag, end, unknown = self.new("tag"), self.new("end"), self.new("unknown")
-        self.line(f"{tag} = -1; {unknown} = []")
+        self.line(f"if {count} > 127: {count}, offset = tag_count(frame, offset - 1)", place)
+        tag, size = self.new("tag"), self.new("size")
+        unknown, tags = self.new("unknown"), self.new("tags")
+        self.line(f"{tags} = []")
         with self.block(f"for _ in range({count}):"):
-            self.line(f"{tag}, {end}, offset = read_tag(frame, offset, {tag})", place)
+            self.line(f"{tag}, {size}, offset = read_tag(frame, offset)", place)
             for number, (name, known, _) in wire.known.items():
                 with self.block(f"if {tag} == {number}:"):
                     self.read(known, f"{value}.{name}", join(path, name))
                     self.flush()
-                    wrong = f"f'tag {number} announced another size, {{offset - {end}}} bytes off'"
-                    self.line(f"if offset != {end}: raise Refused({wrong})", [(join(path, name), 0)])
                     self.line("continue")
-            self.line(f"{unknown}.append(({tag}, frame[offset:{end}]))")
-            self.line(f"offset = {end}")
-        self.line(f"{value}.unknown_tags = tuple({unknown})")
+            for number in sorted(wire.of_others):
+                wrong = f"Refused('tag {number} belongs to another version')"
+                self.line(f"if {tag} == {number}: raise {wrong}", place)
+            self.line(f"{unknown}, offset = unknown_tag(frame, offset, {tag}, {size})", place)
+            self.line(f"{tags}.append({unknown})")
+        self.line(f"{value}.unknown_tags = tuple({tags})")

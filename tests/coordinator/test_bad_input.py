@@ -5,6 +5,7 @@ than it must, and other groups of the shard do not notice.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,28 @@ def test_a_protocol_that_is_named_thrice(history: History) -> None:
     )
     (client,) = history.stable(1, protocols=thrice)
     assert history.group().members[client.member_id].metadata("range") == b"a"
+
+
+TOO_LONG = "\N{REPLACEMENT CHARACTER}" * 10_923
+"""What 10,923 bytes that are no UTF-8 are read as; it is two bytes too long to be written again."""
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"group_id": TOO_LONG}, {"protocol_type": TOO_LONG}, {"protocols": protocols("range", TOO_LONG)}],
+    ids=lambda named: next(iter(named)),
+)
+def test_a_name_that_cannot_be_written(history: History, named: dict[str, Any]) -> None:
+    before = stored_bytes(history)
+    client = history.client(**named)
+    assert client.error(client.join()) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert stored_bytes(history) == before
+
+
+def test_an_offset_of_a_group_whose_name_cannot_be_written(history: History) -> None:
+    before = stored_bytes(history)
+    assert history.client(group_id=TOO_LONG).commit(1) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert stored_bytes(history) == before
 
 
 class TestTooLargeToStore:

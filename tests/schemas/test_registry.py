@@ -81,8 +81,7 @@ def test_requests_and_responses_come_back(api_key: ApiKey, version: int, data: s
     for end in random.Random(len(frame)).sample(range(len(frame)), min(len(frame), 50)):
         with pytest.raises(MalformedMessage):
             decode_request(frame[:end])
-    with pytest.raises(MalformedMessage, match="1 bytes too many"):
-        decode_request(frame + b"\0")
+    assert decode_request(frame + b"abc") == (header, request)  # librdkafka leaves three bytes behind some
 
 
 def test_unknown_tags_of_header_and_body_come_back() -> None:
@@ -104,12 +103,12 @@ def test_unknown_tags_of_header_and_body_come_back() -> None:
     ],
 )
 def test_what_is_not_in_the_table(start: str, name: str) -> None:
-    frame = bytes.fromhex(start + "00000007 00026d65") + b"whatever follows"
+    frame = bytes.fromhex(start + "00000007 00026d65 00") + b"whatever follows"
     with pytest.raises(UnsupportedVersion, match=f"^{name}.api_version at byte 2: unsupported$") as caught:
         decode_request(frame)
     header = caught.value.header
     assert (header.correlation_id, header.client_id) == (7, "me")
-    assert decode_request_header(frame) == (header, 12)
+    assert decode_request_header(frame) == (header, 13 if name.startswith("API_VERSIONS") else 12)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_what_is_not_in_the_table(start: str, name: str) -> None:
         ("000c 0001 000000", "correlation_id", 4),
         ("000c 0001 00000000", "client_id", 8),
         ("000c 0001 00000000 0005 61", "client_id", 10),
-        ("000c 0001 00000000 fffe", "client_id", 10),
+        ("0012 7fff 00000000 ffff 01", "tagged fields", 11),
         ("000c 0004 00000000 ffff", "tagged fields", 10),
         ("03e7 0000 0000", "correlation_id", 4),
     ],

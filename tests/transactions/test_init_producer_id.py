@@ -170,3 +170,11 @@ def test_an_older_epoch_than_the_last_one_of_a_producer_id() -> None:
     history = exhausted()
     answer = history.init(producer_id=1000, producer_epoch=5)
     assert answer == refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+
+
+def test_an_id_that_cannot_be_written() -> None:
+    """Of bytes that are no UTF-8 each is read as a character of three."""
+    history = History()
+    answer = history.init(transactional_id="\N{REPLACEMENT CHARACTER}" * 10_923)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert history.journal == []
