@@ -42,6 +42,7 @@ __all__ = [
     "records",
     "retain",
     "set_max_timestamp",
+    "sole_batch",
     "validate",
 ]
 
@@ -114,7 +115,7 @@ class RecordBatchHeader(NamedTuple):
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
         except ValueError:
-            raise _unknown_compression(self) from None
+            raise _unknown_compression(self.attributes & COMPRESSION_MASK) from None
 
     @property
     def timestamp_type(self) -> TimestampType:
@@ -157,7 +158,12 @@ def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
 
 
 def is_transactional(view: View) -> bool:
-    """Whether the batch at the beginning of at least HEADER_BYTES is one of a transaction."""
+    """Whether `view` begins with a whole batch that is one of a transaction.
+
+    Raises CorruptRecordBatch where its length or magic cannot be.
+    """
+    if _size_at(view, 0) is None:
+        return False
     return view[MAGIC_AT] == 2 and bool(view[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)
 
 
@@ -173,51 +179,57 @@ def batches(view: View) -> Iterator[memoryview]:
         position += size
 
 
-def validate(
-    view: View,
-    *,
-    max_batch_bytes: int = MAX_INT,
-    allow_zstd: bool = True,
-    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
-) -> RecordBatchHeader:
-    """Check what one partition of a Produce request carries, as Kafka does from v3 on, and in its order.
+def sole_batch(view: View, *, allow_zstd: bool = True) -> memoryview:
+    """The one batch of magic 2 that a partition of a Produce request carries from v3 on.
 
-    Exactly one batch, of magic 2, whose header is in itself consistent and whose CRC is right. `allow_zstd`
-    is False below Produce v7 (KIP-110); `max_batch_bytes` and `timestamp_type` are the topic's
-    max.message.bytes and message.timestamp.type. The beginning of another batch is allowed and must be left
-    out: the batch is `view[:header.size]`. The records themselves are not decoded.
-
-    Raises CorruptRecordBatch with the error code of the answer.
+    `allow_zstd` is False below v7 (KIP-110). The beginning of another batch is allowed and left out. Raises
+    CorruptRecordBatch with the error code of the answer; where that is UNKNOWN_SERVER_ERROR, Kafka is at its
+    wits' end and refuses the request as a whole.
     """
     size = _size_at(view, 0)
     if size is None:
         raise invalid_record("no whole record batch", is_whole=False)
     if view[MAGIC_AT] != 2:
         raise invalid_record(f"record batches must have magic 2, not {view[MAGIC_AT]}", is_whole=False)
-    if size < HEADER_BYTES:
-        raise _corrupt(f"a record batch of {size} bytes is shorter than its header")
-    header = RecordBatchHeader._make(HEADER.unpack_from(view, 0))
-    if not allow_zstd and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
-        raise CorruptRecordBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
+    if not allow_zstd:
+        _refuse_zstd(view[ATTRIBUTES_AT + 1] & COMPRESSION_MASK)
     if len(view) != size and _size_at(view, size) is not None:
         raise invalid_record("more than one record batch for a partition", is_whole=False)
+    if size < HEADER_BYTES:
+        reason = f"a record batch of {size} bytes is shorter than its header"
+        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
+    return memoryview(view)[:size]
+
+
+def _refuse_zstd(codec: int) -> None:
+    if codec == Compression.ZSTD:
+        raise CorruptRecordBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
+    if codec > Compression.ZSTD:
+        raise _unknown_compression(codec)
+
+
+def validate(batch: View, *, max_batch_bytes: int = MAX_INT) -> RecordBatchHeader:
+    """Check the header of one batch of magic 2 that is to be appended, and its CRC, as Kafka does and in its
+    order. The records are not decoded.
+
+    `max_batch_bytes`: the topic's max.message.bytes. Raises CorruptRecordBatch with the error code of the
+    answer.
+    """
+    header = RecordBatchHeader._make(HEADER.unpack_from(batch, 0))
     if header.base_offset != 0:
         raise invalid_record(f"the base offset of a produced batch must be 0, not {header.base_offset}")
-    if size > max_batch_bytes:
-        reason = f"a record batch of {size} bytes where {max_batch_bytes} are allowed"
+    if header.size > max_batch_bytes:
+        reason = f"a record batch of {header.size} bytes where {max_batch_bytes} are allowed"
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
-    if crc32c(memoryview(view)[ATTRIBUTES_AT:size]) != header.crc:
+    if crc32c(memoryview(batch)[ATTRIBUTES_AT : header.size]) != header.crc:
         raise _corrupt(f"stored CRC {header.crc} does not match")
     _validate_fields(header)
-    if timestamp_type and header.attributes & LOG_APPEND_TIME_BIT:
-        reason = "a producer may not set timestamp type LogAppendTime"
-        raise CorruptRecordBatch(ErrorCode.INVALID_TIMESTAMP, reason)
     return header
 
 
 def _validate_fields(header: RecordBatchHeader) -> None:
-    if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
-        raise _unknown_compression(header)
+    if (codec := header.attributes & COMPRESSION_MASK) > Compression.ZSTD:
+        raise _unknown_compression(codec)
     if header.last_offset_delta < 0:
         raise invalid_record(f"last offset delta {header.last_offset_delta} is negative")
     if header.records_count <= 0:
@@ -248,8 +260,7 @@ def _size_at(view: View, position: int) -> int | None:
     return size if size <= left else None
 
 
-def _unknown_compression(header: RecordBatchHeader) -> CorruptRecordBatch:
-    codec = header.attributes & COMPRESSION_MASK
+def _unknown_compression(codec: int) -> CorruptRecordBatch:
     return CorruptRecordBatch(
         ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {codec} is unknown", is_whole=True
     )
@@ -305,6 +316,7 @@ def encode(
     *,
     base_offset: int = 0,
     compression: Compression = Compression.NONE,
+    level: int | None = None,
     leader_epoch: int = -1,
     producer_id: int = -1,
     producer_epoch: int = -1,
@@ -328,7 +340,7 @@ def encode(
         last_delta = record.offset - base_offset
         encode_record(body, record, record.timestamp_ms - base_timestamp, last_delta)
     attributes = compression | TRANSACTIONAL_BIT * is_transactional | CONTROL_BIT * is_control
-    payload = body if compression is Compression.NONE else compress(compression, body)
+    payload = body if compression is Compression.NONE else compress(compression, body, level)
     last_delta = last_delta if last_offset_delta is None else last_offset_delta
     header = RecordBatchHeader(
         *(base_offset, 0, leader_epoch, 2, 0, attributes, last_delta, base_timestamp, max_timestamp),
@@ -393,16 +405,35 @@ def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
 
 
 def recompress(batch: View, codec: Compression, level: int | None = None) -> bytes:
-    """One whole batch with its records compressed by `codec`; all else stays.
+    """The records of a produced batch, compressed by `codec`. As in Kafka their offsets follow each other,
+    whatever they were, and the header says what is true of them.
 
-    Raises CorruptRecordBatch where the records, or their number, are not what the batch says.
+    Raises CorruptRecordBatch where the records, or their number, are not what the batch says, and for a
+    timestamp before 1970, which Kafka cannot write either.
     """
     header = decode_header(batch)
     body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
-    for _ in _records(header, body):
-        pass
-    attributes = header.attributes & ~COMPRESSION_MASK | codec
-    return _assemble(header._replace(attributes=attributes), compress(codec, body, level))
+    found = list(_records(header, body))
+    earliest = min(record.timestamp_ms for record in found)
+    if earliest < NO_TIMESTAMP:
+        reason = f"a timestamp of {earliest} ms cannot be written"
+        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, reason, is_whole=True)
+    attributes = header.attributes & TRANSACTIONAL_BIT | codec
+    is_usual = attributes & ~COMPRESSION_MASK == header.attributes & ~COMPRESSION_MASK
+    if is_usual and all(record.offset == index for index, record in enumerate(found)):
+        max_timestamp = max(record.timestamp_ms for record in found)
+        changed = header._replace(attributes=attributes, max_timestamp=max_timestamp)
+        return _assemble(changed, compress(codec, body, level))
+    return encode(
+        (record._replace(offset=index) for index, record in enumerate(found)),
+        compression=codec,
+        level=level,
+        leader_epoch=header.partition_leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        is_transactional=header.is_transactional,
+    )
 
 
 def retain(

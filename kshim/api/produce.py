@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from twisted.internet.defer import Deferred
 
@@ -32,10 +32,10 @@ from schemas.produce import (
     TopicProduceResponse,
 )
 from schemas.record_batch import (
-    HEADER_BYTES,
     CorruptRecordBatch,
     decode_header,
     is_transactional,
+    sole_batch,
     validate,
 )
 
@@ -43,16 +43,20 @@ FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_BY_TOPIC_ID = 13
 NO_REPLY, ALL_IN_SYNC = 0, -1  # acks
 NOT_SAID = LeaderIdAndEpoch()
+UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
 
+T = TypeVar("T")
 Entry = tuple[TopicProduceData, PartitionProduceData]
 Outcome = PartitionProduceResponse | Deferred[PartitionProduceResponse]
 
 
 class _Target(NamedTuple):
-    """Where what one partition is sent is to go."""
+    """What one partition is sent, and where it is to go."""
 
     topic: Topic
     partition: Partition
+    data: PartitionProduceData
+    batch: memoryview
 
 
 def produce(
@@ -63,32 +67,39 @@ def produce(
     A refusal with acks=0 closes the connection, as in Kafka: else the producer would never learn of it.
     """
     entries = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
-    append = partial(_append_all, broker, context, request, entries)
     answer = partial(_answer, broker, context, request)
-    in_transaction = [(topic, data) for topic, data in entries if _is_transactional(data)]
-    if not in_transaction:
-        return answer(append({}))
-    if request.transactional_id is None:
-        return answer(_refuse(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-    asked = list(_asked(broker, context, in_transaction))
-    producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
-    if len(producers) > 1:
-        return answer(_refuse(entries, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    refuse_all = partial(_refuse_all, answer, entries)
+    try:
+        in_transaction = any(is_transactional(data.records or b"") for _, data in entries)
+    except CorruptRecordBatch as error:
+        return refuse_all(error.error_code, str(error))
+    if in_transaction and request.transactional_id is None:
+        return refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    found = [_find(broker, context, topic, data) for topic, data in entries]
+    targets = [each for each in found if isinstance(each, _Target)]
+    if any(each.error_code == UNKNOWN for each in found if not isinstance(each, _Target)):
+        return refuse_all(ErrorCode.UNKNOWN_SERVER_ERROR)
+    append = partial(_append_all, broker, request, found)
+    asked = list(_asked(targets)) if in_transaction else []
     if not asked:
         return answer(append({}))
+    producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
+    if len(producers) > 1:
+        return refuse_all(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     ((producer_id, _),) = producers
+    assert request.transactional_id is not None
     ask = partial(verify, broker, context, request.transactional_id, asked)
     appended = broker.producers.in_turn(producer_id, lambda: then(ask(), append))
     answered: Any = then(appended, answer)
     return cast("Deferred[ProduceResponse] | Deferred[None]", answered)
 
 
-def _asked(broker: Broker, context: RequestContext, entries: Iterable[Entry]) -> Iterator[Asked]:
+def _asked(targets: Iterable[_Target]) -> Iterator[Asked]:
     """The batches of a transaction that the coordinator may have to be asked about."""
-    for topic_data, data in entries:
-        target, header = _find(broker, context, topic_data, data), decode_header(data.records or b"")
-        if isinstance(target, _Target) and header.producer_id >= 0:
-            yield Asked(target.topic.name, data.index, target.partition.partition_no, header)
+    for topic, partition, data, batch in targets:
+        header = decode_header(batch)
+        if header.is_transactional and header.producer_id >= 0:
+            yield Asked(topic.name, data.index, partition.partition_no, header)
 
 
 def _answer(
@@ -138,18 +149,16 @@ def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse])
         )
 
 
-def _is_transactional(data: PartitionProduceData) -> bool:
-    records = data.records or b""
-    return len(records) >= HEADER_BYTES and is_transactional(records)
-
-
-def _refuse(entries: Iterable[Entry], error_code: ErrorCode) -> list[Outcome]:
-    return [_refusal(data, error_code) for _, data in entries]
+def _refuse_all(
+    answer: Callable[[list[Outcome]], T], entries: Iterable[Entry], error_code: ErrorCode, message: str = ""
+) -> T:
+    return answer([_refusal(data, error_code, message=message or None) for _, data in entries])
 
 
 def _find(
     broker: Broker, context: RequestContext, topic_data: TopicProduceData, data: PartitionProduceData
 ) -> _Target | PartitionProduceResponse:
+    """Where an entry is to go, if it is one batch at all: Kafka looks at that before all else."""
     by_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     cluster = broker.cluster
     topic = cluster.topic_by_id(topic_data.topic_id) if by_id else cluster.topics.get(topic_data.name)
@@ -158,28 +167,25 @@ def _find(
     partition = topic.partition(data.index)
     if partition is None:
         return _refusal(data, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return _Target(topic, partition)
+    try:
+        batch = sole_batch(data.records or b"", allow_zstd=context.api_version >= FIRST_VERSION_WITH_ZSTD)
+    except CorruptRecordBatch as error:
+        return _refusal(data, error.error_code, message=str(error))
+    return _Target(topic, partition, data, batch)
 
 
 def _append_all(
-    broker: Broker, context: RequestContext, request: ProduceRequest, entries: list[Entry], verdicts: Verdicts
-) -> list[Outcome]:
-    return [_append(broker, context, request, topic_data, data, verdicts) for topic_data, data in entries]
-
-
-def _append(
     broker: Broker,
-    context: RequestContext,
     request: ProduceRequest,
-    topic_data: TopicProduceData,
-    data: PartitionProduceData,
+    found: Iterable[_Target | PartitionProduceResponse],
     verdicts: Verdicts,
-) -> Outcome:
+) -> list[Outcome]:
+    return [_append(broker, request, each, verdicts) if isinstance(each, _Target) else each for each in found]
+
+
+def _append(broker: Broker, request: ProduceRequest, target: _Target, verdicts: Verdicts) -> Outcome:
     """Check and append what one partition was sent, in Kafka's order of checks."""
-    target = _find(broker, context, topic_data, data)
-    if not isinstance(target, _Target):
-        return target
-    topic, partition = target
+    topic, partition, data, _ = target
     verdict = verdicts.get((topic.name, data.index)) if verdicts else None
     if isinstance(verdict, NotAllowed):
         return _refusal(data, verdict.error_code, message=verdict.message)
@@ -193,7 +199,7 @@ def _append(
     if request.acks == ALL_IN_SYNC and not _enough_in_sync(broker, target):
         return _refusal(data, ErrorCode.NOT_ENOUGH_REPLICAS)
     try:
-        return _append_batch(broker, context, target, data, verdict)
+        return _append_batch(broker, target, verdict)
     except CorruptRecordBatch as error:
         log_start_offset = _log_start_offset(broker, partition) if error.is_whole else -1
         return _refusal(data, error.error_code, log_start_offset, str(error))
@@ -201,25 +207,16 @@ def _append(
 
 def _enough_in_sync(broker: Broker, target: _Target) -> bool:
     """min.insync.replicas asks for no more replicas than there are (KIP-966)."""
-    topic, partition = target
+    topic, partition = target.topic, target.partition
     if len(partition.isr) == len(partition.replicas):
         return True
     return len(partition.isr) >= broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
 
 
-def _append_batch(
-    broker: Broker,
-    context: RequestContext,
-    target: _Target,
-    data: PartitionProduceData,
-    verification: Verification | None,
-) -> Outcome:
-    topic, partition = target
+def _append_batch(broker: Broker, target: _Target, verification: Verification | None) -> Outcome:
+    topic, partition, data, batch = target
     config, now_ms = broker.cluster.log_config(topic, broker.node_id), broker.now_ms()
-    sent = memoryview(data.records or b"")
-    allow_zstd = context.api_version >= FIRST_VERSION_WITH_ZSTD
-    header = validate(sent, max_batch_bytes=config.max_message_bytes, allow_zstd=allow_zstd)
-    batch = sent[: header.size]
+    header = validate(batch, max_batch_bytes=config.max_message_bytes)
     fault = fault_in_records(header, batch, config, now_ms, f"{topic.name}-{partition.index}")
     if fault is not None:
         log_start_offset = _log_start_offset(broker, partition)

@@ -2,19 +2,27 @@
 keys for compaction.
 
 Records are decoded only where the header does not settle it: in a compacted topic, in one that limits how old
-a timestamp may be, and in a batch whose largest timestamp is ahead of the clock by more than is allowed. Else
-they are counted, by their lengths: one that is not there would stop whoever reads the partition.
+a timestamp may be, in a batch whose largest timestamp is ahead of the clock by more than is allowed, and in
+one that its producer has marked LogAppendTime, where Kafka refuses that. Else they are counted, by their
+lengths: one that is not there would stop whoever reads the partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kshim.cluster.topic_configs import LONG_MAX, LogConfig
 from schemas.error_code import ErrorCode
 from schemas.produce import BatchIndexAndErrorMessage
-from schemas.record_batch import NO_TIMESTAMP, Record, RecordBatchHeader, check_records, records
+from schemas.record_batch import (
+    NO_TIMESTAMP,
+    Record,
+    RecordBatchHeader,
+    TimestampType,
+    check_records,
+    records,
+)
 
 _SHOWN_ERRORS = 3
 
@@ -37,36 +45,46 @@ def fault_in_records(
     """
     ahead = header.max_timestamp - now_ms > config.timestamp_after_max_ms
     check_timestamps = not config.log_append_time and (ahead or config.timestamp_before_max_ms != LONG_MAX)
-    if not (check_timestamps or config.compacted):
+    is_marked = header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    refuses_mark = is_marked and (config.log_append_time or header.max_timestamp == NO_TIMESTAMP)
+    if not (check_timestamps or refuses_mark or config.compacted):
         check_records(header, batch)
         return None
-    decoded = list(records(batch))
-    late = tuple(_bad_timestamps(decoded, config, now_ms)) if check_timestamps else ()
-    if late:
+    faults = list(_faults(records(batch), config, now_ms, is_marked, partition))
+    if not faults:
+        return None
+    errors = tuple(
+        BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+        for index, _, message in faults
+    )
+    if any(error is ErrorCode.INVALID_TIMESTAMP for _, error, _ in faults):
         message = "One or more records have been rejected due to invalid timestamp"
-        return RecordFault(ErrorCode.INVALID_TIMESTAMP, message, late)
-    keyless = tuple(_without_keys(decoded, partition)) if config.compacted else ()
-    return RecordFault(ErrorCode.INVALID_RECORD, _summary(keyless), keyless) if keyless else None
+        return RecordFault(ErrorCode.INVALID_TIMESTAMP, message, errors)
+    return RecordFault(ErrorCode.INVALID_RECORD, _summary(errors), errors)
 
 
-def _bad_timestamps(
-    decoded: list[Record], config: LogConfig, now_ms: int
-) -> Iterator[BatchIndexAndErrorMessage]:
+def _faults(
+    decoded: Iterable[Record], config: LogConfig, now_ms: int, is_marked: bool, partition: str
+) -> Iterator[tuple[int, ErrorCode, str]]:
+    """What is wrong with each record that has a fault: its index, the error, why. A missing key is found
+    before a bad timestamp.
+    """
+    keyless = f"Compacted topic cannot accept message without key in topic partition {partition}"
     earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
     for index, record in enumerate(decoded):
-        if record.timestamp_ms != NO_TIMESTAMP and not earliest <= record.timestamp_ms <= latest:
-            message = (
-                f"Timestamp {record.timestamp_ms} of message with offset {record.offset} is out of range. "
-                f"The timestamp should be within [{earliest}, {latest}]"
-            )
-            yield BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-
-
-def _without_keys(decoded: list[Record], partition: str) -> Iterator[BatchIndexAndErrorMessage]:
-    message = f"Compacted topic cannot accept message without key in topic partition {partition}"
-    for index, record in enumerate(decoded):
-        if record.key is None:
-            yield BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+        timestamp_ms = record.timestamp_ms
+        if config.compacted and record.key is None:
+            yield index, ErrorCode.INVALID_RECORD, keyless
+        elif not config.log_append_time and timestamp_ms != NO_TIMESTAMP:
+            if not earliest <= timestamp_ms <= latest:
+                message = (
+                    f"Timestamp {timestamp_ms} of message with offset {record.offset} is out of range. "
+                    f"The timestamp should be within [{earliest}, {latest}]"
+                )
+                yield index, ErrorCode.INVALID_TIMESTAMP, message
+        elif is_marked:
+            message = "Producer should not set timestamp type to LogAppendTime."
+            yield index, ErrorCode.INVALID_TIMESTAMP, message
 
 
 def _summary(errors: tuple[BatchIndexAndErrorMessage, ...]) -> str:

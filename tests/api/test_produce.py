@@ -132,6 +132,20 @@ REFUSED = {
     "zstd that is none": (with_field(BATCH, 21, b"\0\4"), ErrorCode.UNKNOWN_SERVER_ERROR),
     "unknown codec": (with_field(BATCH, 21, b"\0\6"), ErrorCode.UNKNOWN_SERVER_ERROR),
 }
+REFUSED_AS_A_WHOLE = {
+    "no magic": b"x" * 80,
+    "too short": bytes(8) + (13).to_bytes(4) + bytes(13),
+    "magic 3": BATCH[:16] + b"\3" + BATCH[17:],
+}
+UNKNOWN_CODEC = with_field(BATCH, 21, b"\0\6")
+SHORT = bytes(8) + (20).to_bytes(4) + b"\0\0\0\0\2" + bytes(15)
+"""A batch that ends within its header."""
+
+
+def errors(broker: Broker, request: ProduceRequest, version: int = 9) -> list[int]:
+    """What is answered for each partition of the first topic."""
+    (topic,) = ask(produce, broker, request, version).responses
+    return [answer.error_code for answer in topic.partition_responses]
 
 
 @pytest.mark.parametrize(("records", "error"), REFUSED.values(), ids=REFUSED)
@@ -153,10 +167,41 @@ def test_what_is_refused_for_what_it_says_is_told_where_the_log_starts(broker: B
 
 
 def test_the_rest_of_the_request_is_served(broker: Broker) -> None:
-    for records, error in REFUSED.values():
-        response = ask(produce, broker, request(records, BATCH), 9)
-        answers = [answer.error_code for answer in response.responses[0].partition_responses]
-        assert answers == [error, ErrorCode.NONE]
+    for case in REFUSED.keys() - REFUSED_AS_A_WHOLE:
+        records, error = REFUSED[case]
+        assert errors(broker, request(records, BATCH)) == [error, ErrorCode.NONE]
+
+
+@pytest.mark.parametrize("records", REFUSED_AS_A_WHOLE.values(), ids=REFUSED_AS_A_WHOLE)
+def test_where_no_batch_can_be_seen_the_request_is_refused_as_a_whole(broker: Broker, records: bytes) -> None:
+    assert errors(broker, request(BATCH, records)) == [ErrorCode.CORRUPT_MESSAGE] * 2
+    assert errors(broker, request(records, topic="nowhere")) == [ErrorCode.CORRUPT_MESSAGE]
+    assert errors(broker, request(records, acks=5)) == [ErrorCode.CORRUPT_MESSAGE]
+
+
+def test_behind_a_batch_of_a_transaction_it_is_refused_alone(broker: Broker) -> None:
+    """Kafka looks for a batch of a transaction first, and no further than to that."""
+    transactional = encode([Record(0, NOW_MS, None, b"v")], is_transactional=True)
+    records = (transactional, next(iter(REFUSED_AS_A_WHOLE.values())))
+    answers = errors(broker, request(*records, transactional_id="t"))
+    assert answers == [ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE]
+
+
+@pytest.mark.parametrize(("records", "version"), [(SHORT, 9), (UNKNOWN_CODEC, 6)])
+def test_what_kafka_cannot_make_anything_of_fails_the_whole_request(
+    broker: Broker, records: bytes, version: int
+) -> None:
+    answers = errors(broker, request(BATCH, records), version)
+    assert answers == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+    answers = errors(broker, request(records, topic="nowhere"), version)
+    assert answers == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+@pytest.mark.parametrize("case", ["empty", "two batches", "magic 1"])
+def test_an_entry_that_is_not_one_batch_is_refused_before_bad_acks(broker: Broker, case: str) -> None:
+    records, error = REFUSED[case]
+    assert errors(broker, request(records, acks=5)) == [error]
+    assert errors(broker, request(records, acks=5, topic="nowhere")) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 @pytest.mark.parametrize("codec", list(Compression))
@@ -208,6 +253,26 @@ def test_the_largest_batch_is_the_topics_else_the_brokers() -> None:
 # -- timestamps and keys
 
 
+def marked(sent: bytes, max_timestamp: int = NOW_MS) -> bytes:
+    """A batch that its producer has marked LogAppendTime."""
+    return with_field(with_field(sent, 21, b"\0\x08"), 35, max_timestamp.to_bytes(8, signed=True))
+
+
+def test_a_batch_marked_log_append_time_is_refused_where_the_topic_does_that_itself() -> None:
+    broker = new_broker()
+    create(broker, "t", message_timestamp_type="LogAppendTime")
+    answer = send(broker, marked(THREE))
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in answer.record_errors] == [0, 1, 2]
+
+
+def test_elsewhere_the_mark_is_taken_off_unless_there_is_no_timestamp(broker: Broker) -> None:
+    assert send(broker, marked(THREE, -1)).error_code == ErrorCode.INVALID_TIMESTAMP
+    assert send(broker, marked(THREE)).error_code == ErrorCode.NONE
+    stored = decode_header(broker.log.read(broker.cluster.topics["t"].partitions[0].partition_no, 0, 1 << 20))
+    assert stored.timestamp_type == 0
+
+
 def test_log_append_time_is_answered_and_stored() -> None:
     broker = new_broker()
     create(broker, "t", message_timestamp_type="LogAppendTime")
@@ -246,6 +311,20 @@ def test_how_old_a_record_may_be_is_the_topics(broker: Broker) -> None:
     assert send(broker, batch(at_ms=-1), topic="fresh").error_code == ErrorCode.NONE
     answer = send(broker, batch(at_ms=NOW_MS - 1001), topic="fresh")
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_record_without_a_key_that_it_needs_is_not_asked_for_its_timestamp(broker: Broker) -> None:
+    create(broker, "c", cleanup_policy="compact")
+    late = NOW_MS + 10 * 3_600_000
+    both_in_one = encode([Record(0, late, None, b"v")])
+    answer = send(broker, both_in_one, topic="c")
+    assert (answer.error_code, len(answer.record_errors)) == (ErrorCode.INVALID_RECORD, 1)
+    one_each = encode(
+        [Record(0, NOW_MS, None, b"v"), Record(1, NOW_MS, b"k", b"v"), Record(2, late, b"k", b"")]
+    )
+    answer = send(broker, one_each, topic="c")
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in answer.record_errors] == [0, 2]
 
 
 def test_a_compacted_topic_needs_keys(broker: Broker) -> None:

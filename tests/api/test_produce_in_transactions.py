@@ -157,6 +157,23 @@ def test_two_producers_in_one_request_are_refused(broker: Broker, coordinator: C
     assert coordinator.asked == []
 
 
+@pytest.mark.parametrize("version", [OLD, ADDS])
+@pytest.mark.parametrize("bad", [data() + data(1), data()[:-1], b""], ids=["two batches", "cut", "empty"])
+def test_what_is_not_one_batch_is_not_asked_about(
+    broker: Broker, coordinator: Coordinator, bad: bytes, version: int
+) -> None:
+    answers = send(broker, data(), bad, version=version)
+    assert answers == [ErrorCode.NONE, ErrorCode.INVALID_RECORD]
+    assert [places for *_, places in coordinator.asked] == [[("t", 0)]]
+
+
+def test_a_second_producer_in_what_is_not_one_batch_does_not_count(
+    broker: Broker, coordinator: Coordinator
+) -> None:
+    bad = data(producer_id=Q) + data(producer_id=Q)
+    assert send(broker, data(), bad) == [ErrorCode.NONE, ErrorCode.INVALID_RECORD]
+
+
 def test_partitions_that_are_not_there_are_not_asked_about(broker: Broker, coordinator: Coordinator) -> None:
     answers = send(broker, data(), data(), data(), data())
     assert answers == [*[ErrorCode.NONE] * 3, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

@@ -17,7 +17,7 @@ from schemas.record_batch import Compression, Record, decode_header, encode, rec
 from tests.api.harness import NOW_MS, ask, create, new_broker, result
 
 RECORDS = [Record(n, NOW_MS + (n * 37) % 100, b"k%d" % n, b"v" * 100) for n in range(10)]
-CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT, RECORDS_COUNT_AT = 17, 21, 23, 57
+CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT, MAX_TIMESTAMP_AT, RECORDS_COUNT_AT = 17, 21, 23, 35, 57
 CODECS = {
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
@@ -87,6 +87,40 @@ def test_the_limit_holds_for_what_is_stored() -> None:
     assert len(batch) < 500
     assert send(broker, batch).error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert stored(broker) == b""
+
+
+@pytest.mark.parametrize("offsets", [(0, 0), (1, 0), (5, 9)])
+def test_offsets_are_made_to_follow_each_other(offsets: tuple[int, int]) -> None:
+    broker = new_broker()
+    create(broker, "t", compression_type="gzip")
+    odd = [Record(offset, NOW_MS + offset, b"k", b"v") for offset in offsets]
+    assert send(broker, encode(odd, last_offset_delta=1)).error_code == 0
+    assert [(it.offset, it.timestamp_ms) for it in records(stored(broker))] == [
+        (0, NOW_MS + offsets[0]),
+        (1, NOW_MS + offsets[1]),
+    ]
+
+
+def test_the_header_says_what_is_true_of_the_records() -> None:
+    broker = new_broker()
+    create(broker, "t", compression_type="gzip")
+    sent = bytearray(encode(RECORDS))
+    struct.pack_into(">h", sent, ATTRIBUTES_AT, 0x100)  # a bit that means nothing
+    struct.pack_into(">q", sent, MAX_TIMESTAMP_AT, NOW_MS)  # not the largest
+    struct.pack_into(">I", sent, CRC_AT, crc32c(sent[ATTRIBUTES_AT:]))
+    assert send(broker, bytes(sent)).error_code == 0
+    header = decode_header(stored(broker))
+    assert (header.attributes, header.max_timestamp) == (1, max(it.timestamp_ms for it in RECORDS))
+
+
+def test_a_timestamp_before_1970_cannot_be_written() -> None:
+    """A batch that is stored as it came may have one."""
+    broker = new_broker()
+    create(broker, "t", compression_type="gzip")
+    before = [Record(0, -5, b"k", b"v")]
+    assert send(broker, encode(before)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert send(broker, encode(before, compression=Compression.GZIP)).error_code == 0
+    assert list(records(stored(broker))) == before
 
 
 def test_records_that_cannot_be_decoded_are_refused() -> None:

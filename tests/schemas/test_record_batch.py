@@ -27,6 +27,7 @@ from schemas.record_batch import (
     patch_in_place,
     records,
     set_max_timestamp,
+    sole_batch,
     validate,
 )
 
@@ -253,9 +254,11 @@ ANSWERS: list[tuple[str, bytes, ErrorCode]] = [
 ]
 
 
-def answer(batch: bytes, **options: Any) -> ErrorCode:
+def answer(sent: bytes, *, allow_zstd: bool = True, **options: Any) -> ErrorCode:
     try:
-        assert validate(memoryview(batch), **options) == decode_header(batch)
+        batch = sole_batch(memoryview(sent), allow_zstd=allow_zstd)
+        assert validate(batch, **options) == decode_header(sent)
+        assert len(batch) == decode_header(sent).size
     except CorruptRecordBatch as error:
         return error.error_code
     return ErrorCode.NONE
@@ -271,10 +274,15 @@ class TestValidate:
         assert answer(zstd, allow_zstd=False) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         assert answer(GOOD, allow_zstd=False) is ErrorCode.NONE
 
-    def test_topic_with_log_append_time_refuses_that_of_a_producer(self) -> None:
-        topic = {"timestamp_type": TimestampType.LOG_APPEND_TIME}
-        assert answer(good(attributes=8), **topic) is ErrorCode.INVALID_TIMESTAMP
-        assert answer(GOOD, **topic) is ErrorCode.NONE
+    def test_a_codec_that_there_is_none_of_is_met_before_produce_v7_at_once(self) -> None:
+        unknown = good(attributes=5) + GOOD
+        assert answer(unknown, allow_zstd=False) is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert answer(unknown) is ErrorCode.INVALID_RECORD
+
+    def test_a_batch_without_room_for_its_header(self) -> None:
+        for size in (26, 60):
+            short = good(batch_length=size - 12)[:size]
+            assert answer(short) is ErrorCode.UNKNOWN_SERVER_ERROR
 
     @given(st.integers(21, len(GOOD) - 1), st.integers(1, 255))
     def test_every_byte_behind_the_crc_counts(self, position: int, change: int) -> None:
