@@ -21,6 +21,7 @@ from schemas.describe_groups import DescribeGroupsRequest
 from schemas.describe_transactions import DescribeTransactionsRequest
 from schemas.error_code import ErrorCode
 from schemas.find_coordinator import FindCoordinatorRequest
+from schemas.init_producer_id import InitProducerIdRequest
 
 DELAY_MS = "group.initial.rebalance.delay.ms"
 COMMON = {"group.min.session.timeout.ms": "300", "auto.create.topics.enable": "false"}
@@ -102,6 +103,8 @@ async def _wait_loaded(address: Address) -> None:
         )
         told = {*(each.error_code for each in groups.groups)}
         told |= {each.error_code for each in transactions.transaction_states}
+        anybody = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+        told.add((await connection.ask(ApiKey.INIT_PRODUCER_ID, 0, anybody)).error_code)
         if told <= {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}:
             connection.close()
             return

@@ -1,0 +1,174 @@
+"""Requests as no tidy client writes them, and Apache Kafka reads them all the same.
+
+A *looseness* is one way in which bytes may be odd. `frame` writes any request in any version with it,
+wherever in header and body there is a place for it; the message's own construct tree tells where. `sample`
+fills a request so that every structure in it has such places.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas import message, primitives
+from schemas.api_key import ApiKey
+from schemas.header import RequestHeader, request_header_version
+from schemas.primitives import encode_uvarint
+from schemas.registry import MESSAGES, VERSIONS
+
+UINT32: Final = 1 << 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looseness:
+    """behind: what stands behind the body. null_below: how much less than -1 the length of null is.
+    padded: bytes that a varint has too many of. high_bits: set in its fifth byte, beyond the 32 that count.
+    tags: unknown ones at the end of each structure, in this order. oversize: how much too large the size is
+    that a known tag announces. true: the byte that stands for true, or for a structure that is there.
+    null_strings: whether null stands for every string, allowed or not.
+    """
+
+    behind: bytes = b""
+    null_below: int = 0
+    padded: int = 0
+    high_bits: bool = False
+    tags: tuple[tuple[int, bytes], ...] = ()
+    oversize: int = 0
+    true: int = 1
+    null_strings: bool = False
+
+
+USUAL: Final = Looseness()
+LOOSE: Final = {
+    "three bytes behind": Looseness(behind=b"abc"),
+    "many bytes behind": Looseness(behind=bytes(5000)),
+    "null is -2": Looseness(null_below=1),
+    "null is -32768": Looseness(null_below=0x7FFF),
+    "lengths with a byte too many": Looseness(padded=1),
+    "lengths of five bytes": Looseness(padded=4),
+    "lengths with bits too many": Looseness(padded=4, high_bits=True),
+    "tags in descending order": Looseness(tags=((1000, b"b"), (999, b"a"))),
+    "a tag twice": Looseness(tags=((999, b"b"), (999, b""))),
+    "known tags of another size": Looseness(oversize=3),
+    "true is 127": Looseness(true=0x7F),
+}
+BROKEN: Final = {
+    "lengths of six bytes": Looseness(padded=5),
+    "null where it is not allowed": Looseness(null_strings=True),
+}
+"""What Apache Kafka cannot read either, where there is a place for it."""
+
+
+def requests() -> Iterator[tuple[ApiKey, int]]:
+    """Every request and version that is served."""
+    for api_key, versions in VERSIONS.items():
+        for version in versions:
+            yield api_key, version
+
+
+def sample(api_key: ApiKey, version: int) -> Any:
+    """A request with one element in each array and null wherever it is allowed. It asks for nothing that
+    there is, and changes nothing.
+    """
+    return _sample(MESSAGES[api_key][0].struct(version), "", None)
+
+
+ANSWERED: Final = {
+    "acks": -1,
+    "timeout_ms": 10_000,
+    "cluster_id": "",  # a known tag
+    **dict.fromkeys(("resource_type", "resource_type_filter"), 2),
+    **dict.fromkeys(("resource_pattern_type", "pattern_type_filter", "operation", "permission_type"), 3),
+}
+"""Values, by the name of the field, without which Kafka would not answer or not tell."""
+
+
+def _sample(wire: Any, name: str, default: Any) -> Any:
+    if name in ANSWERED:
+        return ANSWERED[name]
+    match wire:
+        case primitives.Entity():
+            usual = wire.entity()
+            known = [(name, each) for name, each, _ in wire.tagged.known.values()] if wire.tagged else []
+            fields = [*wire.fields, *((name, each) for name, each in known if name in ANSWERED)]
+            return wire.entity(**{name: _sample(each, name, getattr(usual, name)) for name, each in fields})
+        case primitives.Records():
+            return b""  # Kafka never answers a Produce with null
+        case primitives.Counted(is_nullable=True) | primitives.Nullable():
+            return None
+        case primitives.Array():
+            return (_sample(wire.element, "", getattr(wire.element, "implicit", None)),)
+        case primitives.Fixed(code="?"):
+            return True
+    return default
+
+
+def frame(api_key: ApiKey, version: int, request: Any, looseness: Looseness) -> bytes:
+    """The bytes of a request, without their size."""
+    is_flexible = message.definition(type(request)).is_flexible(version)
+    header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id=None)
+    write = _Writer(looseness)
+    return b"".join(
+        (
+            write(RequestHeader.struct(request_header_version(is_flexible)), header),  # type: ignore[attr-defined]
+            write(type(request).struct(version), request),
+            looseness.behind,
+        )
+    )
+
+
+class _Writer:
+    """Writes a value by its wire type."""
+
+    def __init__(self, looseness: Looseness) -> None:
+        self.looseness = looseness
+
+    def __call__(self, wire: Any, value: Any) -> bytes:
+        match wire:
+            case primitives.Fixed(code="?"):
+                return bytes([self.looseness.true if value else 0])
+            case primitives.Nullable():
+                if value is None:
+                    return struct.pack(">b", max(-1 - self.looseness.null_below, -128))
+                return bytes([self.looseness.true]) + self(wire.element, value)
+            case primitives.Entity():
+                fields = b"".join(self(each, getattr(value, name)) for name, each in wire.fields)
+                return fields + (self.tags(wire, value) if wire.tagged else b"")
+            case primitives.Counted():
+                return self.counted(wire, value)
+        return bytes(wire.build(value))
+
+    def counted(self, wire: primitives.Counted, value: Any) -> bytes:
+        if value is None or (self.looseness.null_strings and isinstance(wire, primitives.String)):
+            return self.length(wire, -1 - self.looseness.null_below)
+        if isinstance(wire, primitives.Array):
+            return self.length(wire, len(value)) + b"".join(self(wire.element, each) for each in value)
+        content = bytes(wire.content(value))
+        return self.length(wire, len(content)) + content
+
+    def length(self, wire: primitives.Counted, length: int) -> bytes:
+        return self.uvarint((length + 1) % UINT32) if wire.is_compact else wire.plain_length.build(length)
+
+    def uvarint(self, value: int) -> bytes:
+        data = bytearray(encode_uvarint(value))
+        longest = max(5, 1 + self.looseness.padded)
+        for _ in range(min(self.looseness.padded, longest - len(data))):
+            data[-1] |= 0x80
+            data.append(0)
+        if self.looseness.high_bits and len(data) == 5:
+            data[-1] |= 0x70
+        return bytes(data)
+
+    def tags(self, wire: primitives.Entity, value: Any) -> bytes:
+        known = [
+            (tag, self(each, getattr(value, name)), self.looseness.oversize)
+            for tag, (name, each, default) in wire.tagged.known.items()
+            if getattr(value, name) != default
+        ]
+        unknown = [(tag, data, 0) for tag, data in self.looseness.tags]
+        return self.uvarint(len(known) + len(unknown)) + b"".join(
+            self.uvarint(tag) + self.uvarint(len(data) + oversize) + data
+            for tag, data, oversize in unknown + known
+        )
