@@ -66,6 +66,8 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    # A job that a shell has put into the background hands "ignored" down to its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     consumer = new_consumer(
         options["bootstrap"],
         group_id=options["group_id"],

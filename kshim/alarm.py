@@ -1,14 +1,19 @@
-"""What has come due of a coordinator is done when its time has come, a turn at a time."""
+"""Runs a coordinator's due work, at most 10 ms per turn, so that requests are not starved."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshim.context import Clock
 
+logger = logging.getLogger("kshim.coordinator")
+
 LONGEST_TURN_MS = 10
 """For how long to do what has come due before requests get their turn; the rest follows after them."""
+PAUSE_MS = 1_000
+"""How long to leave what is due alone after a fault of ours in it, so that it does not take all the time."""
 
 
 class Alarm:
@@ -29,6 +34,7 @@ class Alarm:
         self._due = due
         self._call: Any = None
         self._call_at_ms = 0
+        self._not_before_ms = 0
 
     @property
     def at_ms(self) -> int | None:
@@ -38,7 +44,10 @@ class Alarm:
     def set(self) -> None:
         """Deadlines may have changed."""
         deadline_ms = self._next_deadline_ms()
-        if deadline_ms is None or (self._call is not None and self._call_at_ms <= deadline_ms):
+        if deadline_ms is None:
+            return
+        deadline_ms = max(deadline_ms, self._not_before_ms)
+        if self._call is not None and self._call_at_ms <= deadline_ms:
             return
         self.cancel()
         self._call_at_ms = deadline_ms
@@ -53,9 +62,13 @@ class Alarm:
     def _go_off(self) -> None:
         self._call = None
         now_ms = self._now_ms()
-        for _ in self._due(now_ms):
-            if self._now_ms() - now_ms >= LONGEST_TURN_MS:
-                break
+        try:
+            for _ in self._due(now_ms):
+                if self._now_ms() - now_ms >= LONGEST_TURN_MS:
+                    break
+        except Exception:
+            logger.exception("what was due has failed; it goes on in %d ms", PAUSE_MS)
+            self._not_before_ms = now_ms + PAUSE_MS
         self.set()
 
     def _now_ms(self) -> int:

@@ -10,7 +10,8 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.python.failure import Failure
 
 from kshim.api.later import if_not_stored
 from kshim.cluster import GROUP_METADATA_TOPIC
@@ -69,7 +70,16 @@ class Markers:
 
     def _attempt(self, partition: TopicPartition) -> None:
         if self._is_wanted():
-            self._write(*partition).addCallback(self._written, partition)
+            written = maybeDeferred(self._write, *partition)
+            written.addErrback(self._failed, partition)
+            written.addCallback(self._written, partition)
+
+    def _failed(self, failure: Failure, partition: TopicPartition) -> ErrorCode:
+        """A fault of ours: no reason to leave the transaction open for ever."""
+        logger.error(
+            "transactional id %s: no marker in %s-%d: %s", self._transactional_id, *partition, failure
+        )
+        return ErrorCode.UNKNOWN_SERVER_ERROR
 
     def _written(self, error: ErrorCode, partition: TopicPartition) -> None:
         if error is not ErrorCode.NONE:

@@ -193,6 +193,17 @@ def test_a_marker_is_written_again_until_it_is_durable(setting: Setting) -> None
     assert setting.state() == "CompleteCommit"
 
 
+def test_a_marker_is_written_again_after_a_fault_of_ours(setting: Setting) -> None:
+    setting.begin(T0)
+    setting.ask(end())
+    *_, written = setting.marked.pop()
+    written.errback(KeyError("partition"))
+    assert setting.state() == "PrepareCommit"
+    setting.broker.clock.advance(RETRY_MS / 1000)  # type: ignore[attr-defined]
+    setting.write()
+    assert setting.state() == "CompleteCommit"
+
+
 @pytest.mark.parametrize(
     "error",
     [
