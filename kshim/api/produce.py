@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar, cast
+from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
@@ -120,17 +122,17 @@ def _response(
     outcomes: list[PartitionProduceResponse],
 ) -> ProduceResponse:
     left = iter(outcomes)
+    answers: dict[tuple[str, UUID], list[PartitionProduceResponse]] = {}
+    for topic in request.topic_data:
+        if topic.partition_data:  # a topic that is named twice is answered once
+            answered = answers.setdefault((topic.name, topic.topic_id), [])
+            answered.extend(islice(left, len(topic.partition_data)))
     leaders = [outcome.current_leader.leader_id for outcome in outcomes if outcome.error_code]
     return ProduceResponse(
         node_endpoints=node_endpoints(broker, context, leaders, _node_endpoint) if leaders else (),
         responses=tuple(
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=tuple(next(left) for _ in topic.partition_data),
-            )
-            for topic in request.topic_data
-            if topic.partition_data
+            TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=tuple(answered))
+            for (name, topic_id), answered in answers.items()
         ),
     )
 

@@ -78,6 +78,14 @@ def test_each_partition_is_answered_in_the_order_of_the_request(broker: Broker) 
     ]
 
 
+def test_a_topic_that_is_named_twice_is_answered_once(broker: Broker) -> None:
+    create(broker, "u")
+    first, between, again = (request(batch(), topic=name).topic_data[0] for name in ("t", "u", "t"))
+    sent = replace(request(), topic_data=(first, between, again))
+    answered = ask(produce, broker, sent, 9).responses
+    assert [(topic.name, len(topic.partition_responses)) for topic in answered] == [("t", 2), ("u", 1)]
+
+
 def test_no_topics_no_answers(broker: Broker) -> None:
     assert ask(produce, broker, ProduceRequest(acks=-1, timeout_ms=1, topic_data=()), 9) == ProduceResponse()
     assert ask(produce, broker, request(topic="nope"), 9) == ProduceResponse()
