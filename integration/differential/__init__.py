@@ -7,6 +7,8 @@
   small.
 * Dialogues of unmodified clients (`dialogue`), told again without what chance puts into them (`retold`).
 * What Apache Kafka's own tools print.
+* What is meant to differ: a scenario for each key of docs/differences.md that nothing above meets
+  (`differences`).
 
 What may differ stands in docs/differences.md, and nowhere else. `python -m integration.differential` plays as
 many invented histories as one likes; KSHIM_TEST_COMMAND names the kshim to play them against.

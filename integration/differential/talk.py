@@ -15,6 +15,7 @@ import time
 from typing import Any
 from uuid import UUID
 
+from integration.awaiting import wait_until
 from integration.differential.player import PROBES, QUICK_S, REST_S
 from schemas.api_key import ApiKey
 from schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -33,6 +34,7 @@ API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 AT_MS = int(time.time() - 3600) * 1000
 """Recent: a marker comes with the time of its server, and Kafka begins a new segment after seven days."""
 ADDRESS = ("host", "port")
+LED = {ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE}
 NOTHING_TO_TELL: tuple[Any, ...] = ("", "-", -1, {})
 FIRST_FETCH_BY_TOPIC_ID = 13
 
@@ -99,11 +101,17 @@ class Talk:
         assert not made.error_code, made
         self.topic_ids[name] = made.topic_id
         self._names[made.topic_id] = f"{name}#{sum(known.startswith(name) for known in self._names.values())}"
+        self.wait_led(name, partitions)
+
+    def wait_led(self, name: str, partitions: int = 1) -> None:
+        """All partitions have leaders: a new topic, or server, needs a moment for that."""
         asked = self.fetching(tuple((name, index, 0) for index in range(partitions)), version=12)
-        while True:  # a new topic needs a moment until all partitions have leaders
+
+        def is_led() -> bool:
             topics = self.unheard(12, asked).responses
-            if not any(part.error_code for topic in topics for part in topic.partitions):
-                return
+            return {part.error_code for topic in topics for part in topic.partitions} <= LED
+
+        wait_until(is_led, TIMEOUT_S, f"leaders of {name}")
 
     def delete(self, name: str) -> None:
         """The topic is gone, and its name and id are unknown."""

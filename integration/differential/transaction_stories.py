@@ -144,12 +144,12 @@ class Producer:
 
     def settle(self) -> None:
         """Wait until no transaction of this id is being ended."""
-        wait_until(lambda: self._state() not in ENDING, PATIENCE_S, "the markers are written")
+        wait_until(lambda: self.state() not in ENDING, PATIENCE_S, "the markers are written")
 
     def until(self, state: str) -> None:
-        wait_until(lambda: self._state() == state, PATIENCE_S, state)
+        wait_until(lambda: self.state() == state, PATIENCE_S, state)
 
-    def _state(self) -> str:
+    def state(self) -> str:
         asked = DescribeTransactionsRequest(transactional_ids=(self.transactional_id,))
         state: str = self.talk.unheard(0, asked).transaction_states[0].transaction_state
         return state

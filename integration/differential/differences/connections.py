@@ -1,0 +1,97 @@
+"""Connections: what is read when, and what is announced."""
+
+from __future__ import annotations
+
+from integration.differential.differences.configs import described_config
+from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
+from integration.differential.differences.member import LEAVE, Member, coordinated
+from integration.differential.differences.scenario import difference
+from schemas.api_key import ApiKey
+from schemas.api_versions import ApiVersionsRequest
+from schemas.registry import VERSIONS
+
+WAITS_ON = "waits on"
+
+
+@difference("D-reads-ahead", apache_kafka=(NO_ANSWER, NO_ANSWER), kshim=("UNKNOWN_MEMBER_ID", "NONE"))
+def a_leave_behind_a_parked_join(guest: Guest) -> tuple[str, str]:
+    coordinated(guest)
+    alice, bob = Member(guest, "alice"), Member(guest, "bob")
+    alice.enter()
+    bob.take_id()
+    bob.send_join()
+    bob.send_leave()
+    joined = error_of(bob.hear_join())
+    return joined, error_of(guest.next_answer(LEAVE, ApiKey.LEAVE_GROUP, via="bob", patience_s=1))
+
+
+@difference("D-fetch-gives-way", apache_kafka=WAITS_ON, kshim="NONE")
+def a_request_behind_a_fetch_that_waits(guest: Guest) -> str:
+    guest.create("t")
+    guest.send(12, guest.fetching((("t", 0, 0),), version=12, max_wait_ms=60_000))
+    guest.send(0, ApiVersionsRequest())
+    answer = guest.next_answer(12, ApiKey.FETCH)
+    return WAITS_ON if answer == NO_ANSWER else error_of(guest.next_answer(0, ApiKey.API_VERSIONS))
+
+
+@difference(
+    "D-features",
+    apache_kafka=[
+        *("eligible.leader.replicas.version", "group.version", "kraft.version", "metadata.version"),
+        *("share.version", "streams.version", "transaction.version"),
+    ],
+    kshim=["transaction.version"],
+)
+def features_that_are_announced(guest: Guest) -> list[str]:
+    request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
+    return sorted(feature.name for feature in guest.answer(4, request).supported_features)
+
+
+@difference("D-properties-utf-8", apache_kafka="KÃ¶ln", kshim="Köln")
+def a_name_in_the_servers_properties(guest: Guest) -> str:
+    return str(described_config(guest, "broker.rack").value)
+
+
+SASL = {
+    *(ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.CREATE_DELEGATION_TOKEN),
+    *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
+}
+SET_FOR_CLIENTS = {ApiKey.ALTER_CLIENT_QUOTAS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
+OF_NEW_GROUPS = {
+    *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
+    *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH),
+    *(ApiKey.SHARE_ACKNOWLEDGE, ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
+    *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),
+    *(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS),
+    *(ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS),
+    *(ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE),
+}
+OF_SEVERAL_MACHINES = {
+    *(ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UNREGISTER_BROKER),
+    *(ApiKey.UPDATE_FEATURES, ApiKey.ALTER_REPLICA_LOG_DIRS),
+}
+
+
+@difference("D-no-sasl", apache_kafka=SASL, kshim=set())
+def ways_to_authenticate(guest: Guest) -> set[int]:
+    return _announced(guest) & SASL
+
+
+@difference("D-no-quotas", apache_kafka=SET_FOR_CLIENTS, kshim=set())
+def what_may_be_set_for_clients(guest: Guest) -> set[int]:
+    return _announced(guest) & SET_FOR_CLIENTS
+
+
+@difference("D-no-new-groups", apache_kafka=OF_NEW_GROUPS, kshim=set())
+def requests_of_new_groups(guest: Guest) -> set[int]:
+    return _announced(guest) & OF_NEW_GROUPS
+
+
+@difference("D-no-quorum", apache_kafka=OF_SEVERAL_MACHINES, kshim=set())
+def other_requests_that_only_apache_kafka_serves(guest: Guest) -> set[int]:
+    return _announced(guest) - {*VERSIONS, *SASL, *SET_FOR_CLIENTS, *OF_NEW_GROUPS}
+
+
+def _announced(guest: Guest) -> set[int]:
+    """The keys of the APIs that a client may use."""
+    return {api.api_key for api in guest.answer(0, ApiVersionsRequest()).api_keys}

@@ -1,0 +1,64 @@
+"""One server as a scenario sees it: a talk whose requests may stay without an answer."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from integration.awaiting import wait_until
+from integration.differential.player import errors
+from integration.differential.talk import API_KEYS
+from integration.differential.transaction_talk import TransactionTalk
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+
+T = TypeVar("T")
+
+NO_ANSWER, CLOSED = "no answer", "the connection is closed"
+PATIENCE_S = 4
+"""Who has not answered in this time never will."""
+
+
+class Guest(TransactionTalk):
+    def answer(self, version: int, request: Any, *, via: str = "main") -> Any:
+        """The response, or a text that says why there is none; then the connection is given up."""
+        self.send(version, request, via=via)
+        return self.next_answer(version, API_KEYS[type(request)], via=via)
+
+    def next_answer(
+        self, version: int, api_key: ApiKey, *, via: str = "main", patience_s: float = PATIENCE_S
+    ) -> Any:
+        """The response to what was sent before and has none yet."""
+        connection = self._socket(via)
+        connection.settimeout(patience_s)
+        try:
+            response = self._answer(version, api_key, via)
+        except (TimeoutError, ConnectionError) as error:
+            self._sockets.pop(via).close()
+            return NO_ANSWER if isinstance(error, TimeoutError) else CLOSED
+        return response
+
+    def error(self, version: int, request: Any, *, via: str = "main") -> str:
+        """The name of the first error in the response, NONE, or why there is no response."""
+        return error_of(self.answer(version, request, via=via))
+
+    def go_to(self, host: str, port: int) -> None:
+        """From now on the server is there: it was started again."""
+        self.close()
+        self._sockets: dict[str, socket.socket] = {}
+        self._address = (host, port)
+
+
+def error_of(response: Any) -> str:
+    if isinstance(response, str):
+        return response
+    return ErrorCode(next(filter(None, errors(response)), 0)).name
+
+
+def soon(look: Callable[[], T], hoped: T) -> T:
+    """What `look` sees when it is what is hoped for, or at last."""
+    with contextlib.suppress(AssertionError):
+        wait_until(lambda: look() == hoped, PATIENCE_S, str(hoped))
+    return look()

@@ -1,0 +1,101 @@
+"""A member of a group in a scenario, on a connection of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from integration.awaiting import wait_until
+from integration.differential.differences.guest import Guest
+from schemas.api_key import ApiKey
+from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
+from schemas.describe_groups import DescribeGroupsRequest
+from schemas.error_code import ErrorCode
+from schemas.find_coordinator import FindCoordinatorRequest
+from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.leave_group import LeaveGroupRequest, MemberIdentity
+from schemas.sync_group import SyncGroupRequest
+
+FIND, JOIN, SYNC, LEAVE, DESCRIBE = 1, 9, 5, 5, 5
+"""The versions of the requests."""
+LONG_MS = 60_000
+PATIENCE_S = 20
+SUBSCRIPTION = encode_subscription(ConsumerProtocolSubscription(topics=("t",)))
+
+
+def coordinated(guest: Guest, group: str = "g") -> str:
+    """The group's id, once its coordinator has loaded it."""
+    group_id = guest.name(group)
+    guest.unheard(FIND, FindCoordinatorRequest(key=group_id))
+    asked = DescribeGroupsRequest(groups=(group_id,))
+    wait_until(lambda: not guest.unheard(DESCRIBE, asked).groups[0].error_code, PATIENCE_S, "the coordinator")
+    return group_id
+
+
+def protocol(metadata: bytes) -> JoinGroupRequestProtocol:
+    return JoinGroupRequestProtocol(name="range", metadata=metadata)
+
+
+class Member:
+    """id: what the server gave; generation: what it told last."""
+
+    def __init__(self, guest: Guest, name: str, group: str = "g", **fields: Any) -> None:
+        """fields: of its JoinGroup."""
+        self.guest = guest
+        self.name = name
+        self.id = ""
+        self.generation = -1
+        self._request = replace(
+            JoinGroupRequest(
+                group_id=guest.name(group),
+                session_timeout_ms=LONG_MS,
+                rebalance_timeout_ms=LONG_MS,
+                member_id="",
+                protocol_type="consumer",
+                protocols=(protocol(SUBSCRIPTION),),
+            ),
+            **fields,
+        )
+
+    def take_id(self) -> None:
+        """The first JoinGroup of a dynamic member."""
+        answer = self.guest.answer(JOIN, self._request, via=self.name)
+        assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED, answer
+        self.id = answer.member_id
+
+    def send_join(self, **fields: Any) -> None:
+        request = replace(self._request, member_id=self.id, **fields)
+        self.guest.send(JOIN, request, via=self.name)
+
+    def hear_join(self) -> Any:
+        """The answer to JoinGroup, or why there is none."""
+        answer = self.guest.next_answer(JOIN, ApiKey.JOIN_GROUP, via=self.name)
+        if not isinstance(answer, str) and not answer.error_code:
+            self.id, self.generation = answer.member_id, answer.generation_id
+        return answer
+
+    def sync(self) -> str:
+        """The error of a SyncGroup that brings no assignment."""
+        request = SyncGroupRequest(
+            group_id=self._request.group_id,
+            generation_id=self.generation,
+            member_id=self.id,
+            group_instance_id=self._request.group_instance_id,
+            protocol_type="consumer",
+            protocol_name="range",
+        )
+        return self.guest.error(SYNC, request, via=self.name)
+
+    def enter(self) -> None:
+        """The only member of a stable group."""
+        if self._request.group_instance_id is None:
+            self.take_id()
+        self.send_join()
+        answer = self.hear_join()
+        assert not answer.error_code, answer
+        assert self.sync() == "NONE"
+
+    def send_leave(self) -> None:
+        member = MemberIdentity(member_id=self.id, group_instance_id=self._request.group_instance_id)
+        request = LeaveGroupRequest(group_id=self._request.group_id, members=(member,))
+        self.guest.send(LEAVE, request, via=self.name)

@@ -1,0 +1,108 @@
+"""Plays scenarios against both servers of their pair, all at once where they wait."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from integration import apache_kafka
+from integration.differential.differences.guest import Guest
+from integration.differential.differences.scenario import FRESH, SHARED, Scenario
+from integration.server import Server
+
+Seen = Future[Any]
+"""What a scenario has returned, or raised."""
+
+SETTINGS = {
+    SHARED: {
+        "auto.create.topics.enable": "true",
+        "broker.rack": "Köln",
+        "group.max.size": "2",
+        "group.min.session.timeout.ms": "300",
+        "log.cleaner.backoff.ms": "100",
+        "log.retention.check.interval.ms": "200",
+        "max.incremental.fetch.session.cache.slots": "10",
+    },
+    FRESH: {"offsets.topic.replication.factor": "3"},
+}
+OF_APACHE_KAFKA = {SHARED: {"log.initial.task.delay.ms": "500"}, FRESH: {}}
+"""What kshim has no name for."""
+
+
+@contextlib.contextmanager
+def started(pair: str, directory: Path) -> Iterator[tuple[Server, Server]]:
+    """Apache Kafka and kshim. Each reads its settings from a server.properties, which is UTF-8."""
+    directory.mkdir()
+    properties = directory / "server.properties"
+    properties.write_text("".join(f"{key}={value}\n" for key, value in SETTINGS[pair].items()))
+    settings = {**SETTINGS[pair], **OF_APACHE_KAFKA[pair]}
+    options = itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
+    both = (
+        Server(directory / "apache-kafka", list(options), command=apache_kafka.COMMAND),
+        Server(directory / "kshim", ["--config", str(properties)]),
+    )
+    try:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Server.start, both))
+        yield both
+    finally:
+        for server in both:
+            if server.running:
+                server.stop()
+
+
+def play_shared(scenarios: Sequence[Scenario], server: Server) -> Mapping[Scenario, Seen]:
+    """All at once."""
+
+    def play(scenario: Scenario) -> Any:
+        with contextlib.closing(_guest(scenario, server)) as guest:
+            return scenario.tell(guest)
+
+    with ThreadPoolExecutor(max(1, len(scenarios))) as threads:
+        return {scenario: threads.submit(play, scenario) for scenario in scenarios}
+
+
+def play_fresh(scenarios: Sequence[Scenario], server: Server) -> Mapping[Scenario, Seen]:
+    """One after the other up to the kill, and from there."""
+    seen: dict[Scenario, Seen] = {scenario: Future() for scenario in scenarios}
+    halfway: dict[Scenario, tuple[Guest, Generator[None, None, Any]]] = {}
+    for scenario in scenarios:
+        guest = _guest(scenario, server)
+        with _told(seen[scenario]) as future:
+            if inspect.isgeneratorfunction(scenario.tell):
+                rest = scenario.tell(guest)
+                next(rest)
+                halfway[scenario] = guest, rest
+            else:
+                future.set_result(scenario.tell(guest))
+    server.kill()
+    server.restart()
+    for scenario, (guest, rest) in halfway.items():
+        guest.go_to(server.host, server.port)
+        with _told(seen[scenario]) as future:
+            try:
+                next(rest)
+            except StopIteration as end:
+                future.set_result(end.value)
+    return seen
+
+
+@contextlib.contextmanager
+def _told(future: Seen) -> Iterator[Seen]:
+    """Whatever is raised is what was seen."""
+    try:
+        yield future
+    except Exception as error:
+        future.set_exception(error)
+
+
+def _guest(scenario: Scenario, server: Server) -> Guest:
+    return Guest(server.host, server.port, scenario.name.replace("_", "-"))
+
+
+PLAY = {SHARED: play_shared, FRESH: play_fresh}

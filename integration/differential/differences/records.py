@@ -1,0 +1,100 @@
+"""Produce, Fetch and ListOffsets."""
+
+from __future__ import annotations
+
+from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
+from integration.differential.differences.partitions import (
+    LARGEST_TIMESTAMP,
+    PRODUCE,
+    delete_records,
+    offset,
+    one,
+    producing,
+    stored_bytes,
+)
+from integration.differential.differences.scenario import difference
+from integration.differential.talk import AT_MS
+from integration.differential.transaction_stories import Producer
+from schemas.api_key import ApiKey
+from schemas.describe_producers import DescribeProducersRequest, TopicRequest
+from schemas.error_code import ErrorCode
+from schemas.record_batch import ATTRIBUTES_AT, CRC_AT, HEADER_BYTES, crc32c
+
+
+@difference("D-null-records", apache_kafka=NO_ANSWER, kshim="INVALID_RECORD")
+def a_produce_without_records(guest: Guest) -> str:
+    guest.create("t")
+    return guest.error(PRODUCE, producing(guest, "t", None))
+
+
+@difference("D-records-are-counted", apache_kafka="INVALID_RECORD", kshim="NONE")
+def a_record_whose_key_is_longer_than_itself(guest: Guest) -> str:
+    guest.create("t")
+    batch = bytearray(one(b"value", key=b"key"))
+    at = batch.index(b"key", HEADER_BYTES) - 1
+    assert batch[at] == 2 * len(b"key")
+    batch[at] = 2 * 60
+    batch[CRC_AT:ATTRIBUTES_AT] = crc32c(batch[ATTRIBUTES_AT:]).to_bytes(4)
+    return guest.error(PRODUCE, producing(guest, "t", bytes(batch)))
+
+
+@difference("D-whole-batches", apache_kafka="cut", kshim="whole")
+def the_second_of_two_batches_at_the_limit(guest: Guest) -> str:
+    guest.create("t")
+    guest.produce("t", size=1000)
+    guest.produce("t", size=1000)
+    size = stored_bytes(guest, "t") // 2
+    return "whole" if stored_bytes(guest, "t", partition_max_bytes=size + 100) == size else "cut"
+
+
+@difference("D-fetch-session-slots", apache_kafka=8, kshim=10)
+def sessions_of_twelve_where_ten_are_allowed(guest: Guest) -> int:
+    guest.create("t")
+    request = guest.fetching((("t", 0, 0),), version=12, session=(0, 0))
+    return sum(bool(guest.answer(12, request).session_id) for _ in range(12))
+
+
+@difference("D-largest-timestamp-after-delete", apache_kafka=0, kshim=1)
+def the_largest_timestamp_after_its_record_was_deleted(guest: Guest) -> int:
+    guest.create("t")
+    guest.produce("t", at_ms=AT_MS + 9000)
+    guest.produce("t")
+    delete_records(guest, "t", 1)
+    return offset(guest, "t", LARGEST_TIMESTAMP)
+
+
+@difference(
+    "D-reason-of-a-refused-batch", apache_kafka=("CORRUPT_MESSAGE", False), kshim=("CORRUPT_MESSAGE", True)
+)
+def the_reason_why_a_batch_was_refused(guest: Guest) -> tuple[str, bool]:
+    guest.create("t")
+    batch = one(b"value")
+    answer = guest.answer(PRODUCE, producing(guest, "t", batch[:-1] + b"!"))
+    (part,) = answer.responses[0].partition_responses
+    return ErrorCode(part.error_code).name, bool(part.error_message)
+
+
+@difference("D-known-producers", apache_kafka=5100, kshim=5000)
+def producers_that_a_partition_knows(guest: Guest) -> int:
+    guest.create("t")
+    for first in range(0, 5100, 300):
+        for number in range(first, first + 300):
+            batch = one(producer_id=1_000_000 + number, producer_epoch=0, base_sequence=0)
+            guest.send(PRODUCE, producing(guest, "t", batch))
+        for _ in range(300):
+            assert error_of(guest.next_answer(PRODUCE, ApiKey.PRODUCE)) == "NONE"
+    request = DescribeProducersRequest(topics=(TopicRequest(name=guest.name("t"), partition_indexes=(0,)),))
+    return len(guest.answer(0, request).topics[0].partitions[0].active_producers)
+
+
+@difference("D-aborted-transactions", apache_kafka=3, kshim=1)
+def aborted_transactions_with_the_records_of_the_first(guest: Guest) -> int:
+    guest.create("t")
+    producer = Producer(guest, version=1)
+    producer.init()
+    for sequence in range(3):
+        producer.add(("t", 0))
+        producer.send("t", sequence=sequence)
+        producer.end(committed=False)
+    request = guest.fetching((("t", 0, 0),), version=12, isolation_level=1, partition_max_bytes=1)
+    return len(guest.answer(12, request).responses[0].partitions[0].aborted_transactions)
