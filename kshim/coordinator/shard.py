@@ -23,7 +23,7 @@ from kshim.coordinator.pending_offsets import Partition
 from kshim.coordinator.rebalance_report import Trigger
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordinator.refusals import refuse as _refuse
-from kshim.coordinator.sizes import offsets_bytes
+from kshim.coordinator.sizes import offsets_fit
 from kshim.coordinator.states import ANSWERS, State
 from kshim.coordinator.sync_group import sync_group
 from kshim.coordinator.timers import AnyTimer, ShardTimer, TimerKind
@@ -176,7 +176,7 @@ class Shard:
     ) -> Decision:
         """A commit is one batch, or nothing. What it writes creates the group where there is none."""
         decision = draft.decision()
-        if offsets_bytes(decision.records) > draft.settings.message_max_bytes:
+        if not offsets_fit(decision.records, draft.settings):
             return _reply(caller, _refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
         if decision.records and request.group_id not in self.groups:
             self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)

@@ -1,7 +1,6 @@
-"""How large records will be, of which one batch holds as many as `message.max.bytes` allows; what does not
-fit is refused, as in Kafka.
+"""Whether records fit into one batch of `message.max.bytes` bytes; what does not fit is refused, as in Kafka.
 
-These are estimates, in which a character counts as one byte: the limit is against excess, not exact.
+Most are so small that a look at the lengths of their texts is enough. Others are encoded to be measured.
 """
 
 from __future__ import annotations
@@ -10,38 +9,67 @@ from collections.abc import Sequence
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Record
-from schemas.group_metadata_log import OffsetCommitKey, OffsetCommitValue
+from kshim.coordinator.settings import Settings
+from schemas import record_batch
+from schemas.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    encode_key,
+    encode_value,
+)
 
-BATCH_BYTES = 100
-"""Of a batch and the one record of a group, without names and members."""
-MEMBER_BYTES = 30
-"""Of a member without its names, subscription and assignment."""
-OFFSET_BYTES = 50
-"""Of an offset without its names and metadata."""
-NOT_MEASURED = 5
-"""So few offsets are not measured: theirs is the hot path."""
+UTF8_BYTES = 4
+"""At most, of one character."""
+RECORD_BYTES = 200
+"""More than a batch and one record of it need without texts; so does a member in the record of a group."""
+FEW = 5
+"""So few offsets are the hot path."""
+FEW_NAMES_BYTES = FEW * (RECORD_BYTES + 2 * 32_767)
+"""More than so few offsets need without their metadata."""
 
 
-def group_bytes(group: ClassicGroup) -> int:
-    """The size of a batch with the record of `group`. O(members)."""
-    name = group.protocol_name
-    return BATCH_BYTES + sum(
-        MEMBER_BYTES
-        + 2 * len(member.member_id)
-        + len(member.client_id)
-        + len(member.client_host)
-        + len(member.metadata(name))
-        + len(member.assignment)
-        for member in group.members.values()
+def offsets_fit(records: Sequence[Record], settings: Settings) -> bool:
+    """Whether the offsets of one commit do."""
+    metadata_bytes = FEW * UTF8_BYTES * settings.offset_metadata_max_bytes
+    if len(records) <= FEW and FEW_NAMES_BYTES + metadata_bytes <= settings.message_max_bytes:
+        return True
+    return _fit(records, settings)
+
+
+def group_fits(group: ClassicGroup, settings: Settings) -> bool:
+    """Whether the record of a group does. O(members)."""
+    return _fit([Record(GroupMetadataKey(group=group.group_id), group.to_metadata())], settings)
+
+
+def _fit(records: Sequence[Record], settings: Settings) -> bool:
+    limit = settings.message_max_bytes
+    return sum(map(_at_most, records)) <= limit or batch_bytes(records) <= limit
+
+
+def batch_bytes(records: Sequence[Record]) -> int:
+    """The size of the batch as it is stored."""
+    return len(
+        record_batch.encode(
+            record_batch.Record(delta, 0, encode_key(key), None if value is None else encode_value(value))
+            for delta, (key, value) in enumerate(records)
+        )
     )
 
 
-def offsets_bytes(records: Sequence[Record]) -> int:
-    """The size of a batch of offsets; 0 where they are so few that it does not matter."""
-    if len(records) <= NOT_MEASURED:
-        return 0
-    return BATCH_BYTES + sum(
-        OFFSET_BYTES + len(key.group) + len(key.topic) + len(value.metadata)
-        for key, value in records
-        if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue)
-    )
+def _at_most(record: Record) -> int:
+    key, value = record
+    characters = len(key.group)
+    if isinstance(key, OffsetCommitKey):
+        characters += len(key.topic)
+    if value is None:
+        return RECORD_BYTES + UTF8_BYTES * characters
+    if not isinstance(value, GroupMetadataValue):
+        return RECORD_BYTES + UTF8_BYTES * (characters + len(value.metadata))
+    characters += len(value.protocol_type) + len(value.protocol or "") + len(value.leader or "")
+    size = RECORD_BYTES * (1 + len(value.members))
+    for member in value.members:
+        characters += len(member.member_id) + len(member.group_instance_id or "")
+        characters += len(member.client_id) + len(member.client_host)
+        size += len(member.subscription) + len(member.assignment)
+    return size + UTF8_BYTES * characters

@@ -14,7 +14,7 @@ from kshim.coordinator.member import Member
 from kshim.coordinator.membership import update_member
 from kshim.coordinator.rebalance import listed, rebalance_or_complete
 from kshim.coordinator.rebalance_report import Trigger
-from kshim.coordinator.sizes import group_bytes
+from kshim.coordinator.sizes import group_fits
 from kshim.coordinator.states import State
 from schemas.error_code import ErrorCode
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
@@ -42,7 +42,7 @@ def replace(
     if (
         group.state is State.STABLE
         and group.select_protocol() == group.protocol_name
-        and group_bytes(group) <= draft.settings.message_max_bytes
+        and group_fits(group, draft.settings)
     ):
         group.take_join(member)
         draft.write_group(group)

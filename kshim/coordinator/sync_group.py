@@ -13,7 +13,7 @@ from kshim.coordinator.draft import Draft
 from kshim.coordinator.member import Member
 from kshim.coordinator.rebalance import complete_rebalance, prepare_rebalance
 from kshim.coordinator.rebalance_report import Trigger
-from kshim.coordinator.sizes import group_bytes
+from kshim.coordinator.sizes import group_fits
 from kshim.coordinator.states import ANSWERS, Action, State
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -73,7 +73,7 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
     assigned = {entry.member_id: entry.assignment for entry in request.assignments}
     for member in group.members.values():
         member.assignment = assigned.get(member.member_id, b"")
-    if group_bytes(group) > draft.settings.message_max_bytes:
+    if not group_fits(group, draft.settings):
         _refuse_assignments(draft, group)
         return
     group.transition_to(State.STABLE, draft.now_ms)

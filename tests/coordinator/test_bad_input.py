@@ -12,6 +12,8 @@ import pytest
 from kshim.coordinator.coordinator import partition_for
 from kshim.coordinator.join_group import LONGEST_PREFIX_BYTES
 from kshim.coordinator.refusals import DescribeGroup
+from kshim.coordinator.settings import Settings
+from kshim.coordinator.sizes import batch_bytes, group_fits
 from kshim.coordinator.states import State
 from kshim.coordinator.timers import ShardTimer
 from schemas.error_code import ErrorCode
@@ -40,6 +42,16 @@ def history() -> Iterator[History]:
     assert [client.heartbeat() for client in neighbours] == [ErrorCode.NONE] * 2
     assert neighbours[0].commit(1) == ErrorCode.NONE
     assert history.group(NEIGHBOUR).generation == 1
+
+
+def commit_of(count: int, metadata: str) -> OffsetCommitRequest:
+    """Offsets of so many partitions of one topic."""
+    partitions = tuple(
+        OffsetCommitRequestPartition(partition_index=n, committed_offset=n, committed_metadata=metadata)
+        for n in range(count)
+    )
+    topic = OffsetCommitRequestTopic(name="topic", partitions=partitions)
+    return OffsetCommitRequest(group_id="group", topics=(topic,))
 
 
 def stored_bytes(history: History) -> int:
@@ -179,15 +191,8 @@ class TestTooLargeToStore:
     @pytest.mark.parametrize(("bytes_each", "fits"), [(1_000, True), (2_000, False), (4_000, False)])
     def test_a_commit(self, history: History, bytes_each: int, fits: bool) -> None:
         """[87]: all of it or nothing."""
-        partitions = tuple(
-            OffsetCommitRequestPartition(
-                partition_index=n, committed_offset=n, committed_metadata="m" * bytes_each
-            )
-            for n in range(600)
-        )
-        topic = OffsetCommitRequestTopic(name="topic", partitions=partitions)
         before = len(history.records())
-        answer = history.ask(OffsetCommitRequest(group_id="group", topics=(topic,)))
+        answer = history.ask(commit_of(600, "m" * bytes_each))
         expected = ErrorCode.NONE if fits else ErrorCode.UNKNOWN_SERVER_ERROR
         assert {partition.error_code for partition in answer.topics[0].partitions} == {expected}
         assert len(history.records()) - before == (600 if fits else 0)
@@ -200,6 +205,26 @@ class TestTooLargeToStore:
         assert {p.error_code for p in answer.topics[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
         assert client.fetched(stable=True).error_code == ErrorCode.NONE
         assert client.txn_commit(1, 7) == ErrorCode.NONE
+
+
+class TestSizesToTheByte:
+    @pytest.mark.parametrize("metadata", ["x" * 1_000, "\u20ac" * 1_000, ""])
+    @pytest.mark.parametrize("count", [1, 20])
+    def test_of_a_commit(self, count: int, metadata: str) -> None:
+        request = commit_of(count, metadata)
+        history = History()
+        history.ask(request)
+        size = batch_bytes(history.records())
+        for limit, error in ((size, ErrorCode.NONE), (size - 1, ErrorCode.UNKNOWN_SERVER_ERROR)):
+            answer = History(message_max_bytes=limit).ask(request)
+            assert {partition.error_code for partition in answer.topics[0].partitions} == {error}
+
+    def test_of_a_group(self) -> None:
+        history = History()
+        history.stable(2)
+        size = batch_bytes(history.records()[-1:])
+        assert group_fits(history.group(), Settings(message_max_bytes=size))
+        assert not group_fits(history.group(), Settings(message_max_bytes=size - 1))
 
 
 class TestLongNames:

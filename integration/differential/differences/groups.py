@@ -48,22 +48,14 @@ def a_static_member_comes_back_with_too_much(guest: Guest) -> str:
 def deleting_a_group_whose_only_commit_was_refused(guest: Guest) -> str:
     guest.create("t")
     group = coordinated(guest)
-    assert guest.error(COMMIT, committing(guest, "x" * 5000, 1)) == "OFFSET_METADATA_TOO_LARGE"
+    assert guest.error(COMMIT, committing(guest, "x" * 5000)) == "OFFSET_METADATA_TOO_LARGE"
     return guest.error(DELETE, DeleteGroupsRequest(groups_names=(group,)))
 
 
-@difference("D-estimated-sizes", apache_kafka="UNKNOWN_SERVER_ERROR", kshim="NONE")
-def a_commit_whose_characters_have_three_bytes(guest: Guest) -> str:
-    guest.create("t", 90)
-    coordinated(guest)
-    return guest.error(COMMIT, committing(guest, "\u20ac" * 4096, 90))
-
-
-def committing(guest: Guest, metadata: str, partitions: int) -> OffsetCommitRequest:
-    """An offset of each of so many partitions of topic t."""
-    committed = tuple(
-        OffsetCommitRequestPartition(partition_index=index, committed_offset=1, committed_metadata=metadata)
-        for index in range(partitions)
+def committing(guest: Guest, metadata: str) -> OffsetCommitRequest:
+    """An offset of a partition of topic t."""
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=1, committed_metadata=metadata
     )
-    topics = (OffsetCommitRequestTopic(name=guest.name("t"), partitions=committed),)
+    topics = (OffsetCommitRequestTopic(name=guest.name("t"), partitions=(partition,)),)
     return OffsetCommitRequest(group_id=guest.name("g"), topics=topics)
