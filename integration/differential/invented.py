@@ -39,7 +39,6 @@ from integration.differential.history import (
 CLIENTS = ("alice", "bob", "carol", "dave")
 PRODUCERS = ("paul", "petra")
 PROTOCOLS = ("range", "roundrobin", "sticky")
-"""In every member's order of preference: what a tie of votes comes to is a meant difference."""
 SHORT_MS = 2_800
 PAUSE_MS = 6_000
 PULSE_MS = 1_120
@@ -452,7 +451,7 @@ class _Author:
         some = {"range", *self.chance.sample(PROTOCOLS, count)} if count > 1 else {"range"}
         if self.chance.random() < 0.1:
             some = {self.chance.choice(PROTOCOLS)}
-        return tuple(name for name in PROTOCOLS if name in some)
+        return tuple(self.chance.sample(sorted(some), len(some)))
 
     def likely_protocol(self) -> str:
         return next(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from kshim.coordinator.java import in_order_of_a_hash_map
 from kshim.coordinator.member import Member
 from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.states import TRANSITIONS, State
@@ -171,13 +172,11 @@ class ClassicGroup:
     def select_protocol(self) -> str:
         """The protocol most members vote for among those that all offer. O(members).
 
-        Apache Kafka leaves a tie to the order of a hash map; here the leader's preference decides it.
+        Of those with as many votes, the one that comes first in Kafka's hash map of votes.
         """
         candidates = {name for name, offering in self._offered.items() if offering == len(self.members)}
         votes = Counter(member.vote(candidates) for member in self.members.values())
-        most = max(votes.values())
-        leader = self.members[self.leader or next(iter(self.members))]
-        return next(protocol.name for protocol in leader.protocols if votes[protocol.name] == most)
+        return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
 
     def subscribed_topics(self) -> Collection[str] | None:
         """What the members of the last generation consume. O(members), and reads what they sent.

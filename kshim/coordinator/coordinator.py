@@ -14,6 +14,7 @@ from typing import Any
 from kshim.coordinator.decision import Caller, Decision, Record, Reply
 from kshim.coordinator.draft import Surroundings
 from kshim.coordinator.fencing import Producer
+from kshim.coordinator.java import string_hash
 from kshim.coordinator.refusals import GroupRequest, refuse
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.shard import OPERATIONS, Shard
@@ -57,13 +58,9 @@ Kafka, too, answers UNKNOWN_SERVER_ERROR where one cannot be written.
 def partition_for(group_id: str, partitions: int) -> int:
     """The partition of `__consumer_offsets` that holds a group: Java's `Math.abs(hashCode()) % partitions`.
 
-    `hashCode` is over UTF-16 units and wraps at 32 bits; the one number without a positive counterpart counts
-    as 0.
+    The one number without a positive counterpart counts as 0.
     """
-    code = 0
-    utf16 = group_id.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(utf16[::2], utf16[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    code = string_hash(group_id)
     signed = code - (1 << 32) if code & 0x80000000 else code
     return 0 if signed == -(1 << 31) else abs(signed) % partitions
 

@@ -224,11 +224,14 @@ class TestProtocols:
         group = group_of(("a", "b"), ("a", "b"), ("b",))
         assert group.select_protocol() == "b"
 
-    def test_the_leader_decides_a_tie(self) -> None:
-        group = group_of(("a", "b"), ("b", "a"))
-        assert group.select_protocol() == "a"
-        group.leader = "member-1"
-        assert group.select_protocol() == "b"
+    @pytest.mark.parametrize(
+        ("one", "other", "chosen"),
+        [("a", "b", "a"), ("range", "sticky", "sticky"), ("range", "roundrobin", "range")],
+    )
+    def test_a_tie_comes_out_as_in_kafka(self, one: str, other: str, chosen: str) -> None:
+        """[107]: whoever leads, and whoever came first."""
+        for group in (group_of((one, other), (other, one)), group_of((other, one), (one, other))):
+            assert group.select_protocol() == chosen
 
     def test_what_a_group_supports(self) -> None:
         """[108]"""

@@ -16,7 +16,7 @@ from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.sync_group import SyncGroupRequest
 
-FIND, JOIN, SYNC, LEAVE, DESCRIBE = 1, 9, 5, 5, 5
+FIND, JOIN, SYNC, LEAVE, DESCRIBE = 1, 9, 4, 5, 5
 """The versions of the requests."""
 LONG_MS = 60_000
 PATIENCE_S = 20
@@ -81,8 +81,6 @@ class Member:
             generation_id=self.generation,
             member_id=self.id,
             group_instance_id=self._request.group_instance_id,
-            protocol_type="consumer",
-            protocol_name="range",
         )
         return self.guest.error(SYNC, request, via=self.name)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from integration.differential.history import History, Id, flat
 from integration.differential.verbs import (
     answered,
@@ -221,6 +223,22 @@ HISTORIES = [
             answered("bob", "carol"),
             describe(),
         ],
+    ),
+    *(
+        History(
+            f"a tie in the vote, {first} before {second}",
+            cases=[107],
+            steps=[
+                *enter("alice", first, second),
+                *enter("bob", second, first, wait=False),
+                pause(100),
+                rejoin("alice", first, second),
+                answered("bob"),
+                describe(),
+            ],
+            eras=[6],
+        )
+        for first, second in itertools.permutations(("range", "sticky", "roundrobin"), 2)
     ),
     History(
         "only common protocols are eligible",
