@@ -27,12 +27,10 @@ class Guest(TransactionTalk):
         self.send(version, request, via=via)
         return self.next_answer(version, API_KEYS[type(request)], via=via)
 
-    def next_answer(
-        self, version: int, api_key: ApiKey, *, via: str = "main", patience_s: float = PATIENCE_S
-    ) -> Any:
+    def next_answer(self, version: int, api_key: ApiKey, *, via: str = "main") -> Any:
         """The response to what was sent before and has none yet."""
         connection = self._socket(via)
-        connection.settimeout(patience_s)
+        connection.settimeout(PATIENCE_S)
         try:
             response = self._answer(version, api_key, via)
         except (TimeoutError, ConnectionError) as error:
