@@ -16,19 +16,7 @@ from integration.differential.histories import HISTORIES
 from integration.differential.history import tolerated
 from integration.differential.run import runs
 
-UNDECIDED = (
-    "Bytes behind a request's body",
-    "Tags out of order",
-    "A string of more than 10922 bytes",
-    "ApiVersions of an unknown version",
-    "A batch of an impossible size",
-    "Records that are not even counted right",
-    "One partition twice in a Produce",
-    "A batch marked LogAppendTime",
-    "A wrong largest timestamp",
-    "Topic configs that are no number",
-    "Patterns of ListTransactions",
-)
+UNDECIDED = ("Topic configs that are no number", "Patterns of ListTransactions")
 """How the rows begin that are still without a key or a reason."""
 
 

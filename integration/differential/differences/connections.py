@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from integration.differential.differences.configs import described_config
-from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
+from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest, error_of
 from integration.differential.differences.member import Member, coordinated
 from integration.differential.differences.scenario import difference
 from schemas.api_key import ApiKey
 from schemas.api_versions import ApiVersionsRequest
-from schemas.registry import VERSIONS
+from schemas.header import RequestHeader
+from schemas.metadata import MetadataRequest
+from schemas.registry import VERSIONS, encode_request
 
 
 @difference("D-reads-ahead", apache_kafka=NO_ANSWER, kshim="UNKNOWN_MEMBER_ID")
@@ -91,3 +93,13 @@ def other_requests_that_only_apache_kafka_serves(guest: Guest) -> set[int]:
 def _announced(guest: Guest) -> set[int]:
     """The keys of the APIs that a client may use."""
     return {api.api_key for api in guest.answer(0, ApiVersionsRequest()).api_keys}
+
+
+@difference("D-name-too-long", apache_kafka=NO_ANSWER, kshim=CLOSED)
+def a_name_that_is_too_long_to_be_repeated(guest: Guest) -> str:
+    """Each byte is read as U+FFFD, which has three."""
+    name = b"\xff" * 20_000
+    topics = (1).to_bytes(4) + len(name).to_bytes(2) + name
+    header = RequestHeader(api_key=ApiKey.METADATA, api_version=1, correlation_id=1, client_id="guest")
+    guest.send_bytes(encode_request(header, MetadataRequest(topics=()))[:-4] + topics)
+    return error_of(guest.next_answer(1, ApiKey.METADATA))

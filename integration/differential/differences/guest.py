@@ -42,6 +42,10 @@ class Guest(TransactionTalk):
         """The name of the first error in the response, NONE, or why there is no response."""
         return error_of(self.answer(version, request, via=via))
 
+    def send_bytes(self, frame: bytes) -> None:
+        """A request whose answer is fetched by `next_answer`."""
+        self._socket("main").sendall(len(frame).to_bytes(4) + frame)
+
     def go_to(self, host: str, port: int) -> None:
         """From now on the server is there: it was started again."""
         self.close()

@@ -49,14 +49,15 @@ def delete_records(guest: Guest, topic: str, before: int) -> None:
 
 def record_count(guest: Guest, topic: str) -> int:
     """Of one Fetch of partition 0, from its start."""
-    return sum(decode_header(batch).records_count for batch in batches(_fetched(guest, topic)))
+    return sum(decode_header(batch).records_count for batch in batches(fetched(guest, topic)))
 
 
 def stored_bytes(guest: Guest, topic: str, offset: int = 0, **options: Any) -> int:
-    """Of one Fetch of partition 0."""
-    return len(_fetched(guest, topic, offset, **options))
+    """Of one Fetch of partition 0, whole or not."""
+    return len(fetched(guest, topic, offset, **options))
 
 
-def _fetched(guest: Guest, topic: str, offset: int = 0, **options: Any) -> bytes:
+def fetched(guest: Guest, topic: str, offset: int = 0, **options: Any) -> bytes:
+    """What one Fetch of partition 0 brings."""
     answer = guest.unheard(FETCH, guest.fetching(((topic, 0, offset),), version=FETCH, **options))
     return bytes(answer.responses[0].partitions[0].records or b"")

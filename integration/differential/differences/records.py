@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
 from integration.differential.differences.partitions import (
     LARGEST_TIMESTAMP,
     PRODUCE,
     delete_records,
+    fetched,
     offset,
     one,
     producing,
@@ -18,7 +21,15 @@ from integration.differential.transaction_stories import Producer
 from schemas.api_key import ApiKey
 from schemas.describe_producers import DescribeProducersRequest, TopicRequest
 from schemas.error_code import ErrorCode
-from schemas.record_batch import ATTRIBUTES_AT, CRC_AT, HEADER_BYTES, crc32c
+from schemas.produce import ProduceRequest
+from schemas.record_batch import (
+    ATTRIBUTES_AT,
+    CRC_AT,
+    HEADER_BYTES,
+    MAX_TIMESTAMP_AT,
+    crc32c,
+    decode_header,
+)
 
 
 @difference("D-null-records", apache_kafka=NO_ANSWER, kshim="INVALID_RECORD")
@@ -34,8 +45,7 @@ def a_record_whose_key_is_longer_than_itself(guest: Guest) -> str:
     at = batch.index(b"key", HEADER_BYTES) - 1
     assert batch[at] == 2 * len(b"key")
     batch[at] = 2 * 60
-    batch[CRC_AT:ATTRIBUTES_AT] = crc32c(batch[ATTRIBUTES_AT:]).to_bytes(4)
-    return guest.error(PRODUCE, producing(guest, "t", bytes(batch)))
+    return guest.error(PRODUCE, producing(guest, "t", _signed(batch)))
 
 
 @difference("D-whole-batches", apache_kafka="cut", kshim="whole")
@@ -98,3 +108,35 @@ def aborted_transactions_with_the_records_of_the_first(guest: Guest) -> int:
         producer.end(committed=False)
     request = guest.fetching((("t", 0, 0),), version=12, isolation_level=1, partition_max_bytes=1)
     return len(guest.answer(12, request).responses[0].partitions[0].aborted_transactions)
+
+
+@difference("D-uncounted-records", apache_kafka="UNKNOWN_SERVER_ERROR", kshim="INVALID_RECORD")
+def a_record_whose_length_is_no_number(guest: Guest) -> str:
+    guest.create("t")
+    batch = bytearray(one(b"value" * 4))
+    batch[HEADER_BYTES : HEADER_BYTES + 11] = b"\xff" * 11
+    return guest.error(PRODUCE, producing(guest, "t", _signed(batch)))
+
+
+@difference("D-largest-timestamp-of-a-batch", apache_kafka=AT_MS, kshim=AT_MS + 5000)
+def a_batch_whose_largest_timestamp_is_wrong(guest: Guest) -> int:
+    guest.create("t")
+    batch = bytearray(one())
+    batch[MAX_TIMESTAMP_AT : MAX_TIMESTAMP_AT + 8] = (AT_MS + 5000).to_bytes(8)
+    assert guest.error(PRODUCE, producing(guest, "t", _signed(batch))) == "NONE"
+    return decode_header(fetched(guest, "t")).max_timestamp
+
+
+@difference("D-one-partition-twice", apache_kafka=1, kshim=2)
+def a_produce_that_names_one_partition_twice(guest: Guest) -> int:
+    guest.create("t")
+    (topic,) = producing(guest, "t", one()).topic_data
+    topic = replace(topic, partition_data=topic.partition_data * 2)
+    request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=(topic,))
+    return len(guest.answer(PRODUCE, request).responses[0].partition_responses)
+
+
+def _signed(batch: bytearray) -> bytes:
+    """With the CRC of what is in it."""
+    batch[CRC_AT:ATTRIBUTES_AT] = crc32c(batch[ATTRIBUTES_AT:]).to_bytes(4)
+    return bytes(batch)
