@@ -17,9 +17,12 @@ from integration.differential.differences.partitions import (
 from integration.differential.differences.scenario import FRESH, difference
 from integration.differential.differences.topics import METADATA
 from integration.differential.talk import AT_MS
+from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.find_coordinator import FindCoordinatorRequest
 from schemas.init_producer_id import InitProducerIdRequest
 from schemas.metadata import MetadataRequest
+
+DELETE_TOPICS = 6
 
 Killed = Generator[None, None, object]
 
@@ -38,6 +41,14 @@ def the_first_producer_id(guest: Guest) -> str:
 @difference("D-first-transactional-id", apache_kafka="COORDINATOR_NOT_AVAILABLE", kshim="NONE", pair=FRESH)
 def the_coordinator_of_the_first_transactional_id(guest: Guest) -> str:
     return guest.error(FIND, FindCoordinatorRequest(key="tx", key_type=1))
+
+
+@difference("D-transactions-topic", apache_kafka="NONE", kshim="POLICY_VIOLATION", pair=FRESH)
+def deleting_the_topic_of_transactions(guest: Guest) -> str:
+    request = FindCoordinatorRequest(key="tx", key_type=1)
+    assert soon(lambda: guest.error(FIND, request), "NONE") == "NONE"
+    topics = (DeleteTopicState(name="__transaction_state"),)
+    return guest.error(DELETE_TOPICS, DeleteTopicsRequest(topics=topics, timeout_ms=10_000))
 
 
 @difference("D-internal-replicas", apache_kafka="COORDINATOR_NOT_AVAILABLE", kshim="NONE", pair=FRESH)
