@@ -82,7 +82,8 @@ def _entities(wire: primitives.Entity) -> st.SearchStrategy[Any]:
     if wire.tagged:
         known = wire.tagged.known
         fields |= {name: st.just(default) | values(each) for name, each, default in known.values()}
-        tags = st.integers(max(known, default=-1) + 1, 2**32 - 1)
+        taken = {*known, *wire.tagged.of_others}
+        tags = st.integers(max(taken, default=-1) + 1, 2**32 - 1)
         unknown = st.dictionaries(tags, DATA, max_size=2).map(lambda it: tuple(sorted(it.items())))
         fields["unknown_tags"] = st.just(()) | unknown
     return st.builds(wire.entity, **fields)
