@@ -404,20 +404,28 @@ def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
 # -------------------------------------------------------------------------------------------------- changing
 
 
+def _unwritable(what: str) -> CorruptRecordBatch:
+    return CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"{what} cannot be written", is_whole=True)
+
+
 def recompress(batch: View, codec: Compression, level: int | None = None) -> bytes:
     """The records of a produced batch, compressed by `codec`. As in Kafka their offsets follow each other,
     whatever they were, and the header says what is true of them.
 
-    Raises CorruptRecordBatch where the records, or their number, are not what the batch says, and for a
-    timestamp before 1970, which Kafka cannot write either.
+    Raises CorruptRecordBatch where the records, or their number, are not what the batch says, and for what
+    Kafka cannot write either: a timestamp before 1970, a producer id without an epoch, a transaction without
+    a producer id.
     """
     header = decode_header(batch)
     body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
     found = list(_records(header, body))
     earliest = min(record.timestamp_ms for record in found)
     if earliest < NO_TIMESTAMP:
-        reason = f"a timestamp of {earliest} ms cannot be written"
-        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, reason, is_whole=True)
+        raise _unwritable(f"a timestamp of {earliest} ms")
+    if header.producer_id >= 0 and header.producer_epoch < 0:
+        raise _unwritable(f"producer epoch {header.producer_epoch} of producer id {header.producer_id}")
+    if header.producer_id < 0 and header.is_transactional:
+        raise _unwritable("a transaction without a producer id")
     attributes = header.attributes & TRANSACTIONAL_BIT | codec
     is_usual = attributes & ~COMPRESSION_MASK == header.attributes & ~COMPRESSION_MASK
     if is_usual and all(record.offset == index for index, record in enumerate(found)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from crc32c import crc32c
@@ -27,10 +28,12 @@ CODECS = {
 }
 
 
-def send(broker: Broker, batch: bytes, acks: int = -1) -> PartitionProduceResponse:
+def send(
+    broker: Broker, batch: bytes, acks: int = -1, transactional_id: str | None = None
+) -> PartitionProduceResponse:
     data = PartitionProduceData(index=0, records=memoryview(batch))
     request = ProduceRequest(
-        transactional_id=None,
+        transactional_id=transactional_id,
         acks=acks,
         timeout_ms=1000,
         topic_data=(TopicProduceData(name="t", partition_data=(data,)),),
@@ -121,6 +124,19 @@ def test_a_timestamp_before_1970_cannot_be_written() -> None:
     assert send(broker, encode(before)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert send(broker, encode(before, compression=Compression.GZIP)).error_code == 0
     assert list(records(stored(broker))) == before
+
+
+@pytest.mark.parametrize(
+    "producer",
+    [{"producer_id": 7, "base_sequence": 0}, {"is_transactional": True}],
+    ids=["no epoch", "no id"],
+)
+def test_a_producer_without_epoch_or_id_cannot_be_written(producer: dict[str, Any]) -> None:
+    broker = new_broker()
+    create(broker, "t", compression_type="gzip")
+    answer = send(broker, encode(RECORDS, **producer), transactional_id="x")
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert stored(broker) == b""
 
 
 def test_records_that_cannot_be_decoded_are_refused() -> None:
