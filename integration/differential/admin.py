@@ -146,7 +146,7 @@ class Admin:
         if name == "error_code":
             return ErrorCode(value).name
         if name == "documentation":
-            return bool(value)
+            return "some" if value else value
         if name in PLACES:
             return "somewhere" if isinstance(value, str) else value > 0
         plain = self._plain(value, left_out)

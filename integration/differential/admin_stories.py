@@ -39,7 +39,7 @@ PER_SERVER = (
     "advertised.listeners broker.heartbeat.interval.ms broker.id broker.session.timeout.ms brokers "
     "control.path "
     "controller.listener.names controller.quorum.voters flush.policy group.initial.rebalance.delay.ms "
-    "listener.security.protocol.map listeners log.dirs min.insync.replicas node.id "
+    "listener.security.protocol.map listeners log.dirs min.insync.replicas "
     "offsets.topic.replication.factor process.roles producer.id.expiration.check.interval.ms "
     "share.coordinator.state.topic.min.isr share.coordinator.state.topic.replication.factor "
     "transaction.state.log.min.isr transaction.state.log.replication.factor"
@@ -415,10 +415,14 @@ def described(admin: Admin) -> None:
     )
     for kind, name in ((TOPIC, "nope"), (TOPIC, ""), (TOPIC, "a b"), (BROKER, "7"), (BROKER, "x")):
         admin.look(describe((kind, name, None)))
-    for kind, name in ((0, "x"), (3, "x")):
-        admin.look(describe((kind, name, None)), meant=TEXT)
+    for kind in (0, 3, -1, 99):
+        admin.look(describe((kind, "x", None)))
+        admin.look(describe((TOPIC, t, None), (kind, "x", None), (BROKER, "7", None), (GROUP, "g", None)))
     for name in ("", "2", "x"):
         admin.look(describe((LOGGER, name, None)))
+    admin.change(alter((LOGGER, "1", [("root", SET, "INFO")])))
+    for documentation in (True, False):
+        admin.look(describe((LOGGER, "1", ("root",)), documentation=documentation))
     for kind, name in ((CLIENT_METRICS, "m"), (GROUP, "g")):
         admin.look(describe((kind, name, None)), meant=NOT_SERVED)
 

@@ -39,31 +39,52 @@ class _Invalid(Exception):
         self.error_code = error_code
 
 
+RESOURCE_TYPES = frozenset({*ResourceType, 16, 32})
+"""Those that Apache Kafka knows: also of client metrics and groups."""
+MALFORMED = _Invalid(
+    ErrorCode.INVALID_REQUEST,
+    "This most likely occurs because of a request being malformed by the client library or the message was "
+    "sent to an incompatible broker. See the broker logs for more details.",
+)
+
+
 def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """Each resource by itself, as the broker that is asked sees it."""
-    return DescribeConfigsResponse(
-        results=tuple(_result(broker, resource, request) for resource in request.resources)
-    )
+    """Each resource by itself, as the broker that is asked sees it; none where one has a type that Apache Kafka
+    does not know.
+    """
+    if all(resource.resource_type in RESOURCE_TYPES for resource in request.resources):
+        results = [_result(broker, resource, request) for resource in request.resources]
+    else:
+        results = [_refused(resource, MALFORMED) for resource in request.resources]
+    return DescribeConfigsResponse(results=tuple(results))
 
 
 def _result(
     broker: Broker, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
-    error, message = ErrorCode.NONE, ""
-    described: Iterable[DescribedConfig] = ()
     try:
         described = _describe(broker, resource)
     except _Invalid as invalid:
-        error, message = invalid.error_code, str(invalid)
+        return _refused(resource, invalid)
     keys = resource.configuration_keys
     return DescribeConfigsResult(
-        error_code=error,
-        error_message=message,
+        error_code=ErrorCode.NONE,
+        error_message="",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         configs=tuple(_config(config, request) for config in described if not keys or config.name in keys),
+    )
+
+
+def _refused(resource: DescribeConfigsResource, invalid: _Invalid) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=invalid.error_code,
+        error_message=str(invalid),
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=(),
     )
 
 
@@ -128,5 +149,5 @@ def _config(config: DescribedConfig, request: DescribeConfigsRequest) -> Describ
             for name, text, source in synonyms
         ),
         config_type=config.type,
-        documentation=config.doc if request.include_documentation else None,
+        documentation=config.doc if request.include_documentation or config.doc == "" else None,
     )

@@ -13,12 +13,15 @@ from kshim.kafka_configs.definition import ConfigType, Definition
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
 
 _NO_EFFECT = "Apache Kafka's; it has no effect here."
+_WITHOUT_DEFAULT = ("node.id",)
+"""Apache Kafka does not start before somebody has set them."""
 _OURS = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, float: ConfigType.DOUBLE}
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedConfig:
-    """synonyms: the one in force first. value: None where it is not set. is_sensitive: not to be shown."""
+    """synonyms: the one in force first. value: None where it is not set. is_sensitive: not to be shown.
+    doc: "" is told to everybody, any other text to those that ask for documentation."""
 
     name: str
     value: str | None
@@ -62,7 +65,7 @@ def described_defaults(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
 def described_loggers(levels: Mapping[str, str]) -> Iterator[DescribedConfig]:
     """The level of each logger of a broker."""
     for name, level in levels.items():
-        yield DescribedConfig(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER, ConfigType.UNKNOWN, (), None)
+        yield DescribedConfig(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER, ConfigType.UNKNOWN, (), "")
 
 
 def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedConfig:
@@ -96,6 +99,8 @@ def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
 
 
 def _default(name: str) -> str | None:
+    if name in _WITHOUT_DEFAULT:
+        return None
     if name in PROPERTIES:
         return listener_text(name, PROPERTIES[name].default) or None
     return BROKER_CONFIGS[name].default if name in BROKER_CONFIGS else None

@@ -16,7 +16,7 @@ from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsReso
 from schemas.error_code import ErrorCode
 from tests.api.harness import ask, create, new_broker
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, LOGGER = 2, 4, 8
 OF_TOPIC, STATIC, DEFAULT = 1, 4, 5
 
 
@@ -194,6 +194,34 @@ REFUSED = {
 def test_refusals(broker: Broker, kind: int, name: str, error: ErrorCode, message: str) -> None:
     answer = describe(broker, kind, name)
     assert (answer.error_code, answer.error_message, answer.configs) == (error, message, ())
+
+
+@pytest.mark.parametrize("unknown", [-1, 0, 1, 3, 5, 99])
+def test_nothing_is_described_beside_a_type_that_kafka_does_not_know(broker: Broker, unknown: int) -> None:
+    resources = tuple(
+        DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+        for kind, name in ((TOPIC, "t"), (unknown, "x"), (BROKER, "7"))
+    )
+    answers = ask(describe_configs, broker, DescribeConfigsRequest(resources=resources), 4).results
+    assert [(answer.resource_type, answer.resource_name) for answer in answers] == [
+        (TOPIC, "t"),
+        (unknown, "x"),
+        (BROKER, "7"),
+    ]
+    assert {answer.error_code for answer in answers} == {ErrorCode.INVALID_REQUEST}
+    assert len({answer.error_message for answer in answers}) == 1
+    assert not any(answer.configs for answer in answers)
+
+
+def test_the_number_of_a_broker_has_no_default(broker: Broker) -> None:
+    (node_id,) = describe(broker, BROKER, "1", ("node.id",), include_synonyms=True).configs
+    assert [(item.value, item.source) for item in node_id.synonyms] == [("1", STATIC)]
+
+
+@pytest.mark.parametrize("documentation", [True, False])
+def test_loggers_have_an_empty_documentation(broker: Broker, documentation: bool) -> None:
+    (root,) = describe(broker, LOGGER, "1", ("root",), include_documentation=documentation).configs
+    assert root.documentation == ""
 
 
 def test_each_broker_has_a_number_and_a_port_of_its_own() -> None:
