@@ -142,7 +142,7 @@ class Steering:
             outcome = yield changed
         except StorageError as error:
             raise SteeringError(str(error)) from error
-        for refusal in outcome.values():
+        for _, refusal in outcome:
             if refusal is not None:
                 raise SteeringError(refusal.message or refusal.error_code.name)
 

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
+from schemas.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_request
 
 TIMEOUT_S = 10
@@ -32,9 +33,12 @@ SETS = {
     ("CreateTopicsResponse", "topics"),
     ("DeleteTopicsResponse", "responses"),
     ("CreatePartitionsResponse", "results"),
+    ("MetadataResponse", "topics"),
+    ("MetadataResponseTopic", "partitions"),
     ("DescribeLogDirsResult", "topics"),
     ("DescribeLogDirsTopic", "partitions"),
 }
+PER_SERVER = {"port", "cluster_id"}
 PLACES = {"log_dir", "total_bytes", "usable_bytes"}
 NO_ID = UUID(int=0)
 
@@ -69,6 +73,12 @@ class Admin:
         """The name under which this story has a topic."""
         return self.prefix + name
 
+    def topic_id(self, name: str) -> UUID:
+        """Of a topic that is there; by this server's own."""
+        (topic,) = self._answer(MetadataRequest(topics=(MetadataRequestTopic(name=name),)), 12).topics
+        assert isinstance(topic.topic_id, UUID)
+        return topic.topic_id
+
     def change(
         self, request: Any, *, meant: str = "", version: int | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
@@ -98,6 +108,15 @@ class Admin:
         left_out: frozenset[str] = frozenset(),
         timeout_s: float = TIMEOUT_S,
     ) -> Any:
+        try:
+            return self._plain(self._answer(request, version, timeout_s), left_out)
+        except (ConnectionError, TimeoutError) as error:
+            self.close()
+            self._socket = None
+            return "no answer" if isinstance(error, TimeoutError) else "the connection is closed"
+
+    def _answer(self, request: Any, version: int | None, timeout_s: float = TIMEOUT_S) -> Any:
+        """Raises ConnectionError, TimeoutError."""
         api_key = API_KEYS[type(request)]
         version = self.version if version is None else version
         version = min(max(version, VERSIONS[api_key][0]), VERSIONS[api_key][-1])
@@ -107,13 +126,8 @@ class Admin:
             self._socket = socket.create_connection(self._address, TIMEOUT_S)
         self._socket.settimeout(timeout_s)
         self._socket.sendall(struct.pack(">i", len(frame)) + frame)
-        try:
-            (size,) = struct.unpack(">i", self._read(4))
-            return self._plain(decode_response(api_key, version, self._read(size))[1], left_out)
-        except (ConnectionError, TimeoutError) as error:
-            self.close()
-            self._socket = None
-            return "no answer" if isinstance(error, TimeoutError) else "the connection is closed"
+        (size,) = struct.unpack(">i", self._read(4))
+        return decode_response(api_key, version, self._read(size))[1]
 
     def _read(self, count: int) -> bytes:
         assert self._socket is not None
@@ -147,6 +161,8 @@ class Admin:
             return ErrorCode(value).name
         if name == "documentation":
             return "some" if value else value
+        if name in PER_SERVER:
+            return value is not None and bool(value)
         if name in PLACES:
             return "somewhere" if isinstance(value, str) else value > 0
         plain = self._plain(value, left_out)

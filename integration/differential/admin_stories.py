@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
-from integration.differential.admin import Admin, Rehearsal
+from integration.differential.admin import NO_ID, Admin, Rehearsal
 from schemas import alter_configs as legacy
 from schemas import incremental_alter_configs as incremental
+from schemas.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from schemas.api_key import ApiKey
 from schemas.create_partitions import (
     CreatePartitionsAssignment,
@@ -25,9 +31,16 @@ from schemas.describe_client_quotas import ComponentData, DescribeClientQuotasRe
 from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from schemas.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from schemas.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from schemas.elect_leaders import ElectLeadersRequest, TopicPartitions
 from schemas.list_config_resources import ListConfigResourcesRequest
+from schemas.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+from schemas.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.registry import VERSIONS
 
+NEVER_AN_ID = UUID(int=4711)
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 TEXT, ELR, NOT_SERVED, OPERATION = "D-error-text", "D-elr", "D-config-resources", "D-unknown-operation"
@@ -193,6 +206,17 @@ def partitions(
         topics=tuple(TopicRequest(name=name) for name in names),
         response_partition_limit=limit,
         cursor=None if cursor is None else Cursor(topic_name=cursor[0], partition_index=cursor[1]),
+    )
+
+
+def elect(
+    election_type: int, *wanted: tuple[str, Sequence[int]], all_partitions: bool = False
+) -> ElectLeadersRequest:
+    topics = tuple(TopicPartitions(topic=name, partitions=tuple(which)) for name, which in wanted)
+    return ElectLeadersRequest(
+        election_type=election_type,
+        topic_partitions=None if all_partitions else topics,
+        timeout_ms=10_000,
     )
 
 
@@ -510,6 +534,26 @@ def topics_deleted(admin: Admin) -> None:
     admin.change(delete())
 
 
+@_story(ApiKey.DELETE_TOPICS)
+def topics_named_twice(admin: Admin) -> None:
+    """From v6 on an entry has a name or an id."""
+    a, nope = admin.topic("a"), admin.topic("nope")
+    made(admin, new(a))
+    bad: Sequence[Sequence[tuple[str | None, UUID]]] = [
+        [(None, NO_ID)],
+        [(a, NEVER_AN_ID)],
+        [(None, NEVER_AN_ID)],
+        [(nope, NO_ID)],
+        [(a, NO_ID)] * 2,
+    ]
+    for entries in bad if admin.version >= 6 else bad[-1:]:
+        for times in (1, 2, 3) if len(entries) == 1 else (1,):
+            states = tuple(DeleteTopicState(name=name, topic_id=id_) for name, id_ in entries) * times
+            names = tuple(name for name, _ in entries if name is not None)
+            admin.change(DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=10_000))
+            admin.look(partitions(a), version=0)
+
+
 @_story(ApiKey.CREATE_PARTITIONS)
 def partitions_created(admin: Admin) -> None:
     t, nope = admin.topic("t"), admin.topic("nope")
@@ -562,6 +606,107 @@ def pages_of_partitions(admin: Admin) -> None:
     for cursor in ((a, 0), (a, 2), (a, 3), (a, 9), (b, 0), (b, 1), (a, -1), (nope, 0), ("", 0), ("zz", 0)):
         admin.look(partitions(b, a, limit=2, cursor=cursor))
         admin.look(partitions(limit=1, cursor=("zz", cursor[1])))
+
+
+@_story(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+def partitions_of_odd_topics(admin: Admin) -> None:
+    a, b = admin.topic("a"), admin.topic("b")
+    made(admin, new(a, 2), new(b, 2))
+    for names in ([""], [a, ""], [a, "", a, "__consumer_offsets", ""], [a, a, b]):
+        for cursor in (None, ("", 0), ("", -1), (a, 0), (b, -1), ("zz", 0)):
+            admin.look(partitions(*names, cursor=cursor))
+
+
+@_story(ApiKey.METADATA)
+def metadata_of_odd_topics(admin: Admin) -> None:
+    """From v10 on a topic may have an id, from v12 on it is asked."""
+    a, b, nope = admin.topic("a"), admin.topic("b"), admin.topic("nope")
+    made(admin, new(a, 2), new(b))
+
+    def of(*topics: tuple[str | None, UUID], **more: bool) -> None:
+        if admin.version >= 10 or all(name is not None for name, _ in topics):
+            named = tuple(MetadataRequestTopic(name=name, topic_id=id_) for name, id_ in topics)
+            admin.look(MetadataRequest(topics=named, allow_auto_topic_creation=False, **more))
+
+    a_id, b_id = admin.topic_id(a), admin.topic_id(b)
+    of((a, NO_ID), (nope, NO_ID), (a, NO_ID), ("", NO_ID), ("a b", NO_ID))
+    for id_ in (a_id, NEVER_AN_ID):
+        for name in (None, a, b, nope, ""):
+            of((name, id_))
+            of((name, id_), (b, NO_ID))
+    of((None, a_id), (None, b_id), (None, a_id), (None, NEVER_AN_ID), (None, NEVER_AN_ID))
+    of((None, a_id), (None, NO_ID))
+    of((None, NO_ID))
+    of(
+        (None, NO_ID),
+        (a, NO_ID),
+        ("__consumer_offsets", NO_ID),
+        (None, NO_ID),
+        include_topic_authorized_operations=True,
+        include_cluster_authorized_operations=True,
+    )
+
+
+# -- leaders
+
+
+@_story(ApiKey.ELECT_LEADERS)
+def elections(admin: Admin) -> None:
+    t, nope = admin.topic("t"), admin.topic("nope")
+    made(admin, new(t, 3))
+    for election_type in (0, 1, 2, 7, -1):
+        admin.change(elect(election_type, (t, (0, 1, 1)), (nope, (0,))))
+        admin.change(elect(election_type, (t, (0,)), (t, ()), (t, (2, 0, 9, -1)), ("", (0,)), ("a b", ())))
+        admin.change(elect(election_type))
+    for election_type in (2, -1):  # below v1 there is no type, and so no fault
+        if admin.version >= 1:
+            admin.change(elect(election_type, all_partitions=True))
+
+
+@_story(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
+def reassignments(admin: Admin) -> None:
+    t, nope = admin.topic("t"), admin.topic("nope")
+    made(admin, new(t, 3))
+
+    def to(*wanted: tuple[str, int, Sequence[int] | None], allow: bool = True) -> None:
+        topics = tuple(
+            ReassignableTopic(
+                name=name,
+                partitions=(
+                    ReassignablePartition(
+                        partition_index=index, replicas=None if replicas is None else tuple(replicas)
+                    ),
+                ),
+            )
+            for name, index, replicas in wanted
+        )
+        unnamed = any(name == nope or index > 2 or replicas is None for name, index, replicas in wanted)
+        admin.change(
+            AlterPartitionReassignmentsRequest(
+                timeout_ms=10_000, allow_replication_factor_change=allow, topics=topics
+            ),
+            meant=TEXT if unnamed else "",
+        )
+
+    for allow in (True, False):
+        to(allow=allow)
+        to((t, 0, [1]), (t, 0, [1]), (t, 1, []), (t, 2, [2]), (t, 2, [1, 1]), (t, 0, [1, 2]), allow=allow)
+        to((t, 9, [1]), (nope, 0, [1]), (t, 0, None), allow=allow)
+
+
+@_story(ApiKey.LIST_PARTITION_REASSIGNMENTS)
+def reassignments_listed(admin: Admin) -> None:
+    t, nope = admin.topic("t"), admin.topic("nope")
+    made(admin, new(t))
+    for names in ([], [t], [nope, t, t]):
+        topics = tuple(
+            ListPartitionReassignmentsTopics(name=name, partition_indexes=(0, 9)) for name in names
+        )
+        admin.look(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=topics))
+    admin.look(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None))
+
+
+# -- log directories, quotas
 
 
 @_story(ApiKey.DESCRIBE_LOG_DIRS)

@@ -4,6 +4,7 @@ them (KIP-860).
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from kshim.api.later import if_not_stored
@@ -23,25 +24,27 @@ if TYPE_CHECKING:
 
 def alter_partition_reassignments(
     broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
-) -> Deferred[AlterPartitionReassignmentsResponse]:
-    """Each partition by itself. It is done before the answer, unless a new replica's broker is stopped."""
+) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
+    """Each partition by itself. It is done before the answer, unless a new replica's broker is stopped. Where
+    no topic is named, nothing of the request is in the answer, as in Apache Kafka.
+    """
     wanted = [
         ((topic.name, partition.partition_index), partition.replicas)
         for topic in request.topics
         for partition in topic.partitions
     ]
+    if not request.topics:
+        return AlterPartitionReassignmentsResponse()
     allow = request.allow_replication_factor_change
 
     def response(outcome: leaders.Outcome) -> AlterPartitionReassignmentsResponse:
+        results = (_result(index, refusal) for (_, index), refusal in outcome)
         return AlterPartitionReassignmentsResponse(
             allow_replication_factor_change=allow,
+            error_message=None,
             responses=tuple(
                 ReassignableTopicResponse(
-                    name=topic.name,
-                    partitions=tuple(
-                        _result(partition.partition_index, outcome[topic.name, partition.partition_index])
-                        for partition in topic.partitions
-                    ),
+                    name=topic.name, partitions=tuple(itertools.islice(results, len(topic.partitions)))
                 )
                 for topic in request.topics
             ),

@@ -64,9 +64,12 @@ def _sort_out(
     refused: list[DeletableTopicResult] = []
     for (name, topic_id), times in Counter((item.name, item.topic_id) for item in wanted).items():
         topic = broker.cluster.topics.get(name) if name is not None else broker.cluster.topic_by_id(topic_id)
-        refusal = _refuse(name, topic_id, times)
-        if refusal is not None:
-            refused.append(_result(name, topic_id, refusal))
+        fault = _fault(name, topic_id)
+        if fault is not None:
+            refused += [_result(name, topic_id, Refusal(ErrorCode.INVALID_REQUEST, fault))] * times
+        elif times > 1:
+            message = f"Duplicate topic {'id' if name is None else 'name'}."
+            refused.append(_result(name, topic_id, Refusal(ErrorCode.INVALID_REQUEST, message)))
         elif topic is None:
             refused.append(_result(name, topic_id, NO_SUCH_ID if name is None else NO_SUCH_NAME))
         elif topics.pop(topic.topic_id, None) is not None:
@@ -77,17 +80,13 @@ def _sort_out(
     return list(topics.values()), refused
 
 
-def _refuse(name: str | None, topic_id: UUID, times: int) -> Refusal | None:
-    """Why an entry is refused whatever topics there are: it is not one name or one id, given once."""
+def _fault(name: str | None, topic_id: UUID) -> str | None:
+    """What is wrong with an entry whatever topics there are: it is not one name or one id."""
     if name is None and topic_id == ZERO_UUID:
-        message = "Neither topic name nor id were specified."
-    elif name is not None and topic_id != ZERO_UUID:
-        message = "You may not specify both topic name and topic id."
-    elif times > 1:
-        message = f"Duplicate topic {'id' if name is None else 'name'}."
-    else:
-        return None
-    return Refusal(ErrorCode.INVALID_REQUEST, message)
+        return "Neither topic name nor id were specified."
+    if name is not None and topic_id != ZERO_UUID:
+        return "You may not specify both topic name and topic id."
+    return None
 
 
 def _result(name: str | None, topic_id: UUID, refusal: Refusal | None) -> DeletableTopicResult:

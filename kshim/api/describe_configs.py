@@ -51,9 +51,7 @@ MALFORMED = _Invalid(
 def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """Each resource by itself, as the broker that is asked sees it; none where one has a type that Apache Kafka
-    does not know.
-    """
+    """Each resource by itself, as the broker that is asked sees it; none beside a type that nobody knows."""
     if all(resource.resource_type in RESOURCE_TYPES for resource in request.resources):
         results = [_result(broker, resource, request) for resource in request.resources]
     else:

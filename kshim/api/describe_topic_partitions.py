@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from kshim.api.authorized_operations import TOPIC_OPERATIONS
 from kshim.cluster import ZERO_UUID, Partition, fault_in_name
@@ -27,17 +27,23 @@ def describe_topic_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """The topics asked for, none named is all, from the cursor on; and the cursor of the next page.
 
-    A cursor in none of the topics asked for is refused for all of them, as Kafka does.
+    A cursor in none of the topics asked for is refused for all of them, as Kafka does, and an empty name at
+    the beginning.
     """
     start = request.cursor or Cursor(topic_name="", partition_index=0)
     asked = [topic.name for topic in request.topics]
     names = sorted({name for name in asked or broker.cluster.topics if name >= start.topic_name})
     if start.partition_index < 0 or (asked and request.cursor and start.topic_name not in names):
-        refused = (_absent(ErrorCode.INVALID_REQUEST, name) for name in dict.fromkeys(asked))
-        return DescribeTopicPartitionsResponse(topics=tuple(refused))
+        return _refused(asked, ErrorCode.INVALID_REQUEST)
+    if "" in asked and request.cursor is None:
+        return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
     limit = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
     topics, cursor = _page(broker, names, start, limit)
     return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
+
+
+def _refused(asked: Iterable[str], error: ErrorCode) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(topics=tuple(_absent(error, name) for name in asked))
 
 
 def _page(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kshim.api.later import if_not_stored
-from kshim.cluster import leaders
+from kshim.cluster import Refusal, leaders
 from kshim.cluster.replicas import Election
 from kshim.context import Broker, RequestContext
 from schemas.elect_leaders import (
@@ -13,6 +15,7 @@ from schemas.elect_leaders import (
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
+    TopicPartitions,
 )
 from schemas.error_code import ErrorCode
 
@@ -26,16 +29,21 @@ def elect_leaders(
     broker: Broker, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse | Deferred[ElectLeadersResponse]:
     """Each partition by itself. Where all are asked for, those that stay as they are go unmentioned."""
-    election = ELECTIONS.get(request.election_type)
-    if election is None:
-        return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
     asked = request.topic_partitions
     wanted = None
     if asked is not None:
+        if not asked:
+            return ElectLeadersResponse()
         wanted = [(topic.topic, index) for topic in asked for index in topic.partitions]
+    election = ELECTIONS.get(request.election_type)
+    if election is None:
+        unknown = Refusal(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+        results = _as_asked(asked or (), [(partition, unknown) for partition in wanted or ()])
+        return ElectLeadersResponse(error_code=unknown.error_code, replica_election_results=results)
 
     def response(outcome: leaders.Outcome) -> ElectLeadersResponse:
-        return ElectLeadersResponse(replica_election_results=_results(outcome, all_asked=wanted is None))
+        results = _changed(outcome) if asked is None else _as_asked(asked, outcome)
+        return ElectLeadersResponse(replica_election_results=results)
 
     def failed() -> ElectLeadersResponse:
         return ElectLeadersResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
@@ -43,20 +51,35 @@ def elect_leaders(
     return leaders.elect(broker.cluster, election, wanted).addCallbacks(response, if_not_stored(failed))
 
 
-def _results(outcome: leaders.Outcome, *, all_asked: bool) -> tuple[ReplicaElectionResult, ...]:
-    by_topic: dict[str, list[PartitionResult]] = {}
-    for (name, index), refusal in outcome.items():
-        results = by_topic.setdefault(name, [])
-        if all_asked and refusal is not None and refusal.error_code is ErrorCode.ELECTION_NOT_NEEDED:
-            continue
-        results.append(
-            PartitionResult(
-                partition_id=index,
-                error_code=refusal.error_code if refusal else ErrorCode.NONE,
-                error_message=refusal.message if refusal else None,
-            )
+def _as_asked(
+    asked: Iterable[TopicPartitions], outcome: leaders.Outcome
+) -> tuple[ReplicaElectionResult, ...]:
+    """An entry for each of the request."""
+    results = (_result(index, refusal) for (_, index), refusal in outcome)
+    return tuple(
+        ReplicaElectionResult(
+            topic=topic.topic, partition_result=tuple(itertools.islice(results, len(topic.partitions)))
         )
+        for topic in asked
+    )
+
+
+def _changed(outcome: leaders.Outcome) -> tuple[ReplicaElectionResult, ...]:
+    """All topics, with those of their partitions that needed an election."""
+    by_topic: dict[str, list[PartitionResult]] = {}
+    for (name, index), refusal in outcome:
+        results = by_topic.setdefault(name, [])
+        if refusal is None or refusal.error_code is not ErrorCode.ELECTION_NOT_NEEDED:
+            results.append(_result(index, refusal))
     return tuple(
         ReplicaElectionResult(topic=name, partition_result=tuple(results))
         for name, results in by_topic.items()
+    )
+
+
+def _result(index: int, refusal: Refusal | None) -> PartitionResult:
+    return PartitionResult(
+        partition_id=index,
+        error_code=refusal.error_code if refusal else ErrorCode.NONE,
+        error_message=refusal.message if refusal else None,
     )

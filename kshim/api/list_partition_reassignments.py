@@ -33,9 +33,10 @@ def list_partition_reassignments(
         ]
     ongoing = ((topic.name, tuple(_ongoing(topic, indexes))) for topic, indexes in asked)
     return ListPartitionReassignmentsResponse(
+        error_message=None,
         topics=tuple(
             OngoingTopicReassignment(name=name, partitions=found) for name, found in ongoing if found
-        )
+        ),
     )
 
 

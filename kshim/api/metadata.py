@@ -5,6 +5,7 @@ allowed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.metadata import (
     MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -42,7 +44,8 @@ FIRST_VERSION_BY_TOPIC_ID = 12
 def metadata(
     broker: Broker, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Deferred[MetadataResponse]:
-    """The topics asked for: null is all (in v0, none named is all); by topic id if the request has any id.
+    """The topics asked for: null is all (in v0, none named is all); by topic id alone if the request has any
+    id. Below v12 an id is an error, although v10 has the field.
 
     A topic that has just been made is answered at once, with its leader. Kafka answers
     UNKNOWN_TOPIC_OR_PARTITION first, and the client asks again.
@@ -54,9 +57,15 @@ def metadata(
             _existing(broker, version, topic, operations) for topic in broker.cluster.topics.values()
         ]
         return _response(broker, context, request, described)
-    if any(topic.topic_id != ZERO_UUID or topic.name is None for topic in topics):
-        return _response(broker, context, request, _by_id(broker, version, request, operations))
+    ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     names = list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
+    nameless = any(topic.name is None for topic in topics)
+    if version < FIRST_VERSION_BY_TOPIC_ID and (ids or nameless):
+        return _refused(topics, ErrorCode.INVALID_REQUEST)
+    if ids:
+        return _response(broker, context, request, _by_id(broker, version, ids, operations))
+    if nameless:
+        return _refused(topics, ErrorCode.UNKNOWN_SERVER_ERROR)
     missing = _to_be_made(broker, version, request, names)
     if not missing:
         return _response(broker, context, request, _by_name(broker, version, names, {}, operations))
@@ -103,25 +112,13 @@ def _by_name(
     return described
 
 
-def _by_id(
-    broker: Broker, version: int, request: MetadataRequest, operations: int
-) -> list[MetadataResponseTopic]:
-    """By topic id alone: names beside an id, and topics without one, do not count.
-
-    Below v12 an id is an error, although v10 has the field.
-    """
-    topics = request.topics or ()
-    if version < FIRST_VERSION_BY_TOPIC_ID:
-        return [
-            _absent(ErrorCode.INVALID_REQUEST, topic.name or "", NOT_ASKED_FOR, topic.topic_id)
-            for topic in topics
-        ]
+def _by_id(broker: Broker, version: int, ids: Iterable[UUID], operations: int) -> list[MetadataResponseTopic]:
     described = []
-    for topic_id in dict.fromkeys(topic.topic_id for topic in topics):
+    for topic_id in ids:
         found = broker.cluster.topic_by_id(topic_id)
         if found is not None:
             described.append(_existing(broker, version, found, operations))
-        elif topic_id != ZERO_UUID:
+        else:
             described.append(_absent(ErrorCode.UNKNOWN_TOPIC_ID, None, NOT_ASKED_FOR, topic_id))
     return described
 
@@ -171,6 +168,17 @@ def _absent(
         is_internal=name in INTERNAL_TOPICS,
         partitions=(),
         topic_authorized_operations=operations,
+    )
+
+
+def _refused(topics: Iterable[MetadataRequestTopic], error: ErrorCode) -> MetadataResponse:
+    """Nothing is told, not even of the brokers; v13 has a place for the error beside the topics."""
+    return MetadataResponse(
+        error_code=error,
+        topics=tuple(
+            replace(_absent(error, topic.name or "", NOT_ASKED_FOR, topic.topic_id), is_internal=False)
+            for topic in topics
+        ),
     )
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from kshim.cluster.cluster import Cluster
 
 TopicPartition = tuple[str, int]
-Outcome = Mapping[TopicPartition, Refusal | None]
-"""A refusal, or None for success."""
+Outcome = Sequence[tuple[TopicPartition, Refusal | None]]
+"""A refusal, or None for success, of each partition that was asked for, in that order."""
 Step = Callable[[Partition, int], Partition | Refusal]
 """From a partition and its topic's min.insync.replicas to what becomes of it."""
 
@@ -162,20 +162,19 @@ def _change(
     steps: Iterable[tuple[TopicPartition, Step]],
     running: tuple[int, ...] | None = None,
 ) -> Change:
-    """Take each step by itself."""
+    """Take each step by itself, from the partition as it is before all of them; the later of two wins."""
     topics = cluster.topics
-    outcome: dict[TopicPartition, Refusal | None] = {}
+    outcome: list[tuple[TopicPartition, Refusal | None]] = []
     partitions: dict[str, list[Partition]] = {}
     for (name, index), step in steps:
         topic = topics.get(name)
         if topic is None or topic.partition(index) is None:
-            outcome[name, index] = _unknown(name, index, topic)
+            outcome.append(((name, index), _unknown(name, index, topic)))
             continue
-        now = partitions.setdefault(name, list(topic.partitions))
-        after = step(now[index], cluster.log_config(topic).min_insync_replicas)
-        outcome[name, index] = after if isinstance(after, Refusal) else None
+        after = step(topic.partitions[index], cluster.log_config(topic).min_insync_replicas)
+        outcome.append(((name, index), after if isinstance(after, Refusal) else None))
         if isinstance(after, Partition):
-            now[index] = after
+            partitions.setdefault(name, list(topic.partitions))[index] = after
     changed = {
         name: replace(topics[name], partitions=tuple(now))
         for name, now in partitions.items()

@@ -54,6 +54,7 @@ def reassign(
     )
     response: AlterPartitionReassignmentsResponse = ask(alter_partition_reassignments, broker, request, 1)
     assert (response.error_code, response.allow_replication_factor_change) == (ErrorCode.NONE, allow)
+    assert response.error_message is None
     (results,) = response.responses
     assert results.name == topic
     return {each.partition_index: ErrorCode(each.error_code) for each in results.partitions}
@@ -81,6 +82,29 @@ def test_replicas_that_run_are_there_at_once(broker: Broker) -> None:
 @pytest.mark.parametrize("replicas", [[], [9], [1, 1]])
 def test_replicas_that_cannot_be(broker: Broker, replicas: list[int]) -> None:
     assert reassign(broker, {0: replicas}) == {0: ErrorCode.INVALID_REPLICA_ASSIGNMENT}
+
+
+def test_an_answer_to_nothing_has_nothing_of_the_request(broker: Broker) -> None:
+    request = AlterPartitionReassignmentsRequest(allow_replication_factor_change=False, topics=())
+    response = ask(alter_partition_reassignments, broker, request, 1)
+    assert (response.allow_replication_factor_change, response.error_message) == (True, "")
+
+
+def test_a_partition_named_twice_is_answered_twice(broker: Broker) -> None:
+    partitions = tuple(
+        ReassignablePartition(partition_index=index, replicas=nodes)
+        for index, nodes in ((0, (2,)), (0, (9,)), (1, (9,)), (0, (3,)))
+    )
+    request = AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name="t", partitions=partitions),))
+    (results,) = ask(alter_partition_reassignments, broker, request, 1).responses
+    refused = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert [(each.partition_index, each.error_code) for each in results.partitions] == [
+        (0, 0),
+        (0, refused),
+        (1, refused),
+        (0, 0),
+    ]
+    assert broker.cluster.topics["t"].partitions[0].replicas == (3,)
 
 
 def test_partitions_that_are_not_there(broker: Broker) -> None:

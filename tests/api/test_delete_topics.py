@@ -63,6 +63,15 @@ def test_by_id(broker: Broker) -> None:
     assert again.error_message == "This server does not host this topic ID."
 
 
+def test_entries_that_are_wrong_by_themselves_are_answered_one_by_one(broker: Broker) -> None:
+    topic_id = broker.cluster.topics["a"].topic_id
+    for entry in ((None, ZERO), ("a", topic_id), ("nope", UUID(int=7))):
+        answers = by_state(broker, entry, entry)
+        assert [(answer.name, answer.topic_id) for answer in answers] == [entry, entry]
+        assert {answer.error_code for answer in answers} == {ErrorCode.INVALID_REQUEST}
+    assert "a" in broker.cluster.topics
+
+
 def test_entries_that_are_not_one_name_or_one_id(broker: Broker) -> None:
     topic_id = broker.cluster.topics["a"].topic_id
     cases: list[tuple[list[tuple[str | None, UUID]], str]] = [

@@ -103,6 +103,25 @@ def test_a_cursor_that_is_not_in_what_is_asked_for(broker: Broker, cursor: tuple
     assert answer.next_cursor is None
 
 
+def test_every_entry_is_refused_where_one_is(broker: Broker) -> None:
+    answer = describe(broker, ["aa", "bb", "aa"], cursor=("zz", 0))
+    assert [topic.name for topic in answer.topics] == ["aa", "bb", "aa"]
+
+
+def test_an_empty_name(broker: Broker) -> None:
+    """Without a cursor Apache Kafka takes it for its own mistake; with one it is a topic like any other."""
+    answer = describe(broker, ["aa", "", "aa"])
+    assert [(t.name, t.error_code, t.topic_authorized_operations) for t in answer.topics] == [
+        (name, ErrorCode.UNKNOWN_SERVER_ERROR, NOT_ASKED_FOR) for name in ("aa", "", "aa")
+    ]
+    answer = describe(broker, ["aa", ""], cursor=("", 0))
+    assert [(topic.name, topic.error_code) for topic in answer.topics] == [
+        ("", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("aa", 0),
+    ]
+    assert page(describe(broker, ["aa", ""], cursor=("aa", 0))) == ({"aa": A}, None)
+
+
 def test_a_topic_and_its_partitions(broker: Broker) -> None:
     (topic,) = describe(broker, ["cc"]).topics
     assert (topic.error_code, topic.topic_id) == (0, broker.cluster.topics["cc"].topic_id)

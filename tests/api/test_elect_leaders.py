@@ -45,6 +45,29 @@ def elect(broker: Broker, *indexes: int, election: int = PREFERRED, topic: str =
     return {each.partition_id: ErrorCode(each.error_code) for each in results.partition_result}
 
 
+def raw(broker: Broker, *wanted: tuple[str, tuple[int, ...]], election: int) -> ElectLeadersResponse:
+    topics = tuple(TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in wanted)
+    request = ElectLeadersRequest(election_type=election, topic_partitions=topics)
+    response: ElectLeadersResponse = ask(elect_leaders, broker, request, 2)
+    return response
+
+
+def results_of(response: ElectLeadersResponse) -> list[tuple[str, list[tuple[int, int]]]]:
+    return [
+        (result.topic, [(each.partition_id, each.error_code) for each in result.partition_result])
+        for result in response.replica_election_results
+    ]
+
+
+def test_every_entry_is_answered(broker: Broker) -> None:
+    """A partition that is named twice is looked at twice as it was before, and elected once."""
+    epoch = broker.cluster.topics["t"].partitions[1].leader_epoch
+    response = raw(broker, ("t", (1, 1)), ("t", ()), ("t", (0, 1)), election=PREFERRED)
+    not_needed = ErrorCode.ELECTION_NOT_NEEDED
+    assert results_of(response) == [("t", [(1, 0), (1, 0)]), ("t", []), ("t", [(0, not_needed), (1, 0)])]
+    assert broker.cluster.topics["t"].partitions[1].leader_epoch == epoch + 1
+
+
 def test_the_preferred_leader_leads_again(broker: Broker) -> None:
     before = broker.cluster.topics["t"].partitions[1]
     assert elect(broker, 1) == {1: ErrorCode.NONE}
@@ -87,6 +110,12 @@ def test_an_election_that_kafka_does_not_know(broker: Broker) -> None:
     request = ElectLeadersRequest(election_type=7, topic_partitions=None)
     response = ask(elect_leaders, broker, request, 2)
     assert (response.error_code, response.replica_election_results) == (ErrorCode.INVALID_REQUEST, ())
+    leader = broker.cluster.topics["t"].partitions[1].leader
+    response = raw(broker, ("t", (1, 1)), ("nope", (0,)), election=7)
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert results_of(response) == [("t", [(1, 42), (1, 42)]), ("nope", [(0, 42)])]
+    assert broker.cluster.topics["t"].partitions[1].leader == leader
+    assert raw(broker, election=7) == ElectLeadersResponse()
 
 
 def test_what_cannot_be_stored_does_not_happen(store: MemoryStore, broker: Broker) -> None:

@@ -172,8 +172,39 @@ def test_beside_an_id_names_do_not_count(broker: Broker) -> None:
 @pytest.mark.parametrize("version", [10, 11])
 def test_ids_are_an_error_before_v12(broker: Broker, version: int) -> None:
     topic_id = broker.cluster.topics["a"].topic_id
-    (topic,) = describe(broker, request(ids=(topic_id,)), version).topics
-    assert (topic.error_code, topic.name, topic.topic_id) == (ErrorCode.INVALID_REQUEST, "", topic_id)
+    response = describe(broker, request("a", "__consumer_offsets", ids=(topic_id, topic_id)), version)
+    assert [(topic.name, topic.topic_id) for topic in response.topics] == [
+        ("a", ZERO),
+        ("__consumer_offsets", ZERO),
+        ("", topic_id),
+        ("", topic_id),
+    ]
+    assert {topic.error_code for topic in response.topics} == {ErrorCode.INVALID_REQUEST}
+    assert not any(topic.is_internal for topic in response.topics)
+    assert (response.brokers, response.cluster_id, response.controller_id) == ((), None, -1)
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [
+        (10, ErrorCode.INVALID_REQUEST),
+        (11, ErrorCode.INVALID_REQUEST),
+        (12, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (13, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_neither_a_name_nor_an_id(broker: Broker, version: int, error: ErrorCode) -> None:
+    response = describe(broker, request("a", None, "new"), version)
+    assert [(topic.name, topic.error_code) for topic in response.topics] == [
+        ("a", error),
+        ("", error),
+        ("new", error),
+    ]
+    assert (response.brokers, response.error_code) == ((), error)
+    assert "new" not in broker.cluster.topics
+    topic_id = broker.cluster.topics["a"].topic_id
+    if version >= 12:
+        assert errors(describe(broker, request(None, ids=(topic_id,)), version)) == {"a": 0}
 
 
 # -- authorized operations
