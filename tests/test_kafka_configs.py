@@ -54,13 +54,41 @@ def test_kafka_s_names(name: str) -> None:
         (ConfigType.DOUBLE, "-1.5e-05", "-1.5E-5"),
         (ConfigType.DOUBLE, "123456789.125", "1.23456789125E8"),
         (ConfigType.DOUBLE, "1.7976931348623157E308", "1.7976931348623157E308"),
+        (ConfigType.DOUBLE, "4.9e-324", "4.9E-324"),
+        (ConfigType.DOUBLE, "+NaN", "NaN"),
+        (ConfigType.DOUBLE, "-Infinity", "-Infinity"),
+        (ConfigType.DOUBLE, "-1e400", "-Infinity"),
+        (ConfigType.DOUBLE, "1f", "1.0"),
+        (ConfigType.DOUBLE, "0.1e1D", "1.0"),
+        (ConfigType.DOUBLE, "0x1.p-1", "0.5"),
+        (ConfigType.DOUBLE, "-0X.8P+0f", "-0.5"),
+        (ConfigType.DOUBLE, f"0x1p-{'9' * 40}", "0.0"),
+        (ConfigType.DOUBLE, f"-0x1p{'9' * 40}", "-Infinity"),
+        (ConfigType.INT, "\x00\t7\x1f ", "7"),
+        (ConfigType.INT, "0" * 5000 + "7", "7"),
+        (ConfigType.LONG, "-٥๕５", "-555"),
+        (ConfigType.BOOLEAN, "falſe", "false"),
         (ConfigType.LIST, "", ""),
         (ConfigType.LIST, " a , b", "a,b"),
+        (ConfigType.LIST, "b,a, b ,\ta\n", "b,a"),
+        (ConfigType.LIST, "a\x00,a\xa0", "a\x00,a\xa0"),
         (ConfigType.STRING, " a b ", "a b"),
     ],
 )
 def test_values_are_spelled_as_java_spells_them(type_: ConfigType, text: str, canonical: str) -> None:
     assert Definition(name="x", type=type_, default=None).canonical(text) == canonical
+
+
+def test_the_fault_in_a_number_out_of_its_range() -> None:
+    ratio = TOPIC_CONFIGS["min.cleanable.dirty.ratio"]
+    assert ratio.fault("NaN") == ""
+    assert ratio.fault("-0x1p9999").startswith("Invalid value -Infinity for configuration min.cleanable")
+
+
+@pytest.mark.parametrize("text", ["*", "*,", "0:1,,1:1", ",", "", "0:1,0:1"])
+def test_empty_items_are_no_throttled_replicas(text: str) -> None:
+    row = TOPIC_CONFIGS["leader.replication.throttled.replicas"]
+    assert (row.fault(text), row.canonical(text)) == ("", text)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +101,20 @@ def test_values_are_spelled_as_java_spells_them(type_: ConfigType, text: str, ca
         (ConfigType.INT, ""),
         (ConfigType.LONG, "9223372036854775808"),
         (ConfigType.LONG, "9" * 1000),
+        (ConfigType.INT, "\xa07"),
+        (ConfigType.INT, "\U0001d7d3"),
+        (ConfigType.INT, "+"),
+        (ConfigType.BOOLEAN, "true\u2003"),
         (ConfigType.DOUBLE, "1,5"),
+        (ConfigType.DOUBLE, "nan"),
+        (ConfigType.DOUBLE, "NaNf"),
+        (ConfigType.DOUBLE, "0.5L"),
+        (ConfigType.DOUBLE, "1_0"),
+        (ConfigType.DOUBLE, "."),
+        (ConfigType.DOUBLE, "0x1"),
+        (ConfigType.DOUBLE, "0x.p1"),
+        (ConfigType.DOUBLE, "٠.٥"),
+        (ConfigType.DOUBLE, "1" * 100_000 + "x"),
     ],
 )
 def test_what_is_of_another_type(type_: ConfigType, text: str) -> None:

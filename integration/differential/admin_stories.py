@@ -291,6 +291,60 @@ def bad_configs_of_topics(admin: Admin) -> None:
 
 
 @_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def configs_that_java_reads(admin: Admin) -> None:
+    t, replicas = admin.topic("t"), "leader.replication.throttled.replicas"
+    made(admin, new(t))
+    integers = ["+5", "\t٥\n", "５", "\x007", "\xa07", "\U0001d7d3", "0" * 40 + "5", "+", "5L", "1_0", " x "]
+    doubles = [
+        "NaN",
+        "+NaN",
+        "nan",
+        "Infinity",
+        "-1e400",
+        "1f",
+        "0.1e1D",
+        "0x1.p-1",
+        "0X.8P0f",
+        "0x1",
+        "0x.p1",
+    ]
+    doubles += ["4.9e-324", "-0", "1.", ".", "٠.٥", "0.5L", "NaNf", "9e-4", f"0x1p-{'9' * 40}", " 7 "]
+    lists = ["delete,delete", "compact , delete ,compact", "delete,", ",", "\x00", "compact\xa0", "a\x01,b"]
+    throttled = ["0:1,0:1", "0:1,,1:1", "*,", ",", "*,*", "٠:1", "0:1\xa0"]
+    values = {
+        "flush.messages": integers,
+        "segment.index.bytes": ["٧", "2147483648"],
+        "internal.segment.bytes": ["5", "-1", " 7 ", "x", "2147483648"],
+        "min.cleanable.dirty.ratio": doubles,
+        "preallocate": ["falſe", "TRUE\x00", "true\xa0", " yes ", "1"],
+        "message.timestamp.type": ["\x00CreateTime", "CreateTime\xa0"],
+        "cleanup.policy": lists,
+        replicas: throttled,
+    }
+    for name, texts in values.items():
+        for text in texts:
+            admin.change(alter((TOPIC, t, [(name, SET, text)])))
+            admin.look(describe((TOPIC, t, (name,))), version=4)
+    repeated = "delete,delete,compact"
+    edits: Sequence[tuple[str, str, int, str]] = [
+        ("cleanup.policy", repeated, SUBTRACT, "delete"),
+        ("cleanup.policy", repeated, SUBTRACT, "delete,delete"),
+        ("cleanup.policy", repeated, APPEND, "compact,compact"),
+        ("cleanup.policy", "delete", APPEND, "compact,,"),
+        ("cleanup.policy", "delete", APPEND, ",compact"),
+        ("cleanup.policy", "delete", APPEND, ","),
+        (replicas, "0:1,0:1,0:1", SUBTRACT, "0:1"),
+        (replicas, "0:1,0:1", APPEND, "0:1,1:1,1:1"),
+    ]
+    for name, text, operation, edit in edits:
+        admin.change(alter((TOPIC, t, [(name, SET, text)])))
+        admin.change(alter((TOPIC, t, [(name, operation, edit)])))
+        admin.look(describe((TOPIC, t, (name,))), version=4)
+    admin.change(alter((TOPIC, t, [("internal.segment.bytes", DELETE, None)])))
+    admin.look(describe((TOPIC, t, None)), version=4, but_for=ELR_CONFIG)
+
+
+@_story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
 def bad_resources(admin: Admin) -> None:
     t, nope = admin.topic("t"), admin.topic("nope")
     made(admin, new(t))
@@ -303,7 +357,7 @@ def bad_resources(admin: Admin) -> None:
     admin.change(alter((TOPIC, t, [("x", SET, "1")]), (BROKER, "7", [])))
     for kind in (0, 3, 99):
         admin.change(alter((kind, t, [])))
-    for name in ("2", "-1", "x", "1 ", "1.0"):
+    for name in ("2", "-1", "x", "1 ", "1.0", "\U0001d7cf", "1" * 11):
         admin.change(alter((BROKER, name, [("log.retention.ms", SET, "5")])))
     admin.change(alter())
 
@@ -318,6 +372,10 @@ def configs_of_brokers(admin: Admin) -> None:
         ("1", [("log.segment.delete.delay.ms", SET, "9"), ("log.cleanup.policy", APPEND, "compact")]),
         ("1", [("log.cleanup.policy", SUBTRACT, "delete")]),
         ("", [("leader.replication.throttled.rate", SET, "5"), ("my.own", SET, "6")]),
+        ("1", [("log.cleanup.policy", SET, "delete,delete,compact")]),
+        ("1", [("log.cleanup.policy", SUBTRACT, "delete,compact")]),
+        ("1", [("log.cleaner.min.cleanable.ratio", SET, "0x1p-2f")]),
+        ("1", [("log.cleaner.min.cleanable.ratio", DELETE, None)]),
         ("1", [("log.cleanup.policy", DELETE, None), ("log.segment.delete.delay.ms", DELETE, None)]),
         ("", [("leader.replication.throttled.rate", DELETE, "5"), ("my.own", DELETE, None)]),
         ("", [("log.segment.delete.delay.ms", DELETE, None)]),
@@ -328,6 +386,7 @@ def configs_of_brokers(admin: Admin) -> None:
         keys = (
             "log.segment.delete.delay.ms",
             "log.cleanup.policy",
+            "log.cleaner.min.cleanable.ratio",
             "my.own",
             "leader.replication.throttled.rate",
         )
@@ -444,6 +503,8 @@ def described(admin: Admin) -> None:
         admin.look(describe((TOPIC, t, None), (kind, "x", None), (BROKER, "7", None), (GROUP, "g", None)))
     for name in ("", "2", "x"):
         admin.look(describe((LOGGER, name, None)))
+    for name in ("0" * 600 + "1", "+1", "\u0661"):
+        admin.look(describe((BROKER, name, ("message.max.bytes",))))
     admin.change(alter((LOGGER, "1", [("root", SET, "INFO")])))
     for documentation in (True, False):
         admin.look(describe((LOGGER, "1", ("root",)), documentation=documentation))

@@ -6,7 +6,6 @@ A broker's configs are also the defaults of its topics', so this is asked for th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,7 +13,9 @@ from typing import Any, NamedTuple
 
 from kshim.addresses import Endpoint
 from kshim.config import PROPERTIES, Config, property_text
+from kshim.kafka_configs import java
 from kshim.kafka_configs.brokers import BROKER_CONFIGS
+from kshim.kafka_configs.definition import INT_MAX
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
@@ -74,7 +75,10 @@ def broker_configs(
 
 def parse_node_id(name: str) -> int | None:
     """The id of the broker that a resource is named after; None if it is no number that Kafka would take."""
-    return int(name) if re.fullmatch(r"[+-]?[0-9]{1,10}", name) else None
+    try:
+        return java.integer(name, INT_MAX)
+    except ValueError:
+        return None
 
 
 def listener_text(name: str, text: str) -> str:

@@ -17,6 +17,7 @@ from kshim.cluster.checks import Refusal
 from kshim.cluster.names import fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
+from kshim.kafka_configs import java
 from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS
 from kshim.kafka_configs.definition import ConfigType, Definition
 from kshim.kafka_configs.topics import TOPIC_CONFIGS
@@ -196,12 +197,19 @@ def _not_a_list(resource_type: int, operation: ConfigOperation) -> Refusal:
 
 
 def _edited(operation: ConfigOperation, text: str) -> str:
-    """A list with items added to it, or taken from it."""
+    """A list with items added that it has not, or each taken from it once."""
     assert operation.value is not None
-    items, others = [item for item in text.split(",") if item], operation.value.split(",")
+    items, others = [item for item in text.split(",") if item], java.split(operation.value)
     if operation.operation == Operation.APPEND:
-        return ",".join(dict.fromkeys([*items, *others]))
-    return ",".join(item for item in items if item not in others)
+        known = set(items)
+        return ",".join([*items, *(item for item in dict.fromkeys(others) if item not in known)])
+    taken, kept = Counter(others), []
+    for item in items:
+        if taken[item]:
+            taken[item] -= 1
+        else:
+            kept.append(item)
+    return ",".join(kept)
 
 
 def _fault_in_dynamic_configs(configs: Mapping[str, str]) -> str | None:

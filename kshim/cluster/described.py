@@ -36,7 +36,10 @@ class DescribedConfig:
 def described_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[DescribedConfig]:
     """All configs of a topic that overrides some."""
     for name, row in TOPIC_CONFIGS.items():
-        value = row.canonical(topic_setting(name, overrides, broker).text)
+        if row.internal and name not in overrides:
+            continue
+        text = topic_setting(name, overrides, broker).text
+        value = text if row.internal else row.canonical(text)
         synonyms = _synonyms(row.synonyms[0], broker) if row.synonyms else ()
         if name in overrides:
             synonyms = (Setting(name, value, ConfigSource.TOPIC), *synonyms)
@@ -46,7 +49,8 @@ def described_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iter
 def created_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[Setting]:
     """What CreateTopics tells of the configs of a topic, in the order of their names."""
     for name in sorted(TOPIC_CONFIGS):
-        yield topic_setting(name, overrides, broker)
+        if name in overrides or not TOPIC_CONFIGS[name].internal:
+            yield topic_setting(name, overrides, broker)
 
 
 def described_broker(broker: BrokerConfigs) -> Iterator[DescribedConfig]:

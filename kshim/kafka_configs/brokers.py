@@ -404,6 +404,7 @@ def _row(line: str) -> BrokerConfig:
         default=None if default == "-" else default.strip('"'),
         check=_check(legal),
         dynamic=dynamic == "dynamic",
+        repeats=name == "controller.quorum.bootstrap.servers",
     )
 
 

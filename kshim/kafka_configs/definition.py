@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import IntEnum
 from typing import Any
+
+from kshim.kafka_configs import java
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -42,32 +43,37 @@ def any_value(name: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """One config. default: None where Kafka's is null."""
+    """One config. default: None where Kafka's is null. repeats: its list may have an item twice; of others
+    the second does not count (KIP-1161).
+    """
 
     name: str
     type: ConfigType
     default: str | None
     check: Check = any_value
+    repeats: bool = False
 
     def parse(self, text: str) -> Any:
         """The value that `text` means. Raises ValueError, in Kafka's words."""
-        text = text.strip()
+        text = java.trim(text)
+        try:
+            return self._parse(text)
+        except ValueError:
+            if self.type is ConfigType.BOOLEAN:
+                raise ValueError("Expected value to be either true or false") from None
+            raise ValueError(f"Not a number of type {self.type.name}") from None
+
+    def _parse(self, text: str) -> Any:
         match self.type:
             case ConfigType.BOOLEAN:
-                if text.lower() not in ("true", "false"):
-                    raise ValueError("Expected value to be either true or false")
-                return text.lower() == "true"
+                return java.boolean(text)
             case ConfigType.SHORT | ConfigType.INT | ConfigType.LONG:
-                limit = _LIMITS[self.type.name]
-                if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or not -limit - 1 <= int(text) <= limit:
-                    raise ValueError(f"Not a number of type {self.type.name}")
-                return int(text)
+                return java.integer(text, _LIMITS[self.type.name])
             case ConfigType.DOUBLE:
-                if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
-                    raise ValueError(f"Not a number of type {self.type.name}")
-                return float(text)
+                return java.double(text)
             case ConfigType.LIST:
-                return [item.strip() for item in text.split(",")] if text else []
+                items = java.items(text)
+                return items if self.repeats else list(dict.fromkeys(items))
             case _:
                 return text
 
@@ -76,7 +82,7 @@ class Definition:
         try:
             value = self.parse(text)
         except ValueError as error:
-            return invalid(self.name, text.strip(), str(error))
+            return invalid(self.name, text, str(error))
         return self.check(self.name, value)
 
     def canonical(self, text: str) -> str:
@@ -86,23 +92,15 @@ class Definition:
             case bool():
                 return str(value).lower()
             case float():
-                return _java_double(value)
+                return java.double_text(value)
             case list():
                 return ",".join(value)
             case _:
                 return str(value)
 
 
-def _java_double(value: float) -> str:
-    """As Java's Double.toString: an exponent below 0.001 and from ten million on."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    first, *others = map(str, digits)
-    return f"{'-' * sign}{first}.{''.join(others) or '0'}E{int(exponent) + len(others)}"
-
-
 def invalid(name: str, value: Any, fault: str) -> str:
+    value = java.double_text(value) if isinstance(value, float) else value
     return f"Invalid value {value} for configuration {name}: {fault}"
 
 
@@ -137,7 +135,8 @@ def gzip_level(name: str, level: Any) -> str:
 
 
 def throttled_replicas(name: str, replicas: Any) -> str:
-    if replicas == ["*"] or all(re.fullmatch(r"[0-9]+:[0-9]+", replica) for replica in replicas):
+    """Empty items do not count."""
+    if "".join(replicas) == "*" or all(re.fullmatch(r"([0-9]+:[0-9]+)?", replica) for replica in replicas):
         return ""
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
     fault = f"{name} must be the literal '*' or a list of replicas in the following format: {form}"

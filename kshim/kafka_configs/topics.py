@@ -27,7 +27,7 @@ _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig(Definition):
-    """One row. default: never null.
+    """One row. default: null only of what is internal: Kafka lists it, as the text it got, where it was set.
 
     synonyms: the broker properties that give topics their default, the strongest first. effect: it changes
     what this broker does.
@@ -38,14 +38,18 @@ class TopicConfig(Definition):
     effect: bool = False
 
     @property
+    def internal(self) -> bool:
+        return self.default is None
+
+    @property
     def documentation(self) -> str:
         return self.doc if self.effect else f"{self.doc} {_NO_EFFECT}"
 
     def from_synonym(self, synonym: str, text: str) -> str:
         """A legal value of one of `synonyms`, which may count hours or minutes, as a value of this config."""
         if self.name == "retention.ms":
-            return str(max(int(text) * _unit_ms(synonym), -1))
-        return str(int(text) * _unit_ms(synonym)) if _unit_ms(synonym) != 1 else text
+            return str(max(self.parse(text) * _unit_ms(synonym), -1))
+        return str(self.parse(text) * _unit_ms(synonym)) if _unit_ms(synonym) != 1 else text
 
 
 def _unit_ms(synonym: str) -> int:
@@ -53,11 +57,9 @@ def _unit_ms(synonym: str) -> int:
 
 
 def _row(
-    name: str, type: ConfigType, default: str, check: Check, doc: str, *synonyms: str, effect: bool = False
+    name: str, type: ConfigType, default: str | None, check: Check, doc: str, *synonyms: str, **more: bool
 ) -> TopicConfig:
-    return TopicConfig(
-        name=name, type=type, default=default, check=check, doc=doc, synonyms=synonyms, effect=effect
-    )
+    return TopicConfig(name=name, type=type, default=default, check=check, doc=doc, synonyms=synonyms, **more)
 
 
 def _int(name: str, default: int, low: int, doc: str, *synonyms: str, **more: Any) -> TopicConfig:
@@ -74,7 +76,7 @@ def _bool(name: str, doc: str, *synonyms: str) -> TopicConfig:
 
 def _throttled(name: str) -> TopicConfig:
     doc = "Replicas whose replication is throttled: * or PARTITION:BROKER,..."
-    return _row(name, ConfigType.LIST, "", throttled_replicas, doc)
+    return _row(name, ConfigType.LIST, "", throttled_replicas, doc, repeats=True)
 
 
 _ROWS = (
@@ -258,6 +260,7 @@ _ROWS = (
         "log.retention.hours",
         effect=True,
     ),
+    _row("internal.segment.bytes", ConfigType.INT, None, any_value, "Size of one log file, of any size."),
     _int("segment.bytes", 1073741824, 1048576, "Size of one log file.", "log.segment.bytes"),
     _int("segment.index.bytes", 10485760, 4, "Size of one index file.", "log.index.size.max.bytes"),
     _long("segment.jitter.ms", 0, 0, "Spread of segment.ms.", "log.roll.jitter.ms", "log.roll.jitter.hours"),

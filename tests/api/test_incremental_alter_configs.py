@@ -55,6 +55,11 @@ def test_set_and_delete(broker: Broker) -> None:
         ([(SET, "compact,delete"), (SUBTRACT, "delete")], "compact"),
         ([(SET, ""), (APPEND, "compact")], "compact"),
         ([(SUBTRACT, "compact")], "delete"),
+        ([(SET, "delete,compact, delete")], "delete,compact"),
+        ([(SET, "delete,delete,compact"), (SUBTRACT, "delete")], "delete,compact"),  # one of the two
+        ([(SET, "delete,delete,compact"), (SUBTRACT, "delete,delete")], "compact"),
+        ([(APPEND, "compact,compact,")], "delete,compact"),
+        ([(APPEND, ",")], "delete"),
     ],
 )
 def test_a_list_is_appended_to_and_subtracted_from(
@@ -63,6 +68,14 @@ def test_a_list_is_appended_to_and_subtracted_from(
     for operation, text in steps:
         assert alter(broker, (TOPIC, "t", [("cleanup.policy", operation, text)])) == DONE
     assert value(broker, TOPIC, "t", "cleanup.policy") == (policy, OF_TOPIC)
+
+
+def test_what_is_internal_is_listed_where_it_was_set(broker: Broker) -> None:
+    assert "internal.segment.bytes" not in described(broker, TOPIC, "t")
+    assert alter(broker, (TOPIC, "t", [("internal.segment.bytes", SET, " 7 ")])) == DONE
+    assert value(broker, TOPIC, "t", "internal.segment.bytes") == (" 7 ", OF_TOPIC)
+    create(broker, "tiny", internal_segment_bytes="-1")
+    assert value(broker, TOPIC, "tiny", "internal.segment.bytes") == ("-1", OF_TOPIC)
 
 
 REFUSED = [
@@ -203,7 +216,7 @@ def test_a_broker_s_own_config_wins_over_that_of_all(broker: Broker) -> None:
     assert described(broker, BROKER, "") == {}
 
 
-@pytest.mark.parametrize("name", ["01", "+1", "0000000001"])
+@pytest.mark.parametrize("name", ["01", "+1", "0" * 600 + "1", "\u0661"])
 def test_a_broker_by_another_spelling_of_its_number(broker: Broker, name: str) -> None:
     first, second = [("message.max.bytes", SET, "5")], [("log.retention.ms", SET, "7")]
     assert alter(broker, (BROKER, name, first), (BROKER, "1", second)) == 2 * DONE
@@ -211,7 +224,7 @@ def test_a_broker_by_another_spelling_of_its_number(broker: Broker, name: str) -
     assert value(broker, BROKER, name, "log.retention.ms") == ("7", DYNAMIC)
 
 
-@pytest.mark.parametrize("name", ["1" * 11, "0" * 600 + "1", "9" * 5000, "\u0661", "1 ", "--1"])
+@pytest.mark.parametrize("name", ["1" * 11, "9" * 5000, "\U0001d7cf", "1 ", "--1"])
 def test_what_is_no_broker_s_number(broker: Broker, name: str) -> None:
     ((error, message),) = alter(broker, (BROKER, name, [("message.max.bytes", SET, "5")]))
     assert (error, message) == (ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")

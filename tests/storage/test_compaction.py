@@ -186,9 +186,12 @@ class TestPass:
         await_passes(store, reactor)
         assert store.log._partitions[1].progress.end > end
 
-    def test_never_with_a_ratio_of_1(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+    @pytest.mark.parametrize("ratio", [1.0, float("nan")])
+    def test_never_with_a_ratio_that_is_not_exceeded(
+        self, open_embedded: OpenStore, reactor: Reactor, ratio: float
+    ) -> None:
         store = open_embedded()
-        store.log.configure(1, Cleanup(Compaction(min_cleanable_dirty_ratio=1.0)))
+        store.log.configure(1, Cleanup(Compaction(min_cleanable_dirty_ratio=ratio)))
         reactor.wait(*(store.log.append(1, one(b"k", b""), now_ms=0) for _ in range(100)))
         assert len(stored(store)) == 100
 

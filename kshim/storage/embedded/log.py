@@ -329,7 +329,7 @@ class EmbeddedLog:
 def _compact_at(partition: _Partition, compaction: Compaction) -> int:
     """The high watermark at which the share of the records that are dirty is what it may be."""
     ratio = compaction.min_cleanable_dirty_ratio
-    if ratio == 1:
+    if not ratio < 1:  # also where it is no number
         return MAX_OFFSET
     end, records = partition.progress
     if end <= partition.start:

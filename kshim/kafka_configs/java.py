@@ -1,0 +1,101 @@
+"""How Java reads and prints what configs are made of; a client may send whatever Java reads.
+
+Reading takes time linear in the length of the text, which may be some 32 KB.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from decimal import Decimal
+
+_TRIMMED = "".join(map(chr, range(0x21)))
+_WHITESPACE = " \t\n\x0b\f\r"  # \s of its regular expressions
+_INTEGER = re.compile(r"[+-]?((?:(?![\U00010000-\U0010ffff])\d)+)")  # a char of Java has 16 bits
+_SPECIAL = re.compile(r"[+-]?(NaN|Infinity)")
+_DECIMAL = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
+_HEXADECIMAL = re.compile(
+    r"(?P<sign>[+-]?)0[xX](?P<whole>[0-9a-fA-F]*)(?:\.(?P<fraction>[0-9a-fA-F]*))?"
+    r"[pP](?P<exponent>[+-]?[0-9]+)[fFdD]?"
+)
+_MAX_EXPONENT = 1 << 20
+"""Beyond all that a double has, whatever a config's digits are."""
+
+
+def trim(text: str) -> str:
+    """`String.trim`: without the control characters and spaces at both ends."""
+    return text.strip(_TRIMMED)
+
+
+def split(text: str) -> list[str]:
+    """`String.split(",")`: empty items at the end do not count, and a text without commas is one item."""
+    if "," not in text:
+        return [text]
+    found = text.split(",")
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
+def items(text: str) -> list[str]:
+    """The items of a list, of which none at all is the empty text."""
+    return [item.strip(_WHITESPACE) for item in text.split(",")] if text else []
+
+
+def boolean(text: str) -> bool:
+    """Raises ValueError. Java compares character by character, in upper case: "falſe" is one."""
+    if text.upper() not in ("TRUE", "FALSE"):
+        raise ValueError(text)
+    return text.upper() == "TRUE"
+
+
+def integer(text: str, limit: int) -> int:
+    """`Integer.parseInt` and its like: of digits in any script, at least -limit - 1. Raises ValueError."""
+    found = _INTEGER.fullmatch(text)
+    if not found:
+        raise ValueError(text)
+    sign = -1 if text.startswith("-") else 1
+    value = 0
+    for digit in found[1]:
+        value = value * 10 + unicodedata.decimal(digit)
+        if value > limit + 1:
+            raise ValueError(text)
+    if not -limit - 1 <= sign * value <= limit:
+        raise ValueError(text)
+    return sign * value
+
+
+def double(text: str) -> float:
+    """`Double.parseDouble`: also NaN, 1f, 0x1p-1. Raises ValueError."""
+    if _SPECIAL.fullmatch(text):
+        return float(text)
+    if found := _DECIMAL.fullmatch(text):
+        return float(found[1])
+    found = _HEXADECIMAL.fullmatch(text)
+    if not found or not (found["whole"] or found["fraction"]):
+        raise ValueError(text)
+    digits = f"{found['sign']}0x{found['whole'] or 0}.{found['fraction'] or 0}"
+    try:
+        return float.fromhex(f"{digits}p{_bounded(found['exponent'])}")
+    except OverflowError:
+        return float(f"{found['sign']}inf")
+
+
+def _bounded(exponent: str) -> int:
+    number = exponent.lstrip("+-").lstrip("0")[:10]
+    value = min(int(number or "0"), _MAX_EXPONENT)
+    return -value if exponent.startswith("-") else value
+
+
+def double_text(value: float) -> str:
+    """`Double.toString`: two digits at least, and an exponent below 0.001 and from ten million on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    if len(digits) == 1:  # of those with two, the nearest
+        sign, digits, exponent = Decimal(f"{value:.1e}").as_tuple()
+    first, *others = map(str, digits)
+    return f"{'-' * sign}{first}.{''.join(others)}E{int(exponent) + len(others)}"
