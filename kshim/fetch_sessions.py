@@ -12,7 +12,7 @@ of others.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -144,9 +144,14 @@ class FetchSession:
     def __len__(self) -> int:
         return len(self._partitions)
 
-    def update(self, request: FetchRequest) -> None:
-        """Add or change what the request names."""
+    def partitions(self) -> Collection[CachedPartition]:
+        return self._partitions.values()
+
+    def update(self, request: FetchRequest) -> bool:
+        """Add or change what the request names, up to a topic without an id: False, as in Kafka."""
         for topic in request.topics:
+            if self.by_topic_id and self.goes_on and not topic.topic_id.int:
+                return False
             place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
             named = CachedTopic(None if self.by_topic_id else topic.topic, topic.topic_id)
             for wanted in topic.partitions:
@@ -161,16 +166,20 @@ class FetchSession:
         if request.isolation_level != self._isolation_level:
             self._isolation_level = request.isolation_level
             self._due.update(dict.fromkeys(self._partitions.values()))
+        return True
 
-    def forget(self, request: FetchRequest) -> None:
-        """Drop what the request says to forget."""
+    def forget(self, request: FetchRequest) -> bool:
+        """Drop what the request says to forget. False as in `update`."""
         for topic in request.forgotten_topics_data:
+            if self.by_topic_id and not topic.topic_id.int:
+                return False
             place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
             for index in topic.partitions:
                 cached = self._partitions.pop((place, index), None)
                 if cached is not None:
                     cached.unwatch()
                     self._due.pop(cached, None)
+        return True
 
     def due(self) -> list[CachedPartition]:
         """The partitions to look at, in the order of their turns."""
@@ -252,9 +261,10 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.by_topic_id != by_topic_id:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        session.update(request)
-        session.forget(request)
+        is_understood = session.update(request) and session.forget(request)
         self._resize(session)
+        if not is_understood:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         if not len(session) or self._partitions > MAX_CACHED_PARTITIONS:
             self.remove(session)
             if len(session):
@@ -306,8 +316,9 @@ class FetchSessions:
         self._sizes[session.id] = len(session)
 
 
-def _new_session(request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool) -> FetchSession:
+def _new_session(
+    request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool
+) -> FetchSession | ErrorCode:
     """One that holds what a request names."""
     session = FetchSession(by_topic_id, now_ms, goes_on)
-    session.update(request)
-    return session
+    return session if session.update(request) else ErrorCode.UNKNOWN_SERVER_ERROR

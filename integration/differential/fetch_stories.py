@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from integration.differential.talk import AT_MS, Talk
+from integration.differential.talk import AT_MS, NO_ID, Talk
 from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.api_key import ApiKey
 from schemas.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -209,6 +209,7 @@ def offsets_and_epochs_out_of_range(talk: Talk) -> None:
         for last in (-2, -1, 0, 1, 5):
             for offset in (-1, 0, 3, 4, 99):
                 talk.fetch(version, ("t", 0, offset, {"last_fetched_epoch": last}))
+                talk.fetch(version, ("t", 0, offset, {"last_fetched_epoch": last}), isolation_level=COMMITTED)
                 talk.fetch(version, ("t", 1, offset, {"last_fetched_epoch": last, "current_leader_epoch": 0}))
 
 
@@ -225,6 +226,45 @@ def sizes(talk: Talk) -> None:
             talk.fetch(version, ("t", 0, 4), *wanted[1:], partition_max_bytes=max_bytes, max_bytes=1100)
         for isolation_level in (1, 2, -1):
             talk.fetch(version, *wanted, isolation_level=isolation_level, max_bytes=5000)
+
+
+def isolation_levels(talk: Talk) -> None:
+    """Of those that are none, but only where there is something to read."""
+    talk.create("t", 3)
+    talk.produce("t", 0)
+    unknown = (("t", 9, 0), ("nope", 0, 0))
+    for level in (2, 3, -1, 127):
+        for version in (4, 6, 7, 12, 13, 18):
+            for wanted in ((), unknown, (("t", 0, 0), *unknown, ("t", 1, 0), ("t", 0, 0)), (("t", 0, 99),)):
+                talk.fetch(version, *wanted, isolation_level=level)
+    for version in (7, 12, 13, 18):
+        session_id = talk.fetch(version, ("t", 0, 1), ("t", 1, 0), session=(0, 0)).session_id
+        talk.fetch(version, session=(session_id, 1), isolation_level=3)
+        talk.fetch(version, ("t", 2, 0), ("t", 7, 0), session=(session_id, 2), isolation_level=3)
+        talk.fetch(version, session=(session_id, 3), isolation_level=3)
+        talk.fetch(version, session=(session_id, 3))
+        talk.fetch(version, session=(session_id, 4))
+        talk.fetch(version, ("t", 1, 0), session=(session_id, -1), isolation_level=3)
+        session_id = talk.fetch(version, *unknown, session=(0, 0), isolation_level=3).session_id
+        talk.fetch(version, session=(session_id, 1), isolation_level=3)
+
+
+def topics_without_ids(talk: Talk) -> None:
+    talk.create("t", 2)
+    talk.produce("t", 0)
+    none, known, unknown, missing = (NO_ID, 0, 0), ("t", 0, 0), (UUID(int=9), 0, 0), ("t", 9, 0)
+    for version in (13, 15, 17, 18):
+        for other in (known, unknown, missing, (NO_ID, 1, 0), none):
+            for wanted in ((none, other), (other, none)):
+                talk.fetch(version, *wanted)
+                talk.fetch(version, *wanted, session=(0, 0))
+            session_id = talk.fetch(version, known, session=(0, 0)).session_id
+            talk.fetch(version, none, other, session=(session_id, 1))
+            talk.fetch(version, none, session=(session_id, 7))
+            talk.fetch(version, session=(session_id, 2))
+            talk.fetch(version, session=(session_id, 1))
+            talk.fetch(version, none, session=(session_id, -1))
+            talk.fetch(version, session=(session_id, 2))
 
 
 def _list_offsets(

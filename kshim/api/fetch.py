@@ -36,18 +36,24 @@ def fetch(
     """
     by_topic_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     session = broker.fetch_sessions.open(request, by_topic_id, broker.now_ms())
+    if session is ErrorCode.UNKNOWN_SERVER_ERROR:
+        return _failed(request, by_topic_id)
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
-    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        return _refuse_all(session, ErrorCode.UNKNOWN_SERVER_ERROR)
     epoch = session.epoch
+    reads = PartitionReads(broker, context.api_version, request)
+    is_legal = request.isolation_level in (READ_UNCOMMITTED, READ_COMMITTED)
+    if not is_legal and reads.knows_any(session.partitions()):
+        return _failed(request, by_topic_id)
 
     def answer(reads: PartitionReads) -> FetchResponse:
         if session.epoch != epoch:  # another request of the session came while this one was waiting
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
+        if not session.goes_on and _lacks_an_id(reads):
+            return _failed(request, by_topic_id)
         return _answer(broker, context, session, reads)
 
-    reads = PartitionReads(broker, context.api_version, request).read(session.due())
+    reads.read(session.due())
     all_unknown = len(reads.unknown) == len(session)
     if request.max_wait_ms <= 0 or reads.missing_bytes <= 0 or reads.failed or all_unknown:
         return answer(reads)
@@ -98,8 +104,25 @@ def _node_endpoint(node_id: int, host: str, port: int) -> NodeEndpoint:
     return NodeEndpoint(node_id=node_id, host=host, port=port)
 
 
-def _refuse_all(session: FetchSession, error: ErrorCode) -> FetchResponse:
-    """Where topics have names, their partitions have the error as well."""
-    refused = [] if session.by_topic_id else session.due()
-    reads = [PartitionRead(cached, refusal(cached, error, ())) for cached in refused]
-    return FetchResponse(error_code=error, responses=_by_topic(reads))
+def _lacks_an_id(reads: PartitionReads) -> bool:
+    """Is there a topic without an id before the end of the answer? Apache Kafka cannot write that."""
+    return len(reads.unknown) > 1 and any(
+        read.cached.topic.name is None and not read.cached.topic.topic_id.int for read in reads.unknown[:-1]
+    )
+
+
+def _failed(request: FetchRequest, by_topic_id: bool) -> FetchResponse:
+    """As Apache Kafka answers what makes it fail: each entry has the error too, where topics have names."""
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    return FetchResponse(
+        error_code=error,
+        session_id=request.session_id,
+        responses=tuple(
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=tuple(refusal(wanted.partition, error, ()) for wanted in topic.partitions),
+            )
+            for topic in request.topics
+            if not by_topic_id
+        ),
+    )

@@ -21,6 +21,7 @@ from schemas.fetch import (
 from schemas.record_batch import batches, decode_header
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+INCONSISTENT_TOPIC_ID = ErrorCode.INCONSISTENT_TOPIC_ID
 NO_EPOCH_END, NO_LEADER = EpochEndOffset(), LeaderIdAndEpoch()
 FIRST_VERSION_BY_TOPIC_ID = 13
 FIRST_VERSION_FROM_ANY_REPLICA = 11
@@ -108,10 +109,10 @@ class PartitionReads:
         """Look at each, in this order, and return all that was found."""
         for cached in partitions:
             found = self._find(cached)
-            if isinstance(found, Partition) or found is ErrorCode.INCONSISTENT_TOPIC_ID:
+            if isinstance(found, Partition) or found is INCONSISTENT_TOPIC_ID:
                 self._look(cached, found)
             else:
-                self.unknown.append(PartitionRead(cached, refusal(cached, found, ())))
+                self.unknown.append(PartitionRead(cached, refusal(cached.wanted.partition, found, ())))
         if len(self.unknown) > 1:
             self.unknown.sort(key=lambda read: read.data.error_code != ErrorCode.UNKNOWN_TOPIC_ID)
         return self
@@ -125,6 +126,11 @@ class PartitionReads:
             if cached not in unknown:
                 anew._look(cached, self._find(cached))
         return anew
+
+    def knows_any(self, partitions: Iterable[CachedPartition]) -> bool:
+        """Whether any of them is there, or was when its topic had another id."""
+        found = map(self._find, partitions)
+        return any(not isinstance(each, ErrorCode) or each is INCONSISTENT_TOPIC_ID for each in found)
 
     def position(self, cached: CachedPartition) -> Position:
         """Where a partition stands, also one that was not looked at because nothing of it was new."""
@@ -156,7 +162,7 @@ class PartitionReads:
             read = self._read(cached, found)
         else:
             cached.partition_no = None
-            read = PartitionRead(cached, refusal(cached, found))
+            read = PartitionRead(cached, refusal(cached.wanted.partition, found))
         self.known.append(read)
         if self._left_bytes < 0:
             self._left_bytes = 0
@@ -176,12 +182,15 @@ class PartitionReads:
         cached.end_seen = high_watermark
         parted = self._diverging_epoch(wanted, partition, start)
         if parted is None or not (start <= wanted.fetch_offset <= log_end or parted is not NO_EPOCH_END):
-            return PartitionRead(cached, refusal(cached, ErrorCode.OFFSET_OUT_OF_RANGE))
+            return PartitionRead(cached, refusal(cached.wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
         end = stable if self.committed else high_watermark
         is_behind = parted is NO_EPOCH_END and wanted.fetch_offset < end
         if is_behind and min(self._left_bytes, wanted.partition_max_bytes) < 0:
-            return PartitionRead(cached, refusal(cached, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return PartitionRead(cached, refusal(cached.wanted.partition, ErrorCode.UNKNOWN_SERVER_ERROR))
         records = self._records(cached, partition, end) if is_behind else b""
+        aborted = None
+        if self.committed and parted is NO_EPOCH_END:
+            aborted = self._aborted(wanted, partition, records, end)
         data = PartitionData(
             partition_index=wanted.partition,
             error_code=ErrorCode.NONE,
@@ -189,7 +198,7 @@ class PartitionReads:
             last_stable_offset=stable,
             log_start_offset=start,
             diverging_epoch=parted,
-            aborted_transactions=self._aborted(wanted, partition, records, end) if self.committed else None,
+            aborted_transactions=aborted,
             records=records,
         )
         return PartitionRead(cached, data, is_behind)
@@ -197,10 +206,10 @@ class PartitionReads:
     def _sent_away(self, cached: CachedPartition, partition: Partition, error: ErrorCode) -> PartitionRead:
         """An error, and where to go instead (KIP-951)."""
         if self._version < FIRST_VERSION_WITH_CURRENT_LEADER or error not in SENT_AWAY:
-            return PartitionRead(cached, refusal(cached, error))
+            return PartitionRead(cached, refusal(cached.wanted.partition, error))
         self.leaders.append(partition.leader)
         leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
-        return PartitionRead(cached, refusal(cached, error, current_leader=leader))
+        return PartitionRead(cached, refusal(cached.wanted.partition, error, current_leader=leader))
 
     def _diverging_epoch(
         self, wanted: FetchPartition, partition: Partition, log_start_offset: int
@@ -251,14 +260,14 @@ class PartitionReads:
 
 
 def refusal(
-    cached: CachedPartition,
+    partition_index: int,
     error: ErrorCode,
     aborted_transactions: tuple[AbortedTransaction, ...] | None = None,
     current_leader: LeaderIdAndEpoch = NO_LEADER,
 ) -> PartitionData:
     """Without records. The aborted transactions are null if Kafka gets as far as the log, else empty."""
     return PartitionData(
-        partition_index=cached.wanted.partition,
+        partition_index=partition_index,
         error_code=error,
         high_watermark=-1,
         diverging_epoch=NO_EPOCH_END,

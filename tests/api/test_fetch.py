@@ -115,6 +115,42 @@ def test_an_isolation_level_that_is_none(broker: Broker) -> None:
     assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+@pytest.mark.parametrize("level", [2, 3, -1])
+def test_an_isolation_level_counts_where_there_is_something_to_read(broker: Broker, level: int) -> None:
+    """Each entry of the request is answered, also one that is there twice."""
+    asked = request(wanted(0, 0), wanted(3, 0), wanted(0, 5), isolation_level=level)
+    response = ask(fetch, broker, asked, 12)
+    (topic,) = response.responses
+    assert [part.partition_index for part in topic.partitions] == [0, 3, 0]
+    assert {part.error_code for part in topic.partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    unknown = ask(fetch, broker, request(wanted(3, 0), isolation_level=level), 12)
+    assert unknown.error_code == 0
+    assert unknown.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topic_without_an_id_can_only_be_the_last_of_an_answer(broker: Broker, topic: Topic) -> None:
+    def answered(*topics: tuple[UUID, int]) -> tuple[int, list[int]]:
+        asked = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=1,
+            isolation_level=0,
+            topics=tuple(FetchTopic(topic_id=id_, partitions=(wanted(index, 0),)) for id_, index in topics),
+        )
+        response = ask(fetch, broker, asked, 13)
+        return response.error_code, [
+            part.error_code for each in response.responses for part in each.partitions
+        ]
+
+    none, known, never = UUID(int=0), topic.topic_id, UUID(int=9)
+    unknown, failed = ErrorCode.UNKNOWN_TOPIC_ID, (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    assert answered((none, 0), (known, 0)) == (0, [0, unknown])
+    assert answered((never, 0), (none, 0)) == (0, [unknown, unknown])
+    assert answered((none, 0), (none, 0)) == (0, [unknown])
+    assert answered((none, 0), (never, 0)) == failed
+    assert answered((none, 0), (none, 1)) == failed
+    assert answered((known, 3), (none, 0)) == failed  # what is unknown by its id comes first
+
+
 def test_unknown_topics_and_partitions(broker: Broker, topic: Topic) -> None:
     assert read(broker, wanted(3, 0))[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert read_one(broker, 0, topic="nope").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

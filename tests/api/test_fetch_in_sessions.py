@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from kshim.api.fetch import fetch
 from kshim.context import Broker, Signal
 from schemas.delete_topics import DeleteTopicsRequest
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, FetchRequest, FetchResponse, ForgottenTopic
+from schemas.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
 from tests.api.harness import ask, collect, context, create, new_broker
 from tests.api.test_fetch import advance, append, offsets, request, wanted
 
@@ -62,6 +63,43 @@ def broker() -> Broker:
     for _ in range(10):
         append(broker)
     return broker
+
+
+def ids(broker: Broker, *more: UUID) -> tuple[FetchTopic, ...]:
+    known = broker.cluster.topics["t"].topic_id
+    return tuple(FetchTopic(topic_id=id_, partitions=(wanted(0, 10),)) for id_ in (known, *more))
+
+
+def test_a_topic_without_an_id_is_no_part_of_a_session(broker: Broker) -> None:
+    """The client may go on with the session as if it had not asked."""
+
+    def asked(topics: tuple[FetchTopic, ...], session: tuple[int, int], **more: Any) -> FetchResponse:
+        id_, epoch = session
+        response: FetchResponse = ask(
+            fetch, broker, replace(EMPTY, topics=topics, session_id=id_, session_epoch=epoch, **more), 13
+        )
+        return response
+
+    failed = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert asked(ids(broker, UUID(int=0)), (0, 0)) == failed
+    assert len(broker.fetch_sessions) == 0
+    session_id = asked(ids(broker), (0, 0)).session_id
+    failed = replace(failed, session_id=session_id)
+    assert asked(ids(broker, UUID(int=0)), (session_id, 1)) == failed
+    forgotten = (ForgottenTopic(topic_id=UUID(int=0), partitions=(0,)),)
+    assert asked((), (session_id, 1), forgotten_topics_data=forgotten) == failed
+    assert asked((), (session_id, 2)).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert asked((), (session_id, 1)).error_code == ErrorCode.NONE
+
+
+def test_an_isolation_level_that_is_none_costs_an_answer(broker: Broker, client: Client) -> None:
+    """All partitions of the session count, also quiet ones; only those of the request are answered."""
+    response = ask(fetch, broker, client.request(isolation_level=3), 12)
+    assert (response.error_code, response.session_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, client.id)
+    assert response.responses == ()
+    response = ask(fetch, broker, client.request(wanted(4, 0), wanted(77, 0), isolation_level=3), 12)
+    assert {index: part.error_code for index, part in parts(response).items()} == {4: -1, 77: -1}
+    assert client.fetch(wanted(0, 9)).keys() == {0, 77}
 
 
 @pytest.fixture

@@ -178,6 +178,8 @@ def test_where_the_logs_part(
     assert part.error_code == 0
     assert (part.diverging_epoch.epoch, part.diverging_epoch.end_offset) == (diverging or (-1, -1))
     assert bool(part.records) == (diverging is None and offset < 4)
+    (part,) = ask(fetch, at(broker, 2), request(asked, isolation_level=1), 12).responses[0].partitions
+    assert part.aborted_transactions == (() if diverging is None else None)
 
 
 @pytest.mark.parametrize(("timestamp", "epoch"), [(-1, 5), (-2, 0), (-3, 0)])
