@@ -49,6 +49,14 @@ def test_nothing_is_imported_that_only_other_commands_need(imported: list[str]) 
     assert not {rich, kafka, *commands} & set(imported)
 
 
+def test_what_matches_patterns_is_imported_with_the_first_pattern(imported: list[str]) -> None:
+    assert "re2" not in imported
+    without = run(
+        "import sys; from kshim.transactions.patterns import matcher; matcher(''); print(*sys.modules)"
+    )
+    assert "re2" not in without
+
+
 def test_twisted_comes_without_tls_and_http(imported: list[str]) -> None:
     assert "twisted.internet.tcp" in imported
     assert not {"OpenSSL", "http.cookiejar", "urllib.request", "email"} & set(imported)

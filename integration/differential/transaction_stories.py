@@ -41,6 +41,17 @@ PATIENCE_S = 10
 ENDING = ("PrepareCommit", "PrepareAbort")
 
 
+PATTERNS = r"""
+pay|PAY.* (?i)pAY.* (?i)k (?i:A)1 (?i)Ü (?s)a.b a.b (?m)a$\n^b (?U)a+ a{2} a{2,1} a{,2} a{1000}
+a{1001} a** a*+ a?? [{]2} \{2\} {2} \w+ \W+ \d \w\d a\sb a\Bb \b\w+\b \pL+ \PL \p{Greek} \p{Foo}
+\p{^Lu}+ \p{Han}+ [[:alpha:]]+ [[:^alpha:]] [[:foo:]] [\p{L}\d]+ [^a] []a]+ \Qpay\E \Q{2}\E [\Qa\E]
+a\z a\Z aa$ aa\E \x{4e2d}. \x{110000} a\\b \07 \8 (a)\1 \e \cA \X \h \u0061 (?=a)aa (?<!b)aa (?>a)a
+(?P<n>a)1 (?<n>a)1 (?P=n) (?P<>a) (?#c)aa (?z)a (?)aa (a a) [ [] [a- [z-a] [a-\d]+ (|) () (?:) (|a)+
+((a*)*)* (?:a?){30} .* a(?i)A (?i-s:A.B) a\x00b [a&&b]+ \N \R \G (a)(?(1)1|2) a\_1 \-
+""".split()
+"""What RE2 and RE2/J agree on, which is nearly all."""
+
+
 class Producer:
     """A transactional id in a talk, and the producer id and epoch that were told for it."""
 
@@ -484,6 +495,17 @@ def transactions_are_listed(talk: TransactionTalk) -> None:
     for text in ("(", "a**", talk.name("list-b"), "list-b", "[", ".*list-b|x"):
         talk.ask(2, ListTransactionsRequest(transactional_id_pattern=text, state_filters=("Ongoing",)))
     second.end()
+
+
+def patterns_of_ids(talk: TransactionTalk) -> None:
+    names = ["pay", "PAY-1", "a\nb", "a b", "aa", "a1", "ü", "中文", "\u212a", "{2}", "a\\b", "a\x00b", ""]
+    for name in names:
+        Producer(talk, name).init()
+    begin = talk.name("").replace(".", "[.]")
+    for pattern in (*PATTERNS, "\\Qa b", "(?x)a a", "a\x00b"):
+        talk.ask(2, ListTransactionsRequest(transactional_id_pattern=begin + pattern, duration_filter=-1))
+    for pattern in (begin, f"{begin}|{begin}pay", f"({begin}pay"):
+        talk.ask(2, ListTransactionsRequest(transactional_id_pattern=pattern, duration_filter=-1))
 
 
 def transactions_are_described(talk: TransactionTalk) -> None:
