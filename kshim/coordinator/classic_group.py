@@ -179,12 +179,13 @@ class ClassicGroup:
         return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
 
     def subscribed_topics(self) -> Collection[str] | None:
-        """What the members of the last generation consume. O(members), and reads what they sent.
+        """What the members of the last generation consume, also when they have left since; a generation without
+        members ends that. O(members), and reads what they sent.
 
         None when it cannot be known, which counts as every topic: no generation has formed yet, or a member's
         subscription cannot be read. Groups of another protocol type subscribe to nothing.
         """
-        if not self.members or self.protocol_type != CONSUMER:
+        if self.protocol_type != CONSUMER:
             return ()
         if self.subscriptions is None:
             return None
@@ -231,6 +232,6 @@ class ClassicGroup:
         for entry in stored.members:
             member = Member.from_metadata(group_id, stored.protocol, entry)
             group.add(member, stored.protocol_type)
-        if stored.generation:
+        if stored.generation or not stored.members:
             group.keep_subscriptions()
         return group

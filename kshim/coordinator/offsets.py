@@ -190,7 +190,7 @@ def validate_delete(group: ClassicGroup | None) -> ErrorCode:
     """Whether single offsets of `group` may be deleted: what members of another type use is not known."""
     if group is None or group.state is State.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if group.members and group.protocol_type != CONSUMER:
+    if group.state is not State.EMPTY and group.protocol_type != CONSUMER:
         return ErrorCode.NON_EMPTY_GROUP
     return ErrorCode.NONE
 

@@ -155,6 +155,41 @@ class TestWithoutMembers:
         assert errors(history) == [ErrorCode.NONE, ErrorCode.NONE]
 
 
+class TestBetweenGenerations:
+    """The last member has left, and an id that was handed out is still waited for."""
+
+    def test_what_the_last_generation_consumed_is_kept(self, history: History) -> None:
+        commit_all(history)
+        (client,) = history.stable(1, protocols=subscription("topic"))
+        late = history.client(protocols=subscription("other"))
+        late.answer(late.join(4))
+        client.leave()
+        group = history.group()
+        assert (group.state, group.members) == (State.PREPARING_REBALANCE, {})
+        assert errors(history) == [SUBSCRIBED, ErrorCode.NONE]
+        history.sleep(late.session_timeout_ms)
+        assert group.state is State.EMPTY
+        assert errors(history) == [ErrorCode.NONE, ErrorCode.NONE]
+
+    def test_without_any_generation_it_may_be_anything(self, history: History) -> None:
+        commit_all(history)
+        client, late = history.client(protocols=subscription("topic")), history.client()
+        client.enter()
+        late.answer(late.join(4))
+        client.leave()
+        assert (history.group().state, history.group().members) == (State.PREPARING_REBALANCE, {})
+        assert errors(history) == [SUBSCRIBED, SUBSCRIBED]
+
+    def test_members_of_another_type(self, history: History) -> None:
+        commit_all(history)
+        (client,) = history.stable(1, protocol_type="connect")
+        late = history.client(protocol_type="connect")
+        late.answer(late.join(4))
+        client.leave()
+        assert history.group().state is State.PREPARING_REBALANCE
+        assert history.ask(delete(("topic", (0,)))).error_code == ErrorCode.NON_EMPTY_GROUP
+
+
 class TestWithMembers:
     @pytest.mark.parametrize("version", range(4))
     def test_topics_of_any_member_are_kept(self, history: History, version: int) -> None:

@@ -118,6 +118,38 @@ HISTORIES = [
         ],
     ),
     History(
+        "delete offsets when the last member has left, but not the last id",
+        cases=[114, 147],
+        steps=[
+            commit("admin", offsets={(TOPIC, 0): 5, (OTHER_TOPIC, 0): 6}),
+            stable("alice"),
+            join("bob"),
+            leave("alice"),
+            describe(),
+            offset_delete("admin", (TOPIC, 0), (OTHER_TOPIC, 0)),
+            rejoin("bob", protocols=[("range", b"\0\0\0\0\0\0")], wait=False),
+            answered("bob"),
+            offset_delete("admin", (TOPIC, 0), (OTHER_TOPIC, 0)),
+            leave("bob"),
+            join("carol"),
+            offset_delete("admin", (TOPIC, 0), (OTHER_TOPIC, 0)),
+        ],
+        eras=(4, 9),
+    ),
+    History(
+        "delete offsets of a group of another type when the last member has left, but not the last id",
+        cases=[147],
+        steps=[
+            join("alice", type="connect"),
+            rejoin("alice", type="connect"),
+            sync("alice", type="connect"),
+            join("bob", type="connect"),
+            leave("alice"),
+            offset_delete("admin", (TOPIC, 0)),
+        ],
+        eras=(4, 9),
+    ),
+    History(
         "find coordinators",
         cases=[125],
         steps=[
