@@ -104,10 +104,16 @@ def check_marker(producer: Producer | None, marker: EndTxnMarker, transaction_ve
     """Whether a marker may be appended: NONE, INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
 
     transaction_version: the one that the transaction was made with. From 2 on its end has a later epoch than
-    its records, so a marker that comes late cannot end the next one; but one may come twice.
+    its records, so a marker that comes late cannot end the next one; but one may come twice. Of a producer id
+    below zero nothing is known, and who is not known has the epochs -1.
     """
-    if producer is None:
+    if marker.producer_id < 0:
         return ErrorCode.NONE
+    if producer is None:
+        if marker.producer_epoch < -1:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        is_fenced = marker.coordinator_epoch < -1
+        return ErrorCode.TRANSACTION_COORDINATOR_FENCED if is_fenced else ErrorCode.NONE
     ended = producer.transaction_start == NO_TRANSACTION
     is_late = marker.producer_epoch == producer.producer_epoch and transaction_version >= STRICT_VERSION
     if marker.producer_epoch < producer.producer_epoch or (is_late and not ended):

@@ -160,6 +160,22 @@ def test_a_marker_of_an_earlier_epoch_or_coordinator_is_refused(partition: Parti
     assert partition.mark(epoch=2, coordinator_epoch=5) is NEW
 
 
+@pytest.mark.parametrize(
+    ("producer_id", "epoch", "coordinator_epoch", "error"),
+    [
+        (8, 0, -1, ErrorCode.NONE),
+        (8, -2, 0, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (8, 0, -2, ErrorCode.TRANSACTION_COORDINATOR_FENCED),
+        (-2, -2, -2, ErrorCode.NONE),
+    ],
+)
+def test_a_marker_of_a_producer_that_is_not_known(
+    producer_id: int, epoch: int, coordinator_epoch: int, error: ErrorCode
+) -> None:
+    marker = EndTxnMarker(producer_id, epoch, False, coordinator_epoch, 1000)
+    assert check_marker(None, marker) is error
+
+
 def test_from_version_2_on_a_marker_has_a_later_epoch_than_the_records(partition: Partition) -> None:
     partition.send(0, in_transaction=True)
     assert partition.mark(epoch=0, transaction_version=2) is STALE

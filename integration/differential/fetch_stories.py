@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from schemas.api_key import ApiKey
 from schemas.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from schemas.end_txn import EndTxnRequest
 from schemas.error_code import ErrorCode
+from schemas.fetch import ReplicaState
 from schemas.find_coordinator import FindCoordinatorRequest
 from schemas.init_producer_id import InitProducerIdRequest
 from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -226,6 +228,21 @@ def sizes(talk: Talk) -> None:
             talk.fetch(version, ("t", 0, 4), *wanted[1:], partition_max_bytes=max_bytes, max_bytes=1100)
         for isolation_level in (1, 2, -1):
             talk.fetch(version, *wanted, isolation_level=isolation_level, max_bytes=5000)
+        for max_bytes in (0, 1, 5000):  # not 1100: Kafka would cut a batch
+            committed = {"isolation_level": COMMITTED, "max_bytes": max_bytes}
+            for partition_max_bytes in (0, 1, 5000):
+                talk.fetch(version, *wanted, partition_max_bytes=partition_max_bytes, **committed)
+
+
+def replicas(talk: Talk) -> None:
+    """Of a partition that nobody replicates."""
+    talk.create("t")
+    for version in (4, 11, 12, 14, 15, 16, 18):
+        for epoch in (-1, 0, 1, 77):
+            asked = talk.fetching(
+                (("t", 0, 0, {"current_leader_epoch": epoch}),), version=version, replica_id=5
+            )
+            talk.ask(version, replace(asked, replica_state=ReplicaState(replica_id=5)))
 
 
 def isolation_levels(talk: Talk) -> None:

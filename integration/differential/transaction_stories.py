@@ -6,6 +6,7 @@ nobody's promise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -546,6 +547,38 @@ def markers_are_written_by_hand(talk: TransactionTalk) -> None:
     talk.ask(1, WriteTxnMarkersRequest())
     producer.send("t", sequence=1)
     _read(talk)
+
+
+def markers_that_cannot_be_written(talk: TransactionTalk) -> None:
+    talk.create("t", 2)
+
+    def mark(
+        *markers: tuple[int, int, Sequence[tuple[str, Sequence[int]]]], coordinator_epoch: int = 0
+    ) -> None:
+        entries = tuple(
+            WritableTxnMarker(
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                transaction_result=True,
+                coordinator_epoch=coordinator_epoch,
+                topics=tuple(
+                    WritableTxnMarkerTopic(name=talk.name(topic), partition_indexes=tuple(indexes))
+                    for topic, indexes in topics
+                ),
+            )
+            for producer_id, epoch, topics in markers
+        )
+        for version in (1, 2):
+            talk.ask(version, WriteTxnMarkersRequest(markers=entries))
+
+    known, unknown = ("t", (0, 1)), ("nope", (0,))
+    for producer_id, epoch in ((-1, -1), (-1, 0), (7001, -1), (7001, -2), (-2, 5), (-2, 0), (-2, -2)):
+        for topics in ([known], [known, unknown], [unknown], [("t", (9,))], [("t", ())], []):
+            mark((producer_id, epoch, topics))
+    for coordinator_epoch in (-1, -2):
+        mark((7004 + coordinator_epoch, 0, [known]), coordinator_epoch=coordinator_epoch)
+    mark((-1, 0, [known]), (7002, 0, [known, unknown]))
+    mark((7003, 0, [("t", (0,))]), (7003, 0, [("t", (1,))]))
 
 
 def _read(talk: TransactionTalk) -> None:

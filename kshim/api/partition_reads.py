@@ -173,8 +173,9 @@ class PartitionReads:
         wanted = cached.wanted
         known_epoch = wanted.current_leader_epoch if wanted.current_leader_epoch >= 0 else NO_EPOCH
         fault = fault_in_leadership(self._broker, partition, known_epoch, any_replica=self._any_replica)
-        if self._from_replica:  # only consumers fetch from here
-            fault = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if fault is ErrorCode.NONE and self._from_replica:  # only consumers fetch from here
+            has_epoch = known_epoch != NO_EPOCH
+            fault = ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if fault is not ErrorCode.NONE:
             return self._sent_away(cached, partition, fault)
         offsets = self._broker.log.offsets(partition.partition_no)
@@ -207,7 +208,8 @@ class PartitionReads:
         """An error, and where to go instead (KIP-951)."""
         if self._version < FIRST_VERSION_WITH_CURRENT_LEADER or error not in SENT_AWAY:
             return PartitionRead(cached, refusal(cached.wanted.partition, error))
-        self.leaders.append(partition.leader)
+        if not self._from_replica:
+            self.leaders.append(partition.leader)
         leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return PartitionRead(cached, refusal(cached.wanted.partition, error, current_leader=leader))
 
@@ -244,11 +246,12 @@ class PartitionReads:
         self, wanted: FetchPartition, partition: Partition, records: bytes, end: int
     ) -> tuple[AbortedTransaction, ...] | None:
         """The aborted transactions that have something to do with `records`. As in Kafka, None where there
-        are records that do not fit.
+        are records, and room, but not enough of it.
         """
         log, partition_no, start = self._broker.log, partition.partition_no, wanted.fetch_offset
         if not records:
-            return None if start < end else ()
+            does_not_fit = min(self._left_bytes, wanted.partition_max_bytes) > 0
+            return None if start < end and does_not_fit else ()
         if not log.aborted_transactions(partition_no, start, end):
             return ()
         for batch in batches(records):

@@ -6,11 +6,15 @@ partition because its coordinator has forgotten it (KIP-664).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from twisted.internet.defer import Deferred
 
 from kshim.api.later import gather
 from kshim.api.leadership import fault_in_leadership
 from kshim.context import Broker, RequestContext
+from kshim.transactions.transaction import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from kshim.txn_markers import write_marker
 from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
@@ -24,52 +28,75 @@ from schemas.write_txn_markers import (
 )
 
 
+class Place(NamedTuple):
+    """Where a marker is to be written."""
+
+    marker: WritableTxnMarker
+    topic_name: str
+    partition_index: int
+
+
 def write_txn_markers(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
-    """Each partition is answered for itself, in the order of the request."""
+    """Each partition is answered for itself. A marker that cannot be written at all, because nobody has its
+    producer id or epoch, fails the whole request, as in Apache Kafka.
+    """
     now_ms = broker.now_ms()
-    written = [
-        _write(broker, topic.name, index, entry, now_ms)
+    places = [
+        Place(entry, topic.name, index)
         for entry in request.markers
         for topic in entry.topics
         for index in topic.partition_indexes
     ]
+    if any(_is_nobody_s(place.marker) and _fault(broker, place) is ErrorCode.NONE for place in places):
+        return _response(places, [ErrorCode.UNKNOWN_SERVER_ERROR] * len(places))
+    written = [_write(broker, place, now_ms) for place in places]
+    return gather(written, lambda errors: _response(places, errors))
 
-    def respond(errors: list[ErrorCode]) -> WriteTxnMarkersResponse:
-        left = iter(errors)
-        return WriteTxnMarkersResponse(
-            markers=tuple(
-                WritableTxnMarkerResult(
-                    producer_id=entry.producer_id,
-                    topics=tuple(
-                        WritableTxnMarkerTopicResult(
-                            name=topic.name,
-                            partitions=tuple(
-                                WritableTxnMarkerPartitionResult(partition_index=index, error_code=next(left))
-                                for index in topic.partition_indexes
-                            ),
-                        )
-                        for topic in entry.topics
-                    ),
-                )
-                for entry in request.markers
+
+def _response(places: Sequence[Place], errors: Sequence[ErrorCode]) -> WriteTxnMarkersResponse:
+    """Every producer once, with all its topics."""
+    by_producer: dict[int, dict[str, dict[int, ErrorCode]]] = {}
+    for (marker, topic_name, index), error in zip(places, errors, strict=True):
+        by_producer.setdefault(marker.producer_id, {}).setdefault(topic_name, {})[index] = error
+    return WriteTxnMarkersResponse(
+        markers=tuple(
+            WritableTxnMarkerResult(
+                producer_id=producer_id,
+                topics=tuple(
+                    WritableTxnMarkerTopicResult(
+                        name=name,
+                        partitions=tuple(
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
+                            for index, error in partitions.items()
+                        ),
+                    )
+                    for name, partitions in topics.items()
+                ),
             )
+            for producer_id, topics in by_producer.items()
         )
+    )
 
-    return gather(written, respond)
+
+def _is_nobody_s(marker: WritableTxnMarker) -> bool:
+    return marker.producer_id == NO_PRODUCER_ID or marker.producer_epoch == NO_PRODUCER_EPOCH
 
 
-def _write(
-    broker: Broker, topic_name: str, index: int, entry: WritableTxnMarker, now_ms: int
-) -> ErrorCode | Deferred[ErrorCode]:
-    topic = broker.cluster.topics.get(topic_name)
-    partition = None if topic is None else topic.partition(index)
+def _fault(broker: Broker, place: Place) -> ErrorCode:
+    topic = broker.cluster.topics.get(place.topic_name)
+    partition = None if topic is None else topic.partition(place.partition_index)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    error = fault_in_leadership(broker, partition)
+    return fault_in_leadership(broker, partition)
+
+
+def _write(broker: Broker, place: Place, now_ms: int) -> ErrorCode | Deferred[ErrorCode]:
+    error = _fault(broker, place)
     if error is not ErrorCode.NONE:
         return error
+    entry, topic_name, index = place
     marker = EndTxnMarker(
         entry.producer_id,
         entry.producer_epoch,

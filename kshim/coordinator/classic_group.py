@@ -179,8 +179,8 @@ class ClassicGroup:
         return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
 
     def subscribed_topics(self) -> Collection[str] | None:
-        """What the members of the last generation consume, also when they have left since; a generation without
-        members ends that. O(members), and reads what they sent.
+        """What the members of the last generation consume, also when all have left, until another begins.
+        O(members), and reads what they sent.
 
         None when it cannot be known, which counts as every topic: no generation has formed yet, or a member's
         subscription cannot be read. Groups of another protocol type subscribe to nothing.

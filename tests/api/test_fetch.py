@@ -115,6 +115,20 @@ def test_an_isolation_level_that_is_none(broker: Broker) -> None:
     assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+@pytest.mark.parametrize(("max_bytes", "aborted"), [(0, ()), (1, None)])
+def test_aborted_transactions_are_null_where_a_batch_does_not_fit(
+    broker: Broker, max_bytes: int, aborted: object
+) -> None:
+    """Unless there is no room at all, whichever limit it is that leaves none."""
+    append(broker, 1)
+    for limits in ((max_bytes, 1 << 20), (1 << 20, SIZE + max_bytes)):
+        first, second = read(
+            broker, wanted(0, 0, SIZE), wanted(1, 0, limits[0]), isolation_level=1, max_bytes=limits[1]
+        )
+        assert (len(first.records or b""), first.aborted_transactions) == (SIZE, ())
+        assert (second.records, second.aborted_transactions) == (b"", aborted)
+
+
 @pytest.mark.parametrize("level", [2, 3, -1])
 def test_an_isolation_level_counts_where_there_is_something_to_read(broker: Broker, level: int) -> None:
     """Each entry of the request is answered, also one that is there twice."""

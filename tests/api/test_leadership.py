@@ -16,7 +16,7 @@ from kshim.cluster import Partition
 from kshim.context import Broker
 from kshim.fetch_sessions import FetchSessions
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, LeaderIdAndEpoch
+from schemas.fetch import FetchPartition, LeaderIdAndEpoch, ReplicaState
 from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -100,6 +100,21 @@ def test_who_is_sent_away_is_told_where_to_go(broker: Broker, version: int, is_t
         assert here is not None
         places = [(2, here.host, here.port)] if is_told else []
         assert [(node.node_id, node.host, node.port) for node in response.node_endpoints] == places
+
+
+@pytest.mark.parametrize(
+    ("epoch", "error", "is_told"), [(-1, NOT_LEADER, True), (4, FENCED, True), (5, UNKNOWN, False)]
+)
+def test_a_replica_is_told_who_leads_and_not_where(
+    broker: Broker, epoch: int, error: ErrorCode, is_told: bool
+) -> None:
+    topic_id = broker.cluster.topics["t"].topic_id
+    wanted = FetchPartition(partition=0, fetch_offset=0, current_leader_epoch=epoch, partition_max_bytes=100)
+    asked = request(wanted, topic_id=topic_id, replica_state=ReplicaState(replica_id=7))
+    response = ask(fetch, at(broker, 2), asked, 16)
+    (part,) = response.responses[0].partitions
+    leader = LeaderIdAndEpoch(leader_id=2, leader_epoch=5) if is_told else LeaderIdAndEpoch()
+    assert (part.error_code, part.current_leader, response.node_endpoints) == (error, leader, ())
 
 
 def test_who_is_ahead_is_told_nothing(broker: Broker) -> None:

@@ -201,6 +201,56 @@ def test_each_partition_of_the_transaction_gets_its_marker(
 # ---- WriteTxnMarkers
 
 
+def errors_of(answer: Any) -> list[tuple[int, list[tuple[str, list[tuple[int, int]]]]]]:
+    return [
+        (
+            marker.producer_id,
+            [
+                (topic.name, [(part.partition_index, part.error_code) for part in topic.partitions])
+                for topic in marker.topics
+            ],
+        )
+        for marker in answer.markers
+    ]
+
+
+def marker_of(producer_id: int, epoch: int, *topics: tuple[str, tuple[int, ...]]) -> WritableTxnMarker:
+    return WritableTxnMarker(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        topics=tuple(WritableTxnMarkerTopic(name=name, partition_indexes=which) for name, which in topics),
+    )
+
+
+@pytest.mark.parametrize(("producer_id", "epoch"), [(-1, -1), (-1, 0), (7, -1)])
+def test_a_marker_of_nobody_fails_the_request(
+    transactions: Transactions, producer_id: int, epoch: int
+) -> None:
+    """Where it would have been written."""
+    nobody_s = marker_of(producer_id, epoch, ("topic", (0, 9)), ("nope", (0,)))
+    answer = transactions.ask(WriteTxnMarkersRequest(markers=(marker_of(8, 0, ("topic", (0,))), nobody_s)), 1)
+    failed, unknown = ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors_of(answer) == [
+        (8, [("topic", [(0, failed)])]),
+        (producer_id, [("topic", [(0, failed), (9, failed)]), ("nope", [(0, failed)])]),
+    ]
+    elsewhere = marker_of(producer_id, epoch, ("nope", (0,)))
+    assert errors_of(transactions.ask(WriteTxnMarkersRequest(markers=(elsewhere,)), 1)) == [
+        (producer_id, [("nope", [(0, unknown)])])
+    ]
+
+
+def test_every_producer_is_answered_once(transactions: Transactions) -> None:
+    markers = (
+        marker_of(7, 0, ("topic", (0,))),
+        marker_of(8, 0),
+        marker_of(7, 0, ("topic", (0,)), ("nope", (1,))),
+    )
+    answer = transactions.ask(WriteTxnMarkersRequest(markers=markers), 1)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors_of(answer) == [(7, [("topic", [(0, 0)]), ("nope", [(1, unknown)])])]
+
+
 @pytest.mark.parametrize("version", versions(ApiKey.WRITE_TXN_MARKERS))
 def test_markers_that_are_asked_for(transactions: Transactions, version: int) -> None:
     def topic(name: str, *indexes: int) -> WritableTxnMarkerTopic:
