@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from integration.differential.admin import NO_ID, Admin, Rehearsal
@@ -15,6 +16,7 @@ from schemas.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from schemas.api_key import ApiKey
+from schemas.create_acls import AclCreation, CreateAclsRequest
 from schemas.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -26,7 +28,9 @@ from schemas.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from schemas.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.describe_acls import DescribeAclsRequest
 from schemas.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from schemas.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
@@ -765,6 +769,57 @@ def reassignments_listed(admin: Admin) -> None:
         )
         admin.look(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=topics))
     admin.look(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None))
+
+
+# -- access control lists
+
+
+def _codes() -> Iterator[dict[str, int]]:
+    """Resource type, pattern type, operation and permission: one of them odd, the others good."""
+    good = {"resource": 2, "pattern": 3, "operation": 2, "permission": 3}
+    yield good
+    for name in good:
+        for odd in (0, 1, 99, -1):
+            yield {**good, name: odd}
+
+
+@_story(ApiKey.CREATE_ACLS)
+def rules_made(admin: Admin) -> None:
+    for codes in _codes():
+        rule = AclCreation(
+            resource_type=codes["resource"],
+            resource_name="t",
+            resource_pattern_type=codes["pattern"],
+            principal="User:a",
+            host="*",
+            operation=codes["operation"],
+            permission_type=codes["permission"],
+        )
+        admin.change(CreateAclsRequest(creations=(rule,)))
+
+
+def _rule_filter(codes: dict[str, int]) -> dict[str, Any]:
+    return {
+        "resource_type_filter": codes["resource"],
+        "resource_name_filter": "t",
+        "pattern_type_filter": codes["pattern"],
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": codes["operation"],
+        "permission_type": codes["permission"],
+    }
+
+
+@_story(ApiKey.DELETE_ACLS)
+def rules_deleted(admin: Admin) -> None:
+    for codes in _codes():
+        admin.change(DeleteAclsRequest(filters=(DeleteAclsFilter(**_rule_filter(codes)),)))
+
+
+@_story(ApiKey.DESCRIBE_ACLS)
+def rules_described(admin: Admin) -> None:
+    for codes in _codes():
+        admin.change(DescribeAclsRequest(**_rule_filter(codes)))
 
 
 # -- log directories, quotas

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kshim.api.acl_codes import require_known
 from kshim.context import Broker, RequestContext
 from schemas.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from schemas.error_code import ErrorCode
@@ -13,4 +14,6 @@ REFUSED = AclCreationResult(
 
 def create_acls(broker: Broker, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     """Each rule is refused."""
+    for rule in request.creations:
+        require_known(rule.resource_type, rule.resource_pattern_type, rule.operation, rule.permission_type)
     return CreateAclsResponse(results=(REFUSED,) * len(request.creations))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kshim.api.acl_codes import require_known
 from kshim.context import Broker, RequestContext
 from schemas.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
 from schemas.error_code import ErrorCode
@@ -13,4 +14,11 @@ REFUSED = DeleteAclsFilterResult(
 
 def delete_acls(broker: Broker, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     """Each filter is refused."""
+    for wanted in request.filters:
+        require_known(
+            wanted.resource_type_filter,
+            wanted.pattern_type_filter,
+            wanted.operation,
+            wanted.permission_type,
+        )
     return DeleteAclsResponse(filter_results=(REFUSED,) * len(request.filters))

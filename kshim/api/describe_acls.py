@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kshim.api.acl_codes import require_known
 from kshim.context import Broker, RequestContext
 from schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from schemas.error_code import ErrorCode
@@ -11,5 +12,8 @@ def describe_acls(
     broker: Broker, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
     """Everybody may do everything; tools know this error, and say so."""
+    require_known(
+        request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type
+    )
     message = "No Authorizer is configured on the broker"
     return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=message)

@@ -5,12 +5,15 @@ The facts are those of Apache Kafka 4.2 without an authorizer.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kshim.api.create_acls import create_acls
 from kshim.api.delete_acls import delete_acls
 from kshim.api.describe_acls import describe_acls
 from kshim.api.describe_user_scram_credentials import describe_user_scram_credentials
+from kshim.context import Refused
 from schemas.create_acls import AclCreation, CreateAclsRequest
 from schemas.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from schemas.describe_acls import DescribeAclsRequest
@@ -29,6 +32,38 @@ def test_there_are_no_acls() -> None:
     answer = ask(describe_acls, new_broker(), request, 3)
     assert answer.error_code == ErrorCode.SECURITY_DISABLED
     assert (answer.error_message, answer.resources) == ("No Authorizer is configured on the broker", ())
+
+
+@pytest.mark.parametrize("unknown", range(4))
+def test_what_says_unknown_cannot_be_read(unknown: int) -> None:
+    codes = [2, 3, 2, 3]
+    codes[unknown] = 0
+    resource, pattern, operation, permission = codes
+    rest = {"operation": operation, "permission_type": permission}
+    filters: dict[str, Any] = {
+        "resource_type_filter": resource,
+        "resource_name_filter": "t",
+        "pattern_type_filter": pattern,
+        "principal_filter": None,
+        "host_filter": None,
+        **rest,
+    }
+    creation = AclCreation(
+        resource_type=resource,
+        resource_name="t",
+        resource_pattern_type=pattern,
+        principal="User:a",
+        host="*",
+        **rest,
+    )
+    requests: list[tuple[Any, Any]] = [
+        (describe_acls, DescribeAclsRequest(**filters)),
+        (delete_acls, DeleteAclsRequest(filters=(DeleteAclsFilter(**filters),))),
+        (create_acls, CreateAclsRequest(creations=(creation,))),
+    ]
+    for function, request in requests:
+        with pytest.raises(Refused):
+            ask(function, new_broker(), request, 3)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
