@@ -13,11 +13,13 @@ import dataclasses
 import socket
 import struct
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.metadata import MetadataRequest, MetadataRequestTopic
@@ -41,6 +43,22 @@ SETS = {
 PER_SERVER = {"port", "cluster_id"}
 PLACES = {"log_dir", "total_bytes", "usable_bytes"}
 NO_ID = UUID(int=0)
+
+
+@dataclass(frozen=True)
+class Story:
+    """api_key: of the API whose versions it is told in."""
+
+    api_key: ApiKey
+    tell: Callable[[Admin], None]
+
+    @property
+    def name(self) -> str:
+        return self.tell.__name__
+
+
+def story(api_key: ApiKey) -> Callable[[Callable[[Admin], None]], Story]:
+    return partial(Story, api_key)
 
 
 @dataclass(frozen=True)
@@ -183,6 +201,9 @@ class Admin:
 
 class Rehearsal(Admin):
     """Asks nobody."""
+
+    def topic_id(self, name: str) -> UUID:
+        return NO_ID
 
     def _ask(self, *_: object, **__: object) -> None:
         return None

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from integration.differential.admin import Admin, Told
-from integration.differential.admin_stories import STORIES, Story
+from integration.differential.admin import Admin, Story, Told
 from integration.differential.pairs import Pair
+from integration.differential.stories import STORIES
 from integration.server import Server
 from schemas.registry import VERSIONS
 

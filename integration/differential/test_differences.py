@@ -9,12 +9,12 @@ from functools import partial
 
 import pytest
 
-from integration.differential.admin_stories import meant_in_stories
 from integration.differential.differences import SCENARIOS, Scenario, page
 from integration.differential.differences.playing import PLAY, Seen, started
 from integration.differential.histories import HISTORIES
 from integration.differential.history import tolerated
 from integration.differential.run import runs
+from integration.differential.stories import meant_in_stories
 
 UNDECIDED = ("Topic configs that are no number", "Patterns of ListTransactions")
 """How the rows begin that are still without a key or a reason."""
