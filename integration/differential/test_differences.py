@@ -16,9 +16,6 @@ from integration.differential.history import tolerated
 from integration.differential.run import runs
 from integration.differential.stories import meant_in_stories
 
-UNDECIDED = ("Topic configs that are no number", "Patterns of ListTransactions")
-"""How the rows begin that are still without a key or a reason."""
-
 
 @pytest.fixture(scope="module")
 def seen(
@@ -57,8 +54,7 @@ def test_every_row_has_a_key_of_its_own_or_a_reason_why_it_has_none() -> None:
     assert not _twice(row.key for row in rows if row.key)
     assert not _twice(row.what for row in rows)
     assert {row.reason for row in rows} - {""} == page.legend()
-    without = [row.what for row in rows if not row.key and not row.reason]
-    assert [what for what in without if not what.startswith(UNDECIDED)] == []
+    assert [row.what for row in rows if not row.key and not row.reason] == []
 
 
 def _twice(values: Iterable[str]) -> list[str]:

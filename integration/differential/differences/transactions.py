@@ -12,6 +12,7 @@ from integration.differential.differences.topics import enlarged
 from integration.differential.transaction_stories import Producer
 from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest
 from schemas.end_txn import EndTxnRequest
+from schemas.list_transactions import ListTransactionsRequest
 
 
 @difference("D-transactions-topic", apache_kafka="NONE", kshim="POLICY_VIOLATION")
@@ -28,6 +29,18 @@ def partitions_are_added_to_no_transaction(guest: Guest) -> str:
 @difference("D-two-phase-commit", apache_kafka=False, kshim=True)
 def whether_two_phase_commit_is_said_to_have_no_effect(guest: Guest) -> bool:
     return "no effect" in described_config(guest, "transaction.two.phase.commit.enable").documentation
+
+
+PATTERNS = ("((a{30}){30}){2}", ".{1000}.{1000}", r"\é", r"\C", "(?P<é>a)", "(?P<n>a)(?P<n>b)")
+
+
+@difference(
+    "D-patterns",
+    apache_kafka=[*["NONE"] * 3, *["INVALID_REGULAR_EXPRESSION"] * 3],
+    kshim=[*["INVALID_REGULAR_EXPRESSION"] * 3, *["NONE"] * 3],
+)
+def patterns_that_are_read_in_two_ways(guest: Guest) -> list[str]:
+    return [guest.error(2, ListTransactionsRequest(transactional_id_pattern=each)) for each in PATTERNS]
 
 
 @difference("D-refused-marker", apache_kafka="PrepareCommit", kshim="CompleteCommit")
