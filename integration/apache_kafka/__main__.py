@@ -31,7 +31,7 @@ SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     # a broker that was killed may register again only when its old session has ended
-    "broker.session.timeout.ms": "1000",
+    "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "200",
 }
 FOR_TESTS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
