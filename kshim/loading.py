@@ -1,4 +1,4 @@
-"""Loading one shard of the group coordinator: its journal is replayed a little at a time.
+"""Loading one shard of a coordinator: its journal is replayed a little at a time.
 
 A shard of many offsets takes seconds to load, in which other shards are served.
 """
@@ -6,17 +6,15 @@ A shard of many offsets takes seconds to load, in which other shards are served.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
-from kshim.coordinator.coordinator import Coordinator
-from kshim.coordinator.decision import Record
+from kshim.coordinator.decision import Decision
 from kshim.coordinator.fencing import Producer
 from kshim.storage.interfaces import NO_PRODUCER, Journal, JournalBatch, StorageError
 from schemas.end_txn_marker import EndTxnMarker
-from schemas.group_metadata_log import UnknownKey, decode_key, decode_value
 from schemas.message import MalformedMessage
 
 logger = logging.getLogger("kshim.coordinator")
@@ -29,17 +27,46 @@ class Leader(NamedTuple):
     leader_epoch: int = 0
 
 
-class Loading:
-    """A shard from the moment it is to be led until all that is durable of it is known.
+class Loadable(Protocol):
+    """The part of a coordinator that is told what its journal holds."""
 
-    deleted_topics: those that were deleted meanwhile, whose offsets are to go in the end. served: fires when
-    the shard is served, or is not to be any more; errbacks StorageError when it cannot be read.
+    @property
+    def topic(self) -> str:
+        """Whose partitions are the shards."""
+
+    @property
+    def partitions(self) -> int:
+        """How many shards there are."""
+
+    def begin_load(self, shard: int, node_id: int) -> None:
+        """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
+
+    def decode(self, key: bytes, value: bytes | None) -> Any | None:
+        """The record of a key and value; None for a kind of record that is not known. Raises
+        MalformedMessage.
+        """
+
+    def replay(self, shard: int, records: Iterable[Any], producer: Producer | None) -> None:
+        """Apply records of `shard` in the order of its log, while loading and after each decision alike.
+
+        `producer`: whose transaction they are part of.
+        """
+
+    def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
+        """Apply the end of a transaction, in the order of the log as well."""
+
+
+class Loading:
+    """One shard being loaded, until its journal is fully replayed.
+
+    decisions: what is to be decided as soon as it is served. served: fires when the shard is served, or is
+    not to be any more; errbacks StorageError when it cannot be read.
     """
 
-    def __init__(self, shard: int, leader: Leader, coordinator: Coordinator, journal: Journal) -> None:
+    def __init__(self, shard: int, leader: Leader, coordinator: Loadable, journal: Journal) -> None:
         self.shard = shard
         self.leader = leader
-        self.deleted_topics: set[str] = set()
+        self.decisions: list[Callable[[int, int], Decision]] = []
         self.served: Deferred[None] = Deferred()
         self.call: Any = None
         self._coordinator = coordinator
@@ -56,7 +83,7 @@ class Loading:
                 self._coordinator.replay_marker(self.shard, entry)
             else:
                 producer = None if entry.producer == NO_PRODUCER else Producer(*entry.producer)
-                self._coordinator.replay(self.shard, _records(entry, self.shard), producer)
+                self._coordinator.replay(self.shard, self._records(entry), producer)
             if is_long_enough():
                 return False
         return True
@@ -67,15 +94,15 @@ class Loading:
             self.call.cancel()
         self.served.callback(None)
 
-
-def _records(batch: JournalBatch, shard: int) -> Iterator[Record]:
-    """Records from bytes. An unknown kind of key is skipped, as in Kafka; what is corrupt, a StorageError."""
-    for key_bytes, value_bytes in batch.records:
-        try:
-            key = decode_key(key_bytes)
-            if isinstance(key, UnknownKey):
-                logger.warning("__consumer_offsets-%d: skipped a record with %s", shard, key)
-                continue
-            yield Record(key, decode_value(key, value_bytes))
-        except MalformedMessage as error:
-            raise StorageError(f"__consumer_offsets-{shard} holds a corrupt record: {error}") from error
+    def _records(self, batch: JournalBatch) -> Iterator[Any]:
+        """Records from bytes. An unknown kind is skipped, as in Kafka; what is corrupt, a StorageError."""
+        name = f"{self._coordinator.topic}-{self.shard}"
+        for key, value in batch.records:
+            try:
+                record = self._coordinator.decode(key, value)
+            except MalformedMessage as error:
+                raise StorageError(f"{name} holds a corrupt record: {error}") from error
+            if record is None:
+                logger.warning("%s: skipped a record of an unknown kind: %s", name, key.hex())
+            else:
+                yield record

@@ -1,62 +1,63 @@
-"""The shell around the coordinator: it gives it time, makes its records durable, and delivers its replies.
+"""The shell around a coordinator: it gives it time, makes its records durable, and delivers its replies.
 
-A decision is carried out in three steps: its records are replayed, appended to the shard's journal, and when
-they are durable its replies leave, as do those of later decisions of the same shard in their turn. So nobody
-is ever told of something that a crash could take back. When an append fails the shard is dropped and loaded
-again from the journal.
+    request ──> coordinator.handle ──> Decision(shard, records, replies, reports, endings)
+                    encode ──> replay ──> all decisions of a shard in one turn: one append
+                                                      │ durable
+                                          replies by token, endings
+
+So nobody is ever told of something that a crash could take back. A record that cannot be encoded fails its
+own request. When an append fails the shard is dropped and loaded again from its journal.
 
 Each shard is led by one broker, or by none: `load` and `unload` say by whom. All brokers of a process share
-one runtime.
+one runtime of groups and one of transactions.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
-from uuid import uuid4
+from typing import Any, Protocol
 
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from kshim.alarm import LONGEST_TURN_MS, Alarm
-from kshim.config import Config
 from kshim.context import Clock, RequestContext
-from kshim.coordinator.coordinator import Coordinator
-from kshim.coordinator.decision import Caller, Decision, Record, Reply
-from kshim.coordinator.refusals import GroupRequest, refuse
-from kshim.coordinator.settings import Settings
-from kshim.loading import Leader, Loading
+from kshim.coordinator.decision import ANY_NODE, Caller, Decision, Reply
+from kshim.leads import Append, Entry, Lead
+from kshim.loading import Leader, Loadable, Loading
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageError
-from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
-from schemas.group_metadata_log import encode_key, encode_value
-from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 
 logger = logging.getLogger("kshim.coordinator")
 
 
-def new_coordinator(config: Config, partitions: int) -> Coordinator:
-    """A coordinator with the limits of `config` and random member ids; it leads no shard yet."""
-    settings = Settings(
-        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
-        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
-        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
-        group_max_size=config.group_max_size,
-        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
-        message_max_bytes=config.message_max_bytes,
-        offsets_retention_minutes=config.offsets_retention_minutes,
-        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
-    )
-    return Coordinator(settings, new_member_id, partitions)
+class Coordinator(Loadable, Protocol):
+    """What a runtime runs. It knows no clock, no disk and no network."""
 
+    def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
+        """Decide one request."""
 
-def new_member_id(prefix: str) -> str:
-    """Kafka's form of a member id: the client id or group instance id, a dash, a random UUID."""
-    return f"{prefix}-{uuid4()}"
+    def refuse(self, request: Any, caller: Caller, error: ErrorCode) -> Any:
+        """The response that says `error` and nothing else."""
+
+    def encode(self, record: Any) -> Entry:
+        """Key and value of a record. Raises ValueError for one that cannot be written."""
+
+    def finish_load(self, shard: int, now_ms: int) -> Decision:
+        """Serve `shard` from now on."""
+
+    def unload(self, shard: int, now_ms: int) -> Decision:
+        """Give `shard` up; the decision answers what it has parked."""
+
+    def next_deadline_ms(self) -> int | None:
+        """When to call `advance`; it may be early, never late. None when nothing is waited for."""
+
+    def advance(self, now_ms: int) -> Iterator[Decision]:
+        """Do all that is due; each decision is carried out before the next is taken."""
 
 
 @dataclass(slots=True)
@@ -64,28 +65,27 @@ class _Waiting:
     """A request without an answer yet."""
 
     deferred: Deferred[Any]
-    request: GroupRequest | EndTxnMarker
+    request: Any
     caller: Caller
-
-
-@dataclass(slots=True, eq=False)
-class _Lead:
-    """One shard for as long as it is led here: for each append under way, the replies that wait for it."""
-
-    shard: int
-    leader: Leader
-    unsettled: deque[list[Reply]] = field(default_factory=deque)
 
 
 class Runtime:
     """Runs a coordinator over a journal. Everything happens on the reactor thread."""
 
-    def __init__(self, coordinator: Coordinator, journal: Journal, clock: Clock) -> None:
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        journal: Journal,
+        clock: Clock,
+        end: Callable[[Lead, Any], None] | None = None,
+    ) -> None:
+        """end: called with each of a decision's endings, when it is durable."""
         self._coordinator = coordinator
         self._journal = journal
         self._clock = clock
+        self._end = end
         self._is_running = False
-        self._leads: dict[int, _Lead] = {}
+        self._leads: dict[int, Lead] = {}
         self._loading: dict[int, Loading] = {}
         self._leader_epochs: dict[int, int] = {}
         self._in_flight: Counter[int] = Counter()
@@ -93,6 +93,9 @@ class Runtime:
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
         self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due)
+        self._turn: list[Lead] = []
+        """The shards that have gathered records in this turn."""
+        self._turn_ends: Any = None
 
     # ---- start and stop
 
@@ -118,112 +121,149 @@ class Runtime:
         self._is_running = False
         for shard in {*self._leads, *self._loading}:
             self._give_up(shard)
+        self.end_turn()  # nothing is left to append
         self._alarm.cancel()
+
+    @property
+    def is_running(self) -> bool:
+        return self._is_running
 
     # ---- requests
 
-    def submit(self, context: RequestContext, request: GroupRequest) -> Any | Deferred[Any]:
+    def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
         """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
-        now_ms = self._now_ms()
-        token = next(self._tokens)
-        caller = Caller(token, context.api_version, context.client_id, context.client_host, context.node_id)
+        it, token = context, next(self._tokens)
+        return self._ask(Caller(token, it.api_version, it.client_id, it.client_host, it.node_id), request)
+
+    def submit_as_broker(self, api_version: int, request: Any) -> Any | Deferred[Any]:
+        """The same for what brokers ask of whichever of them leads the shard."""
+        return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
+
+    def _ask(self, caller: Caller, request: Any) -> Any | Deferred[Any]:
+        token = caller.token
         if not self._is_running:
-            return refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        decision = self._coordinator.handle(caller, request, now_ms)
+            return self._coordinator.refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        decision = self._coordinator.handle(caller, request, self._now_ms())
         self._alarm.set()
-        lead = self._leads.get(self._coordinator.shard_for(request.group_id))
+        lead = self._leads.get(decision.shard)
         replies = decision.replies
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
-        if answered and (lead is None or not lead.unsettled):
+        if answered and decision.marker is None and (lead is None or not lead.unsettled):
             return replies[0].response
-        return self._wait(lead, caller, request, decision, now_ms)
+        assert lead is not None, f"{request} is answered by nobody"
+        deferred: Deferred[Any] = Deferred()
+        self._waiting[token] = _Waiting(deferred, request, caller)
+        self._carry_out(lead, decision)
+        return deferred
 
-    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
-        """See `Groups.write_marker`."""
-        now_ms = self._now_ms()
-        caller = Caller(next(self._tokens), 0)
-        decision = self._coordinator.end_transaction(shard, caller, marker)
-        lead = self._leads.get(shard)
-        if lead is None:
-            return succeed(decision.replies[0].response)
-        return self._wait(lead, caller, marker, decision, now_ms)
+    def decide(self, lead: Lead, decide: Callable[[int, int], Decision]) -> None:
+        """Carry out `decide(shard, now_ms)`, unless the shard has another lead by now, or none."""
+        if self.is_led(lead):
+            self._carry_out(lead, decide(lead.shard, self._now_ms()))
+            self._alarm.set()
 
-    def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-        """The groups of all shards that the broker leads."""
-        if not self._is_running:
-            return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return self._coordinator.list_groups(request, context.node_id)
-
-    def refusal(self, context: RequestContext, request: GroupRequest) -> ErrorCode:
-        """See `Groups.refusal`."""
-        if not self._is_running:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return self._coordinator.refusal(context.node_id, request)
-
-    def shard_for(self, group_id: str) -> int:
-        """The partition of __consumer_offsets that a group belongs to."""
-        return self._coordinator.shard_for(group_id)
-
-    def topics_deleted(self, names: Collection[str]) -> None:
-        """Forget what was committed for topics that are gone: another topic may come to have the name."""
-        now_ms = self._now_ms()
+    def decide_everywhere(self, decide: Callable[[int, int], Decision]) -> None:
+        """Carry out `decide(shard, now_ms)` in each shard that is led; in one that is loading, when that is
+        done.
+        """
         for loading in self._loading.values():
-            loading.deleted_topics.update(names)
-        for shard in list(self._leads):
-            decision = self._coordinator.delete_offsets(shard, names, now_ms)
-            self._carry_out(self._leads[shard], decision, now_ms)
+            loading.decisions.append(decide)
+        for lead in list(self._leads.values()):
+            self.decide(lead, decide)
+
+    def is_led(self, lead: Lead) -> bool:
+        """Whether this is still how the shard is led."""
+        return self._leads.get(lead.shard) is lead
 
     # ---- decisions
 
-    def _wait(
-        self,
-        lead: _Lead | None,
-        caller: Caller,
-        request: GroupRequest | EndTxnMarker,
-        decision: Decision,
-        now_ms: int,
-    ) -> Deferred[Any]:
-        """Carry a decision out, and answer the request when its reply may leave."""
-        assert lead is not None, f"{request} is answered by nobody"
-        deferred: Deferred[Any] = Deferred()
-        self._waiting[caller.token] = _Waiting(deferred, request, caller)
-        self._carry_out(lead, decision, now_ms)
-        return deferred
-
-    def _carry_out(self, lead: _Lead, decision: Decision, now_ms: int) -> None:
-        for report in (*decision.rebalances, *decision.expired):
+    def _carry_out(self, lead: Lead, decision: Decision) -> None:
+        for report in decision.reports:
             logger.info("%s", report)
         if decision.records or decision.marker is not None:
-            lead.unsettled.append(list(decision.replies))
-            self._in_flight[lead.shard] += 1
-            appended = self._append(lead.shard, decision, now_ms)
-            appended.addCallbacks(self._settled, self._failed, callbackArgs=(lead,), errbackArgs=(lead,))
+            self._gather(lead, decision)
         elif lead.unsettled:
-            lead.unsettled[-1].extend(decision.replies)
+            lead.unsettled[-1].replies.extend(decision.replies)
+            lead.unsettled[-1].endings.extend(decision.endings)
         else:
-            self._deliver(decision.replies)
+            self._release(lead, decision.replies, decision.endings)
 
-    def _append(self, shard: int, decision: Decision, now_ms: int) -> Deferred[None]:
-        if decision.marker is not None:
-            self._coordinator.replay_marker(shard, decision.marker)
-            return self._journal.end_transaction(shard, decision.marker)
+    def _gather(self, lead: Lead, decision: Decision) -> None:
+        """Replay what was decided, and let it be appended with the rest of this turn."""
         try:
-            entries = [_encode(record) for record in decision.records]
+            entries = [self._coordinator.encode(record) for record in decision.records]
         except ValueError as error:
-            return fail(StorageError(f"a record that cannot be written: {error}"))
-        self._coordinator.replay(shard, decision.records, decision.producer)
-        return self._journal.append(shard, entries, now_ms, producer=decision.producer or NO_PRODUCER)
+            name = f"{self._coordinator.topic}-{lead.shard}"
+            logger.error("%s: a record cannot be written: %s", name, error)
+            self._refuse(decision.replies, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        append = lead.gathering
+        if append is not None and not append.takes(decision):
+            self._append(lead)
+            append = None
+            if not self.is_led(lead):  # the journal has failed at once
+                self._refuse(decision.replies, ErrorCode.NOT_COORDINATOR)
+                return
+        if decision.marker is not None:
+            self._coordinator.replay_marker(lead.shard, decision.marker)
+        else:
+            self._coordinator.replay(lead.shard, decision.records, decision.producer)
+        if append is None:
+            append = lead.gathering = Append(decision.producer, decision.marker)
+            lead.unsettled.append(append)
+            self._turn.append(lead)
+            if self._turn_ends is None:
+                self._turn_ends = self._clock.callLater(0, self._turn_is_over)
+        append.entries += entries
+        append.size += sum(len(key) + len(value or b"") for key, value in entries)
+        append.replies += decision.replies
+        append.endings += decision.endings
 
-    def _settled(self, _: None, lead: _Lead) -> None:
-        if self._leads.get(lead.shard) is lead:
-            self._deliver(lead.unsettled.popleft())
+    def _refuse(self, replies: Iterable[Reply], error: ErrorCode) -> None:
+        """What was decided is void: answer each of its requests with `error` instead."""
+        for token, _ in replies:
+            waiting = self._waiting.get(token)
+            if waiting is not None:
+                refusal = self._coordinator.refuse(waiting.request, waiting.caller, error)
+                self._deliver([Reply(token, refusal)])
+
+    def _turn_is_over(self) -> None:
+        self._turn_ends = None
+        self.end_turn()
+
+    def end_turn(self) -> None:
+        """Append what the shards have gathered in this turn of the reactor. It happens by itself."""
+        if self._turn_ends is not None:
+            self._turn_ends.cancel()
+            self._turn_ends = None
+        turn, self._turn = self._turn, []
+        for lead in turn:
+            self._append(lead)
+
+    def _append(self, lead: Lead) -> None:
+        append, lead.gathering = lead.gathering, None
+        if append is None:
+            return
+        self._in_flight[lead.shard] += 1
+        if append.marker is not None:
+            appended = self._journal.end_transaction(lead.shard, append.marker)
+        else:
+            producer = append.producer or NO_PRODUCER
+            appended = self._journal.append(lead.shard, append.entries, self._now_ms(), producer=producer)
+        appended.addCallbacks(self._settled, self._failed, callbackArgs=(lead,), errbackArgs=(lead,))
+
+    def _settled(self, _: None, lead: Lead) -> None:
+        if self.is_led(lead):
+            append = lead.unsettled.popleft()
+            self._release(lead, append.replies, append.endings)
         self._landed(lead.shard)
 
-    def _failed(self, failure: Failure, lead: _Lead) -> None:
+    def _failed(self, failure: Failure, lead: Lead) -> None:
         """The journal did not take a record, what was decided since is void: begin with what is durable."""
         shard = lead.shard
-        if self._leads.get(shard) is lead:
-            logger.error("__consumer_offsets-%d: not written, loading it again: %s", shard, failure.value)
+        if self.is_led(lead):
+            name = f"{self._coordinator.topic}-{shard}"
+            logger.error("%s: not written, loading it again: %s", name, failure.value)
             self._give_up(shard)
             self._begin_load(shard, lead.leader).served.addErrback(lambda _: None)
         self._landed(shard)
@@ -234,6 +274,14 @@ class Runtime:
         loading = self._loading.get(shard)
         if loading is not None and loading.call is None:
             self._go_on_loading(loading)
+
+    def _release(
+        self, lead: Lead, replies: list[Reply] | tuple[Reply, ...], endings: list[Any] | tuple[Any, ...]
+    ) -> None:
+        self._deliver(replies)
+        for ending in endings:
+            assert self._end is not None
+            self._end(lead, ending)
 
     def _deliver(self, replies: list[Reply] | tuple[Reply, ...]) -> None:
         for token, response in replies:
@@ -284,7 +332,7 @@ class Runtime:
             if not self._replay(loading, lambda: self._clock.seconds() >= until_s):
                 loading.call = self._clock.callLater(0, self._go_on_loading, loading)
         except StorageError as error:
-            logger.error("__consumer_offsets-%d: cannot be loaded: %s", loading.shard, error)
+            logger.error("%s-%d: cannot be loaded: %s", self._coordinator.topic, loading.shard, error)
             loading.served.errback(error)
         self._alarm.set()
 
@@ -301,11 +349,9 @@ class Runtime:
             self._coordinator.unload(shard, now_ms)
             raise
         del self._loading[shard]
-        lead = self._leads[shard] = _Lead(shard, loading.leader)
-        self._carry_out(lead, self._coordinator.finish_load(shard, now_ms), now_ms)
-        if loading.deleted_topics:
-            decision = self._coordinator.delete_offsets(shard, loading.deleted_topics, now_ms)
-            self._carry_out(lead, decision, now_ms)
+        lead = self._leads[shard] = Lead(shard, loading.leader)
+        for decide in (self._coordinator.finish_load, *loading.decisions):
+            self._carry_out(lead, decide(shard, now_ms))
         loading.served.callback(None)
         return True
 
@@ -317,13 +363,10 @@ class Runtime:
             loading.cancel()
         if lead is None:
             return
-        void = [reply.token for replies in lead.unsettled for reply in replies]
+        lead.gathering = None
+        void = [reply for append in lead.unsettled for reply in append.replies]
         self._deliver(self._coordinator.unload(shard, self._now_ms()).replies)
-        for token in void:
-            waiting = self._waiting.get(token)
-            if waiting is not None:
-                answer = refuse(waiting.request, waiting.caller, ErrorCode.NOT_COORDINATOR)
-                self._deliver([Reply(token, answer)])
+        self._refuse(void, ErrorCode.NOT_COORDINATOR)
 
     # ---- time
 
@@ -331,10 +374,6 @@ class Runtime:
         return int(self._clock.seconds() * 1000)
 
     def _do_due(self, now_ms: int) -> Iterator[None]:
-        for shard, decision in self._coordinator.advance(now_ms):
-            self._carry_out(self._leads[shard], decision, now_ms)
+        for decision in self._coordinator.advance(now_ms):
+            self._carry_out(self._leads[decision.shard], decision)
             yield
-
-
-def _encode(record: Record) -> tuple[bytes, bytes | None]:
-    return encode_key(record.key), None if record.value is None else encode_value(record.value)

@@ -23,10 +23,10 @@ from kshim.context import Broker
 from kshim.control import ControlSocket, control_path
 from kshim.dispatch import answer
 from kshim.fetch_sessions import FetchSessions
+from kshim.group_runtime import GroupRuntime, new_coordinator
 from kshim.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.loading import Leader
 from kshim.producer_appends import ProducerAppends
-from kshim.runtime import Runtime, new_coordinator
 from kshim.steering import Steering
 from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
@@ -48,7 +48,7 @@ class Server:
         self._config = config
         self._reactor = reactor
         self._store = store or new_store(config, reactor)
-        self._groups: Runtime | None = None
+        self._groups: GroupRuntime | None = None
         self._transactions: TransactionRuntime | None = None
         self._cleaning: Cleaning | None = None
         self._listeners: dict[int, Listener] = {}
@@ -168,7 +168,7 @@ def _as_node(broker: Broker, node_id: int) -> Broker:
     return replace(broker, node_id=node_id, fetch_sessions=FetchSessions())
 
 
-def _follow(moves: Sequence[Move], groups: Runtime, log: Log) -> None:
+def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log) -> None:
     """Let groups be coordinated where their partition is led now, and wake who waits for a former leader."""
     for topic, _, after in moves:
         if topic.name == GROUP_METADATA_TOPIC and after.leader == NO_LEADER:
@@ -179,7 +179,7 @@ def _follow(moves: Sequence[Move], groups: Runtime, log: Log) -> None:
         log.wake(after.partition_no)
 
 
-def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any) -> Runtime:
+def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any) -> GroupRuntime:
     partitions = cluster.group_metadata_topic.partitions
     journal = LogJournal(store.log, [partition.partition_no for partition in partitions])
-    return Runtime(new_coordinator(config, len(partitions)), journal, reactor)
+    return GroupRuntime(new_coordinator(config, len(partitions)), journal, reactor)

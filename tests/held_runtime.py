@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.settings import Settings
-from kshim.runtime import Runtime
+from kshim.group_runtime import GroupRuntime
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
 from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
@@ -86,12 +86,12 @@ class Server:
         self.clock.advance(START_S)
         self.runtime = self.start()
 
-    def start(self) -> Runtime:
+    def start(self) -> GroupRuntime:
         ids = iter(range(1, 1_000))
         settings = Settings(group_initial_rebalance_delay_ms=3_000)
         coordinator = Coordinator(settings, lambda prefix: f"{prefix}-{next(ids)}", partitions=2)
         assert coordinator.shard_for("a") != coordinator.shard_for("b")
-        self.runtime = Runtime(coordinator, self.journal, self.clock)
+        self.runtime = GroupRuntime(coordinator, self.journal, self.clock)
         self.runtime.start()
         return self.runtime
 
@@ -102,12 +102,17 @@ class Server:
         return seconds
 
     def submit(self, request: Any, version: int = 9) -> Any:
-        return self.runtime.submit(context(version), request)
+        """The answer, when the turn of the reactor is over in which it was asked for."""
+        answer = self.runtime.submit(context(version), request)
+        self.runtime.end_turn()
+        return answer
 
     def commit(self, group_id: str = "a", offset: int = 5, **fields: Any) -> Any:
-        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
-        topic = OffsetCommitRequestTopic(name="topic", partitions=(partition,))
-        return self.submit(OffsetCommitRequest(group_id=group_id, topics=(topic,), **fields))
+        return self.submit(_commit(group_id, offset, **fields))
+
+    def begin_commit(self, group_id: str = "a", offset: int = 5) -> Any:
+        """As `commit`, in a turn that is not over yet."""
+        return self.runtime.submit(context(9), _commit(group_id, offset))
 
     def fetch(self, group_id: str = "a") -> Any:
         topic = OffsetFetchRequestTopics(name="topic", partition_indexes=(0,))
@@ -142,6 +147,12 @@ class Server:
         assert result(joining).error_code == ErrorCode.NONE
         assert result(self.sync()).error_code == ErrorCode.NONE
         self.journal.holds = True
+
+
+def _commit(group_id: str, offset: int, **fields: Any) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name="topic", partitions=(partition,))
+    return OffsetCommitRequest(group_id=group_id, topics=(topic,), **fields)
 
 
 MEMBER = {"member_id": "test-1", "generation_id_or_member_epoch": 1}

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from kshim import leads
 from kshim.alarm import LONGEST_TURN_MS
 from kshim.config import Config
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup
-from kshim.runtime import new_coordinator, new_member_id
+from kshim.group_runtime import new_coordinator, new_member_id
 from kshim.storage.interfaces import JournalBatch, StorageError, StorageFull
 from schemas.error_code import ErrorCode
 from schemas.heartbeat import HeartbeatResponse
@@ -23,6 +24,7 @@ from schemas.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
+from schemas.offset_fetch import OffsetFetchRequestGroup
 from schemas.sync_group import SyncGroupResponse
 from tests.api.harness import PENDING, context
 from tests.coordinator.history import protocols
@@ -102,6 +104,34 @@ class TestDurability:
         assert isinstance(batch, JournalBatch)
         assert len(batch.records) == 9
 
+    def test_what_is_decided_in_one_turn_is_one_append(self, server: Server) -> None:
+        answers = [server.begin_commit(offset=n) for n in range(3)]
+        behind = server.runtime.submit(context(9), OffsetFetchRequestGroup(group_id="a", topics=None))
+        assert server.journal.writes == []
+        server.clock.advance(0)
+        ((_, batch, _),) = server.journal.writes
+        assert isinstance(batch, JournalBatch)
+        assert len(batch.records) == 3
+        assert [result(answer) for answer in (*answers, behind)] == [PENDING] * 4
+        server.journal.release()
+        assert [error(answer) for answer in answers] == [ErrorCode.NONE] * 3
+        assert offset(behind) == 2
+
+    def test_what_is_large_is_several(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(leads, "MOST_BYTES", 50)
+        answers = [server.begin_commit(offset=n) for n in range(4)]
+        server.clock.advance(0)
+        assert [len(batch.records) for _, batch, _ in server.journal.writes] == [2, 2]
+        server.journal.release()
+        assert [result(answer) is PENDING for answer in answers] == [False, False, True, True]
+
+    def test_what_a_turn_has_gathered_is_void_when_the_shard_moves(self, server: Server) -> None:
+        answer = server.begin_commit()
+        server.runtime.unload(server.runtime.shard_for("a"))
+        server.clock.advance(0)
+        assert error(answer) == ErrorCode.NOT_COORDINATOR
+        assert server.journal.writes == []
+
     def test_what_is_durable_is_known_after_a_restart(self, server: Server) -> None:
         server.stable()
         server.journal.holds = False
@@ -115,6 +145,7 @@ class TestDurability:
         for group_id in "ab":
             server.commit(group_id)
         server.runtime.topics_deleted({"topic"})
+        server.runtime.end_turn()
         server.start()
         assert [offset(server.fetch(group_id)) for group_id in "ab"] == [-1, -1]
 
@@ -220,16 +251,18 @@ class TestFailedAppend:
         assert error(server.heartbeat(member_id="i-1")) == ErrorCode.NONE, "its session is the old one"
 
     def test_a_record_that_cannot_be_written(self, server: Server) -> None:
-        """It costs what is under way in its shard, and not the shard."""
+        """It costs the request that it is of, and nobody else anything."""
         topic = OffsetCommitRequestTopic(
             name="\ud800", partitions=(OffsetCommitRequestPartition(partition_index=0, committed_offset=1),)
         )
         server.journal.holds = False
         server.commit(offset=4)
+        server.journal.holds = True
+        before = server.commit(offset=5)
         answer = server.submit(OffsetCommitRequest(group_id="a", topics=(topic,)))
-        assert error(answer) == ErrorCode.NOT_COORDINATOR
-        assert error(server.commit(offset=5)) == ErrorCode.NONE
-        assert offset(server.fetch()) == 5
+        assert error(answer) == ErrorCode.UNKNOWN_SERVER_ERROR
+        server.journal.release()
+        assert (error(before), offset(server.fetch())) == (ErrorCode.NONE, 5)
 
     def test_other_shards_go_on(self, server: Server) -> None:
         server.commit("a")
@@ -358,7 +391,8 @@ class TestTime:
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What has expired in one shard takes long; the other's turn comes after the requests that wait."""
-        append = server.journal.append
+        coordinator = server.runtime._groups
+        replay = coordinator.replay
         seen: list[int] = []
 
         def request() -> None:
@@ -367,12 +401,12 @@ class TestTime:
         def slowly(*arguments: Any, **more: Any) -> Any:
             server.clock.rightNow += 2 * LONGEST_TURN_MS / 1000
             server.clock.callLater(0, request)
-            return append(*arguments, **more)
+            return replay(*arguments, **more)
 
         server.journal.holds = False
         for group_id in ("a", "b"):
             result(server.commit(group_id))
-        monkeypatch.setattr(server.journal, "append", slowly)
+        monkeypatch.setattr(coordinator, "replay", slowly)
         server.clock.advance(RETENTION_S)
         assert seen == [1, 0]
 

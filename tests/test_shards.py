@@ -46,17 +46,22 @@ def shard_of(server: Server, group_id: str = "a") -> int:
 
 
 def txn_commit(server: Server, committed: int, group_id: str = "a") -> Any:
+    return server.submit(txn_commit_request(committed, group_id), 5)
+
+
+def txn_commit_request(committed: int, group_id: str = "a") -> TxnOffsetCommitRequest:
     partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=committed)
     topic = TxnOffsetCommitRequestTopic(name="topic", partitions=(partition,))
-    request = TxnOffsetCommitRequest(
+    return TxnOffsetCommitRequest(
         transactional_id="t", group_id=group_id, producer_id=P, producer_epoch=0, topics=(topic,)
     )
-    return server.submit(request, 5)
 
 
 def end(server: Server, *, committed: bool = True, epoch: int = 0, group_id: str = "a") -> Any:
     marker = EndTxnMarker(P, epoch, committed, 0, 1)
-    return server.runtime.write_marker(shard_of(server, group_id), marker)
+    written = server.runtime.write_marker(shard_of(server, group_id), marker)
+    server.runtime.end_turn()
+    return written
 
 
 def every_error(server: Server, group_id: str = "a") -> list[ErrorCode]:
@@ -296,6 +301,18 @@ class TestTransactions:
         batch, marker = server.journal.durable[shard_of(server)]
         assert isinstance(batch, JournalBatch)
         assert (batch.producer, marker) == ((P, 0), EndTxnMarker(P, 0, True, 0, 1))
+
+    def test_each_producer_and_each_marker_has_an_append_of_its_own(self, server: Server) -> None:
+        server.begin_commit()
+        for producer_id in (P, P, P + 1):
+            server.runtime.submit(context(5), replace(txn_commit_request(5), producer_id=producer_id))
+        server.runtime.write_marker(shard_of(server), EndTxnMarker(P, 0, True, 0, 1))
+        server.clock.advance(0)
+        seen = [
+            entry if isinstance(entry, EndTxnMarker) else (entry.producer[0], len(entry.records))
+            for _, entry, _ in server.journal.writes
+        ]
+        assert seen == [(-1, 1), (P, 2), (P + 1, 1), EndTxnMarker(P, 0, True, 0, 1)]
 
     def test_a_restart_between_the_two(self, server: Server) -> None:
         """[163]"""

@@ -12,6 +12,7 @@ from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC
 from kshim.cluster.leaders import Move
 from kshim.context import RequestContext
 from kshim.storage.interfaces import StorageError
+from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore
 from kshim.transaction_runtime import TransactionRuntime
 from kshim.transactions.requests import AddPartitions
@@ -73,12 +74,20 @@ class Setting:
             self.store.release_all()
 
     def submit(self, request: Any, node_id: int | None = None) -> list[Any]:
-        """A list that gets the answer."""
+        """A list that gets the answer; the turn of the reactor is over in which it was asked for."""
         asked = self.context if node_id is None else replace(self.context, node_id=node_id)
-        return collect(self.runtime.submit(asked, request))
+        seen = collect(self.runtime.submit(asked, request))
+        self.turn()
+        return seen
+
+    def turn(self) -> None:
+        """A turn of the reactor is over."""
+        self.broker.clock.advance(0)  # type: ignore[attr-defined]
 
     def ask(self, request: Any) -> Any:
         seen = self.submit(request)
+        self.release_all()
+        self.turn()  # what the id of a producer was needed for
         self.release_all()
         (answer,) = seen
         return answer
@@ -149,6 +158,7 @@ def test_a_transaction_is_over_when_its_last_marker_is_durable(held: Setting) ->
     assert held.write() == EndTxnMarker(0, 1, True, 0, held.broker.now_ms())
     assert held.store.writes == []
     held.write()
+    held.turn()
     assert len(held.store.writes) == 1
     held.store.release()
     assert held.state() == "CompleteCommit"
@@ -261,12 +271,12 @@ def test_what_waits_when_the_server_stops_is_to_be_asked_elsewhere(held: Setting
     answer = held.submit(end())
     held.runtime.stop()
     assert answer[0].error_code == ErrorCode.NOT_COORDINATOR
-    assert held.submit(end())[0].error_code == ErrorCode.NOT_COORDINATOR
+    assert held.submit(end())[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_a_journal_that_holds_nonsense_is_not_served(setting: Setting) -> None:
-    journal = setting.runtime._journal
-    assert journal is not None
+    partitions = setting.broker.cluster.topics[TRANSACTION_STATE_TOPIC].partitions
+    journal = LogJournal(setting.broker.log, [partition.partition_no for partition in partitions])
     result(journal.append(3, [(b"\0\0\0\1x", b"\0\1")], setting.broker.now_ms()))
     with pytest.raises(StorageError, match="__transaction_state-3 holds a corrupt record"):
         setting.start()
@@ -326,11 +336,38 @@ def test_a_shard_that_finds_a_leader_late_is_looked_after_too(setting: Setting) 
     assert not setting.write().committed
 
 
+def test_a_shard_is_loaded_when_what_its_former_leader_has_appended_is_settled(held: Setting) -> None:
+    """Else the new leader would not know of it, and then it would be durable."""
+    answer = held.submit(end())
+    other = held.broker.node_id + 1
+    held.runtime.follow([moved(held, other, 1)])
+    assert answer[0].error_code == ErrorCode.NOT_COORDINATOR
+    (asked,) = held.submit(end(), node_id=other)
+    assert asked.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    held.store.release()
+    assert [(topic, index) for topic, index, _, _ in held.marked] == [T0, T1]
+    (asked,) = held.submit(DescribeTransactionsRequest(transactional_ids=(ID,)), node_id=other)
+    assert asked.transaction_states[0].transaction_state == "PrepareCommit"
+
+
+def test_a_long_shard_is_loaded_a_turn_at_a_time(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting.begin(T0)
+    for index in range(1, 6):
+        setting.ask(AddPartitions(ID, 0, 0, (("topic", index),)))
+    monkeypatch.setattr("kshim.runtime.LONGEST_TURN_MS", 0)
+    other = setting.broker.node_id + 1
+    setting.runtime.follow([moved(setting, other, 1)])
+    (asked,) = collect(setting.runtime.submit(replace(setting.context, node_id=other), end()))
+    assert asked.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    setting.turn()
+    assert setting.submit(end(), node_id=other)[0].error_code == ErrorCode.NONE
+
+
 def test_nothing_is_led_again_after_the_end(setting: Setting) -> None:
     setting.begin()
     setting.runtime.stop()
     setting.runtime.follow([moved(setting, setting.broker.node_id, 1)])
-    assert setting.submit(init())[0].error_code == ErrorCode.NOT_COORDINATOR
+    assert setting.submit(init())[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 # ---- time
@@ -365,6 +402,8 @@ def test_a_producer_id_that_cannot_be_had_is_asked_for_again() -> None:
     setting.store.fail()
     assert answer[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     answer = setting.submit(init())
+    setting.release_all()
+    setting.turn()
     setting.release_all()
     assert (answer[0].error_code, answer[0].producer_epoch) == (ErrorCode.NONE, 0)
 

@@ -15,7 +15,8 @@ from kshim.coordinator.decision import Caller, Decision, Record, Reply
 from kshim.coordinator.draft import Surroundings
 from kshim.coordinator.fencing import Producer
 from kshim.coordinator.java import string_hash
-from kshim.coordinator.refusals import GroupRequest, refuse
+from kshim.coordinator.records import decode_record, encode_record
+from kshim.coordinator.refusals import EndTransaction, GroupRequest, refuse
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.shard import OPERATIONS, Shard
 from kshim.coordinator.timers import ShardTimer, Timers
@@ -71,6 +72,11 @@ class Coordinator:
     Of several brokers each leads some of the shards, and refuses what is asked of the others'.
     """
 
+    topic = "__consumer_offsets"
+    encode = staticmethod(encode_record)
+    decode = staticmethod(decode_record)
+    refuse = staticmethod(refuse)
+
     def __init__(self, settings: Settings, new_member_id: Callable[[str], str], partitions: int = 50) -> None:
         self.settings = settings
         self.partitions = partitions
@@ -109,25 +115,27 @@ class Coordinator:
 
     # ---- requests
 
-    def handle(self, caller: Caller, request: GroupRequest, now_ms: int) -> Decision:
+    def handle(self, caller: Caller, request: GroupRequest | EndTransaction, now_ms: int) -> Decision:
         """Decide one request. What can be wrong before the group is asked is checked in Kafka's order."""
-        found = self._find(caller.node_id, request)
+        if isinstance(request, EndTransaction):
+            return self._end_transaction(caller, request)
+        shard = partition_for(request.group_id, self.partitions)
+        found = self._find(shard, caller.node_id, request)
         if isinstance(found, ErrorCode):
-            return Decision((), (Reply(caller.token, refuse(request, caller, found)),))
+            return Decision(shard, (), (Reply(caller.token, refuse(request, caller, found)),))
         return OPERATIONS[type(request)](found, caller, request, now_ms)
 
     def refusal(self, node_id: int, request: GroupRequest) -> ErrorCode:
         """Why a request is refused before its group is asked; NONE where it is not."""
-        found = self._find(node_id, request)
+        found = self._find(partition_for(request.group_id, self.partitions), node_id, request)
         return found if isinstance(found, ErrorCode) else ErrorCode.NONE
 
-    def end_transaction(self, shard: int, caller: Caller, marker: EndTxnMarker) -> Decision:
-        """Decide whether a transaction ends so in `shard`; the reply is an error code."""
-        led = self._shards.get(shard)
+    def _end_transaction(self, caller: Caller, request: EndTransaction) -> Decision:
+        led = self._shards.get(request.shard)
         if led is not None and not led.is_loading:
-            return led.end_transaction(caller, marker)
+            return led.end_transaction(caller, request.marker)
         error = ErrorCode.NOT_COORDINATOR if led is None else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return Decision((), (Reply(caller.token, refuse(marker, caller, error)),))
+        return Decision(request.shard, (), (Reply(caller.token, refuse(request, caller, error)),))
 
     def list_groups(self, request: ListGroupsRequest, node_id: int = 0) -> ListGroupsResponse:
         """All groups that a broker leads; while one shard is loading the list would be incomplete, and is
@@ -143,7 +151,7 @@ class Coordinator:
         """Drop what the groups of `shard` have committed for topics that no longer exist."""
         return self._shards[shard].delete_offsets(topics, now_ms)
 
-    def _find(self, node_id: int, request: GroupRequest) -> Shard | ErrorCode:
+    def _find(self, number: int, node_id: int, request: GroupRequest) -> Shard | ErrorCode:
         """The shard that answers, or what is wrong before that."""
         if not request.group_id and type(request) in _NEEDS_GROUP_ID:
             return ErrorCode.INVALID_GROUP_ID
@@ -152,7 +160,7 @@ class Coordinator:
             lowest, highest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
             if not lowest <= request.session_timeout_ms <= highest:
                 return ErrorCode.INVALID_SESSION_TIMEOUT
-        shard = self._shards.get(partition_for(request.group_id, self.partitions))
+        shard = self._shards.get(number)
         if shard is None or shard.node_id != node_id:
             return ErrorCode.NOT_COORDINATOR
         if shard.is_loading:
@@ -168,8 +176,8 @@ class Coordinator:
         """When to call `advance`; it may be early, never late. None when nothing is waited for. O(1)."""
         return self._timers.next_deadline_ms()
 
-    def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
-        """Do all that is due: each timer's shard and decision, to be carried out before the next is taken.
+    def advance(self, now_ms: int) -> Iterator[Decision]:
+        """Do all that is due: each timer's decision, to be carried out before the next is taken.
 
         What its reader does not take stays due, and is what comes first the next time.
         """
@@ -177,4 +185,4 @@ class Coordinator:
             number = key.shard if isinstance(key, ShardTimer) else self.shard_for(key.group_id)
             shard = self._shards.get(number)
             if shard is not None:
-                yield number, shard.on_timer(key, now_ms)
+                yield shard.on_timer(key, now_ms)

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Decision, Record, Reply
-from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.fencing import Producer
 from kshim.coordinator.member import Member
-from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.timers import TimerKey, TimerKind, Timers
 from schemas.group_metadata_log import (
@@ -38,10 +36,10 @@ class Draft:
     """Collects the records and replies of one call."""
 
     __slots__ = (
-        "_expired",
-        "_rebalances",
         "_records",
         "_replies",
+        "_reports",
+        "_shard",
         "new_member_id",
         "now_ms",
         "producer",
@@ -49,13 +47,13 @@ class Draft:
         "timers",
     )
 
-    def __init__(self, surroundings: Surroundings, now_ms: int) -> None:
+    def __init__(self, shard: int, surroundings: Surroundings, now_ms: int) -> None:
+        self._shard = shard
         self.settings, self.timers, self.new_member_id = surroundings
         self.now_ms = now_ms
         self._records: list[Record] = []
         self._replies: list[Reply] = []
-        self._rebalances: list[RebalanceReport] = []
-        self._expired: list[ExpiryReport] = []
+        self._reports: list[object] = []
         self.producer: Producer | None = None
         """Whose transaction the records are part of; None where they count at once."""
 
@@ -81,22 +79,18 @@ class Draft:
         """Write the tombstone of a group's metadata; its offsets have tombstones of their own."""
         self.write(GroupMetadataKey(group=group.group_id), None)
 
-    def report(self, rebalance: RebalanceReport) -> None:
-        """Tell of a rebalance that is complete."""
-        self._rebalances.append(rebalance)
-
-    def report_expiry(self, expiry: ExpiryReport) -> None:
-        """Tell of what has expired."""
-        self._expired.append(expiry)
+    def report(self, report: object) -> None:
+        """Tell the log of a rebalance that is complete, or of what has expired."""
+        self._reports.append(report)
 
     def decision(self) -> Decision:
         """All that was collected."""
         return Decision(
+            self._shard,
             tuple(self._records),
             tuple(self._replies),
-            tuple(self._rebalances),
-            tuple(self._expired),
-            self.producer if self._records else None,
+            tuple(self._reports),
+            producer=self.producer if self._records else None,
         )
 
     # ---- timers, by what they are for

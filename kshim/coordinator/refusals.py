@@ -59,6 +59,13 @@ class StableOffsetFetch(NamedTuple):
         return self.request.group_id
 
 
+class EndTransaction(NamedTuple):
+    """The end of a transaction in a shard of __consumer_offsets; the reply is an error code."""
+
+    shard: int
+    marker: EndTxnMarker
+
+
 GroupRequest = (
     JoinGroupRequest
     | SyncGroupRequest
@@ -72,10 +79,10 @@ GroupRequest = (
     | DescribeGroup
     | DeleteGroup
 )
-"""What a shard answers: each is about one group, in `group_id`."""
+"""What a shard answers about one group, in `group_id`."""
 
 
-def refuse(request: GroupRequest | EndTxnMarker, caller: Caller, error: ErrorCode) -> Any:
+def refuse(request: GroupRequest | EndTransaction, caller: Caller, error: ErrorCode) -> Any:
     """The response to `request` that says `error`."""
     return _REFUSALS[type(request)](request, caller, error)
 
@@ -143,7 +150,7 @@ def _txn_offset_commit(
     )
 
 
-def _end_transaction(request: EndTxnMarker, caller: Caller, error: ErrorCode) -> ErrorCode:
+def _end_transaction(request: EndTransaction, caller: Caller, error: ErrorCode) -> ErrorCode:
     """A transaction coordinator knows leaders and replicas, not group coordinators; it tries again."""
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_HERE else error
 
@@ -176,7 +183,7 @@ _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     OffsetFetchRequestGroup: _offset_fetch,
     StableOffsetFetch: _offset_fetch,
     TxnOffsetCommitRequest: _txn_offset_commit,
-    EndTxnMarker: _end_transaction,
+    EndTransaction: _end_transaction,
     OffsetDeleteRequest: _offset_delete,
     DescribeGroup: _describe_group,
     DeleteGroup: _delete_group,

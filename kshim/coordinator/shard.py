@@ -11,7 +11,7 @@ from typing import Any
 
 from kshim.coordinator import describe, offsets, rebalance, txn_offset_commit
 from kshim.coordinator.classic_group import ClassicGroup
-from kshim.coordinator.decision import NOTHING, Caller, Decision, Record, Reply
+from kshim.coordinator.decision import Caller, Decision, Record, Reply
 from kshim.coordinator.draft import Draft, Surroundings
 from kshim.coordinator.expiry import expire
 from kshim.coordinator.fencing import Producer
@@ -55,10 +55,20 @@ _HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode
 class Shard:
     """The groups of one partition. Requests go to `OPERATIONS`."""
 
-    __slots__ = ("_surroundings", "_timer", "_unchecked", "groups", "hard_state", "is_loading", "node_id")
+    __slots__ = (
+        "_surroundings",
+        "_timer",
+        "_unchecked",
+        "groups",
+        "hard_state",
+        "is_loading",
+        "node_id",
+        "number",
+    )
 
     def __init__(self, number: int, node_id: int, surroundings: Surroundings) -> None:
         """node_id: the broker that leads the shard; the others do not answer for it."""
+        self.number = number
         self.node_id = node_id
         self._surroundings = surroundings
         self._timer = ShardTimer(number)
@@ -76,7 +86,7 @@ class Shard:
 
     def finish_load(self, now_ms: int) -> Decision:
         """Bring the groups to life: a whole session for each member, a rebalance where one is too large."""
-        draft = Draft(self._surroundings, now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
         self.is_loading = False
         self._schedule_expiry(draft)
         for group_id in self.hard_state.group_ids():
@@ -91,7 +101,7 @@ class Shard:
 
     def unload(self, now_ms: int) -> Decision:
         """Let go of the groups: what they have parked is answered NOT_COORDINATOR, and their timers end."""
-        draft = Draft(self._surroundings, now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
         draft.timers.cancel(self._timer)
         for group in self.groups.values():
             draft.cancel_all(group)
@@ -111,7 +121,7 @@ class Shard:
 
     def join_group(self, caller: Caller, request: JoinGroupRequest, now_ms: int) -> Decision:
         """A JoinGroup without a member id creates the group; that it exists is durable at once."""
-        draft = Draft(self._surroundings, now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         if group is None and request.member_id:
             refuse(draft, caller, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
@@ -126,8 +136,8 @@ class Shard:
         """See `sync_group`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return _reply(caller, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-        draft = Draft(self._surroundings, now_ms)
+            return self._reply(caller, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        draft = Draft(self.number, self._surroundings, now_ms)
         sync_group(draft, group, caller, request)
         return draft.decision()
 
@@ -138,24 +148,24 @@ class Shard:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         else:
             error = heartbeat(self._surroundings.timers, now_ms, group, request)
-        return _reply(caller, _HEARTBEATS[error])
+        return self._reply(caller, _HEARTBEATS[error])
 
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Decision:
         """See `leave_group`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return _reply(caller, unknown_members(caller, request))
-        draft = Draft(self._surroundings, now_ms)
+            return self._reply(caller, unknown_members(caller, request))
+        draft = Draft(self.number, self._surroundings, now_ms)
         leave_group(draft, group, caller, request)
         return draft.decision()
 
     def offset_commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Decision:
         """A commit without a generation creates the group: its consumers assign partitions themselves."""
-        draft = Draft(self._surroundings, now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         error = offsets.validate_commit(draft, group, caller, request)
         if error is not ErrorCode.NONE:
-            return _reply(caller, _refuse(request, caller, error))
+            return self._reply(caller, _refuse(request, caller, error))
         offsets.commit(draft, caller, request)
         return self._committed_or_refused(draft, caller, request)
 
@@ -166,8 +176,8 @@ class Shard:
         if error is ErrorCode.NONE:
             error = self.hard_state.fencing.check(Producer(request.producer_id, request.producer_epoch))
         if error is not ErrorCode.NONE:
-            return _reply(caller, _refuse(request, caller, error))
-        draft = Draft(self._surroundings, now_ms)
+            return self._reply(caller, _refuse(request, caller, error))
+        draft = Draft(self.number, self._surroundings, now_ms)
         txn_offset_commit.commit(draft, caller, request)
         return self._committed_or_refused(draft, caller, request)
 
@@ -177,7 +187,7 @@ class Shard:
         """A commit is one batch, or nothing. What it writes creates the group where there is none."""
         decision = draft.decision()
         if not offsets_fit(decision.records, draft.settings):
-            return _reply(caller, _refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return self._reply(caller, _refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
         if decision.records and request.group_id not in self.groups:
             self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
         return decision
@@ -185,27 +195,26 @@ class Shard:
     def end_transaction(self, caller: Caller, marker: EndTxnMarker) -> Decision:
         """The marker is written even where nothing is pending: from then on its epoch fences older ones."""
         error = self.hard_state.fencing.check_marker(marker)
-        return Decision(
-            replies=(Reply(caller.token, error),), marker=marker if error is ErrorCode.NONE else None
-        )
+        reply = Reply(caller.token, error)
+        return Decision(self.number, replies=(reply,), marker=marker if error is ErrorCode.NONE else None)
 
     def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
         """Answered whether or not the group exists."""
-        return _reply(caller, offsets.fetch(self._committed(request.group_id), request))
+        return self._reply(caller, offsets.fetch(self._committed(request.group_id), request))
 
     def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
         """Offsets that a transaction may still move are refused."""
         group_id = fetch.group_id
         unstable = self.hard_state.pending.of_group(group_id)
-        return _reply(caller, offsets.fetch(self._committed(group_id), fetch.request, unstable))
+        return self._reply(caller, offsets.fetch(self._committed(group_id), fetch.request, unstable))
 
     def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
         """Offsets that nobody consumes from are deleted; the group stays, if without any."""
         group = self.groups.get(request.group_id)
         error = offsets.validate_delete(group)
         if group is None or error is not ErrorCode.NONE:
-            return _reply(caller, _refuse(request, caller, error))
-        draft = Draft(self._surroundings, now_ms)
+            return self._reply(caller, _refuse(request, caller, error))
+        draft = Draft(self.number, self._surroundings, now_ms)
         offsets.delete(draft, group, self._known(request.group_id), caller, request)
         return draft.decision()
 
@@ -213,12 +222,12 @@ class Shard:
         """See `describe`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return _reply(caller, describe.describe_absent(request.group_id, caller.api_version))
-        return _reply(caller, describe.describe(group))
+            return self._reply(caller, describe.describe_absent(request.group_id, caller.api_version))
+        return self._reply(caller, describe.describe(group))
 
     def delete_group(self, caller: Caller, request: DeleteGroup, now_ms: int) -> Decision:
         """Only a group without members is deleted, with all its offsets."""
-        draft = Draft(self._surroundings, now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         answer = ANSWERS[ApiKey.DELETE_GROUPS][State.DEAD if group is None else group.state]
         error = answer if isinstance(answer, ErrorCode) else ErrorCode.NONE
@@ -235,7 +244,7 @@ class Shard:
 
     def delete_offsets(self, topics: Collection[str], now_ms: int) -> Decision:
         """See `offsets.delete_topics`. O(offsets of the shard)."""
-        draft = Draft(self._surroundings, now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
         for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
             offsets.delete_topics(draft, group_id, self._known(group_id), topics)
         return draft.decision()
@@ -248,8 +257,8 @@ class Shard:
             return self.expire(now_ms)
         group = self.groups.get(key.group_id)
         if group is None:
-            return NOTHING
-        draft = Draft(self._surroundings, now_ms)
+            return Decision(self.number)
+        draft = Draft(self.number, self._surroundings, now_ms)
         if key.kind is TimerKind.MEMBER:
             rebalance.on_member_deadline(draft, group, key.member_id)
         elif key.kind is TimerKind.JOIN:
@@ -263,7 +272,7 @@ class Shard:
 
         A step ends when it exceeds MOST_OFFSETS. The next run is due an interval after the last.
         """
-        draft = Draft(self._surroundings, now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
         if self._unchecked is None:
             self._unchecked = self._to_check()
         checked = 0
@@ -292,6 +301,9 @@ class Shard:
         interval_ms = draft.settings.offsets_retention_check_interval_ms
         draft.timers.arm(self._timer, draft.now_ms + interval_ms)
 
+    def _reply(self, caller: Caller, response: Any) -> Decision:
+        return Decision(self.number, (), (Reply(caller.token, response),))
+
     def _committed(self, group_id: str) -> offsets.Committed:
         return self.hard_state.offsets.get(group_id, _NO_OFFSETS)
 
@@ -317,10 +329,6 @@ OPERATIONS: dict[type, Operation] = {
     DeleteGroup: Shard.delete_group,
 }
 """What a shard does with each kind of request."""
-
-
-def _reply(caller: Caller, response: Any) -> Decision:
-    return Decision((), (Reply(caller.token, response),))
 
 
 def _empty_group(now_ms: int) -> GroupMetadataValue:

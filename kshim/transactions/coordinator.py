@@ -8,12 +8,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from kshim.coordinator.coordinator import partition_for
-from kshim.transactions.decision import Decision, Ending, Record, Reply
+from kshim.coordinator.decision import ANY_NODE, Caller, Decision, Reply
+from kshim.coordinator.fencing import Producer
+from kshim.transactions.decision import Ending, Record
 from kshim.transactions.describe import listed, unknown_states
 from kshim.transactions.patterns import InvalidPattern, matcher
-from kshim.transactions.requests import Caller, Request, refuse
+from kshim.transactions.records import decode_record, encode_record
+from kshim.transactions.requests import Request, refuse
 from kshim.transactions.settings import Settings
 from kshim.transactions.shard import MOST_EXPIRED, OPERATIONS, Shard
+from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from schemas.init_producer_id import InitProducerIdRequest
 from schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -22,6 +26,11 @@ from schemas.primitives import can_be_written
 
 class TransactionCoordinator:
     """All transactional ids of the shards that are led here. Pure: no clock, no disk, no network."""
+
+    topic = "__transaction_state"
+    encode = staticmethod(encode_record)
+    decode = staticmethod(decode_record)
+    refuse = staticmethod(refuse)
 
     def __init__(self, settings: Settings, new_producer_id: Callable[[], int], partitions: int = 50) -> None:
         """new_producer_id: one that was never given out before; called at most once a request."""
@@ -39,11 +48,14 @@ class TransactionCoordinator:
         """The number of the shard that a transactional id belongs to; Kafka's hash."""
         return partition_for(transactional_id, self.partitions)
 
-    def begin_load(self, shard: int) -> None:
-        """Take over `shard`, empty and loading: requests for it are told so."""
-        self._shards[shard] = Shard(self._new_producer_id)
+    def begin_load(self, shard: int, node_id: int = 0) -> None:
+        """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
+        self._shards[shard] = Shard(shard, node_id, self._new_producer_id)
 
-    def replay(self, shard: int, records: Iterable[Record]) -> None:
+    def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
+        """There are no transactions in this log, so no ends of them."""
+
+    def replay(self, shard: int, records: Iterable[Record], producer: Producer | None = None) -> None:
         """Apply records of `shard` in the order of its log, while loading and after each decision alike."""
         apply = self._shards[shard].replay
         for record in records:
@@ -56,18 +68,19 @@ class TransactionCoordinator:
             self._schedule_expiry(now_ms)
         return self._shards[shard].finish_load()
 
-    def unload(self, shard: int) -> None:
-        """Give `shard` up."""
+    def unload(self, shard: int, now_ms: int = 0) -> Decision:
+        """Give `shard` up; it has parked nothing."""
         del self._shards[shard]
+        return Decision(shard)
 
     # ---- requests
 
     def handle(self, caller: Caller, request: Request, now_ms: int) -> Decision:
         """Decide one request. What can be wrong before the shard is asked is checked in Kafka's order."""
-        error = self.static_error(request)
+        error, number = self.static_error(request), self.shard_for(request.transactional_id or "")
         if error is ErrorCode.NONE:
-            shard = self._shards.get(self.shard_for(request.transactional_id or ""))
-            if shard is None:
+            shard = self._shards.get(number)
+            if shard is None or caller.node_id not in (ANY_NODE, shard.node_id):
                 error = ErrorCode.NOT_COORDINATOR
             elif shard.is_loading:
                 error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -75,17 +88,19 @@ class TransactionCoordinator:
                 error = ErrorCode.UNKNOWN_SERVER_ERROR
             else:
                 return OPERATIONS[type(request)](shard, caller, request, now_ms)
-        return Decision((), (Reply(caller.token, refuse(request, error)),))
+        return Decision(number, (), (Reply(caller.token, refuse(request, caller, error)),))
 
     def complete(self, ended: Ending, now_ms: int) -> Decision:
         """Every partition of a transaction has its marker."""
         return self._shards[self.shard_for(ended.transactional_id)].complete(ended, now_ms)
 
     def list_transactions(
-        self, request: ListTransactionsRequest, numbers: Iterable[int], now_ms: int
+        self, request: ListTransactionsRequest, node_id: int, now_ms: int
     ) -> ListTransactionsResponse:
-        """The ids of these shards that the filters let through; while one is loading the list is refused."""
-        shards = [self._shards[number] for number in numbers]
+        """The ids that a broker coordinates and the filters let through; while a shard is loading the list is
+        refused.
+        """
+        shards = [shard for shard in self._shards.values() if shard.node_id == node_id]
         if any(shard.is_loading for shard in shards):
             return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         try:
@@ -116,8 +131,8 @@ class TransactionCoordinator:
             return None
         return 0 if self._due else min(self._abort_at_ms, self._expire_at_ms)
 
-    def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
-        """Do all that is due: each step's shard and decision, to be carried out before the next is taken.
+    def advance(self, now_ms: int) -> Iterator[Decision]:
+        """Do all that is due: each step's decision, to be carried out before the next is taken.
 
         What its reader does not take stays due, and is what comes first the next time.
         """
@@ -136,7 +151,7 @@ class TransactionCoordinator:
             if step == self._expire and len(decision.records) == MOST_EXPIRED:
                 self._due.append((step, number))
             if decision.records:
-                yield number, decision
+                yield decision
 
     def _expire(self, shard: Shard, now_ms: int) -> Decision:
         return shard.expire(now_ms - self.settings.transactional_id_expiration_ms)

@@ -1,8 +1,8 @@
-"""What the transaction coordinator decides, as values: records to commit, markers to write, and replies."""
+"""What the transaction coordinator decides about: records, markers to write, and what it tells the log."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.transactions.transaction import Transaction
 
@@ -14,13 +14,6 @@ class Record(NamedTuple):
     transaction: Transaction | None
 
 
-class Reply(NamedTuple):
-    """A response message and the token of the request that it answers."""
-
-    token: int
-    response: Any
-
-
 class Ending(NamedTuple):
     """A transaction whose outcome is durable: every partition of it is to get its marker."""
 
@@ -28,12 +21,10 @@ class Ending(NamedTuple):
     transaction: Transaction
 
 
-class Decision(NamedTuple):
-    """Replies leave, and markers are written, once the records and all earlier ones are durable."""
+class TimedOut(NamedTuple):
+    """A report: a transaction that was open for longer than its producer wanted."""
 
-    records: tuple[Record, ...] = ()
-    replies: tuple[Reply, ...] = ()
-    endings: tuple[Ending, ...] = ()
+    transactional_id: str
 
-
-NOTHING = Decision()
+    def __str__(self) -> str:
+        return f"transactional id {self.transactional_id}: aborted, its time is up"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from kshim.coordinator.decision import Caller
 from kshim.transactions.transaction import TopicPartition
 from schemas.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -15,13 +16,6 @@ from schemas.describe_transactions import TransactionState
 from schemas.end_txn import EndTxnRequest, EndTxnResponse
 from schemas.error_code import ErrorCode
 from schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-
-
-class Caller(NamedTuple):
-    """Who asks: the token its reply is addressed to, and the version of its request."""
-
-    token: int
-    api_version: int = 0
 
 
 class AddPartitions(NamedTuple):
@@ -48,7 +42,7 @@ class DescribeTransaction(NamedTuple):
 Request = InitProducerIdRequest | AddPartitions | EndTxnRequest | DescribeTransaction
 
 
-def refuse(request: Request, error: ErrorCode) -> Any:
+def refuse(request: Request, caller: Caller, error: ErrorCode) -> Any:
     """The answer to a request that gets an error and nothing else."""
     match request:
         case InitProducerIdRequest():

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kshim.coordinator.decision import Caller, Decision, Reply
 from kshim.transactions import add_partitions, end_txn
-from kshim.transactions.decision import NOTHING, Decision, Ending, Record, Reply
+from kshim.transactions.decision import Ending, Record, TimedOut
 from kshim.transactions.describe import describe
 from kshim.transactions.init_producer_id import begin
 from kshim.transactions.requests import (
     AddPartitions,
-    Caller,
     DescribeTransaction,
     partition_results,
     refuse,
@@ -29,9 +29,12 @@ MOST_EXPIRED = 1_000
 class Shard:
     """The transactional ids of one partition. Requests go to `OPERATIONS`."""
 
-    __slots__ = ("_new_producer_id", "is_loading", "transactions")
+    __slots__ = ("_new_producer_id", "is_loading", "node_id", "number", "transactions")
 
-    def __init__(self, new_producer_id: Callable[[], int]) -> None:
+    def __init__(self, number: int, node_id: int, new_producer_id: Callable[[], int]) -> None:
+        """node_id: the broker that leads the shard."""
+        self.number = number
+        self.node_id = node_id
         self._new_producer_id = new_producer_id
         self.transactions: dict[str, Transaction] = {}
         self.is_loading = True
@@ -58,7 +61,7 @@ class Shard:
         """Serve; what was being ended when the server stopped gets its markers, perhaps once more."""
         self.is_loading = False
         ending = ((name, it) for name, it in self.transactions.items() if it.state in ENDING)
-        return Decision(endings=tuple(Ending(name, it) for name, it in ending))
+        return Decision(self.number, endings=tuple(Ending(name, it) for name, it in ending))
 
     # ---- requests
 
@@ -72,15 +75,15 @@ class Shard:
         )
         following = begin(transaction, request, self._new_producer_id, now_ms)
         if isinstance(following, ErrorCode):
-            return _reply(caller, refuse(request, following))
+            return self._reply(caller, refuse(request, caller, following))
         if following.state is State.PREPARE_ABORT:
-            return _ending(
-                caller, transactional_id, following, refuse(request, ErrorCode.CONCURRENT_TRANSACTIONS)
-            )
+            told = refuse(request, caller, ErrorCode.CONCURRENT_TRANSACTIONS)
+            return self._ending(caller, transactional_id, following, told)
         response = InitProducerIdResponse(
             producer_id=following.producer_id, producer_epoch=following.producer_epoch
         )
-        return Decision((Record(transactional_id, following),), (Reply(caller.token, response),))
+        records = (Record(transactional_id, following),)
+        return Decision(self.number, records, (Reply(caller.token, response),))
 
     def add_partitions(self, caller: Caller, request: AddPartitions, now_ms: int) -> Decision:
         """See `add_partitions`."""
@@ -88,11 +91,11 @@ class Shard:
         transaction = self.transactions.get(transactional_id)
         if request.verify_only:
             errors = add_partitions.verify(transaction, request)
-            return _reply(caller, partition_results(transactional_id, errors.items()))
+            return self._reply(caller, partition_results(transactional_id, errors.items()))
         following, error = add_partitions.add(transaction, request, now_ms)
-        reply = Reply(caller.token, refuse(request, error))
+        reply = Reply(caller.token, refuse(request, caller, error))
         records = () if following is None else (Record(transactional_id, following),)
-        return Decision(records, (reply,))
+        return Decision(self.number, records, (reply,))
 
     def end_txn(self, caller: Caller, request: EndTxnRequest, now_ms: int) -> Decision:
         """See `end_txn`. It is answered when the outcome is durable; the markers follow."""
@@ -102,23 +105,24 @@ class Shard:
         else:
             following, response = end_txn.end_v1(transaction, request, now_ms)
         if following is None:
-            return _reply(caller, response)
-        return _ending(caller, request.transactional_id, following, response)
+            return self._reply(caller, response)
+        return self._ending(caller, request.transactional_id, following, response)
 
     def describe_transaction(self, caller: Caller, request: DescribeTransaction, now_ms: int) -> Decision:
         """See `describe`."""
         transaction = self.transactions.get(request.transactional_id)
         if transaction is None:
-            return _reply(caller, refuse(request, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND))
-        return _reply(caller, describe(request.transactional_id, transaction))
+            return self._reply(caller, refuse(request, caller, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND))
+        return self._reply(caller, describe(request.transactional_id, transaction))
 
     # ---- what nobody asks for
 
     def complete(self, ended: Ending, now_ms: int) -> Decision:
         """Every partition has its marker: the transaction is over."""
         if self.transactions.get(ended.transactional_id) != ended.transaction:
-            return NOTHING
-        return Decision((Record(ended.transactional_id, ended.transaction.completed(now_ms)),))
+            return Decision(self.number)
+        completed = ended.transaction.completed(now_ms)
+        return Decision(self.number, (Record(ended.transactional_id, completed),))
 
     def abort_timed_out(self, now_ms: int) -> Decision:
         """Take every transaction that has been open for too long from its producer."""
@@ -126,7 +130,9 @@ class Shard:
             (name, it.fenced(now_ms)) for name, it in self.transactions.items() if it.is_timed_out(now_ms)
         ]
         return Decision(
+            self.number,
             tuple(Record(name, fenced) for name, fenced in timed_out),
+            reports=tuple(TimedOut(name) for name, _ in timed_out),
             endings=tuple(Ending(name, fenced) for name, fenced in timed_out),
         )
 
@@ -137,7 +143,20 @@ class Shard:
             for name, it in self.transactions.items()
             if it.state in IDLE and it.last_update_ms <= unused_since_ms
         ]
-        return Decision(tuple(Record(name, None) for name in expired[:MOST_EXPIRED]))
+        return Decision(self.number, tuple(Record(name, None) for name in expired[:MOST_EXPIRED]))
+
+    def _reply(self, caller: Caller, response: Any) -> Decision:
+        return Decision(self.number, (), (Reply(caller.token, response),))
+
+    def _ending(
+        self, caller: Caller, transactional_id: str, following: Transaction, response: Any
+    ) -> Decision:
+        return Decision(
+            self.number,
+            (Record(transactional_id, following),),
+            (Reply(caller.token, response),),
+            endings=(Ending(transactional_id, following),),
+        )
 
 
 Operation = Callable[[Shard, Caller, Any, int], Decision]
@@ -149,15 +168,3 @@ OPERATIONS: dict[type, Operation] = {
     DescribeTransaction: Shard.describe_transaction,
 }
 """What a shard does with each kind of request."""
-
-
-def _reply(caller: Caller, response: Any) -> Decision:
-    return Decision((), (Reply(caller.token, response),))
-
-
-def _ending(caller: Caller, transactional_id: str, following: Transaction, response: Any) -> Decision:
-    return Decision(
-        (Record(transactional_id, following),),
-        (Reply(caller.token, response),),
-        (Ending(transactional_id, following),),
-    )

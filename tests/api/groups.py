@@ -7,7 +7,7 @@ from typing import Any
 
 from kshim.context import Broker
 from kshim.dispatch import API
-from kshim.runtime import Runtime, new_coordinator
+from kshim.group_runtime import GroupRuntime, new_coordinator
 from kshim.storage.journal import LogJournal
 from schemas.api_key import ApiKey
 from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -25,12 +25,14 @@ class Groups:
         broker = new_broker(**{"group_initial_rebalance_delay_ms": 0} | config)
         partitions = broker.cluster.group_metadata_topic.partitions
         journal = LogJournal(broker.log, [partition.partition_no for partition in partitions])
-        self.runtime = Runtime(new_coordinator(broker.config, len(partitions)), journal, broker.clock)
+        self.runtime = GroupRuntime(new_coordinator(broker.config, len(partitions)), journal, broker.clock)
         self.runtime.start()
         self.broker: Broker = replace(broker, groups=self.runtime)
 
     def send(self, request: Any, version: int | None = None) -> list[Any]:
-        """A list that gets the answer, as the client reads it; in the latest version where none is given."""
+        """A list that gets the answer, as the client reads it, when this turn of the reactor is over; in the
+        latest version where none is given.
+        """
         api_key = API_KEYS[type(request)]
         version = VERSIONS[api_key][-1] if version is None else version
         seen: list[Any] = []
@@ -44,14 +46,12 @@ class Groups:
             answer.addCallback(see)
         else:
             see(answer)
+        self.broker.clock.advance(0)  # type: ignore[attr-defined]
         return seen
 
     def ask(self, request: Any, version: int | None = None) -> Any:
         """The answer, which must be there after what is due has been done."""
-        seen = self.send(request, version)
-        if not seen:
-            self.broker.clock.advance(0)  # type: ignore[attr-defined]
-        (answer,) = seen
+        (answer,) = self.send(request, version)
         return answer
 
     def member(self, group_id: str = "group", protocol_type: str = "consumer") -> str:

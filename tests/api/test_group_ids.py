@@ -40,8 +40,9 @@ def ask(groups: Groups, api_key: ApiKey, request: Any, name: bytes, version: int
     """The answer to a request in which `name` stands where it says PLACE."""
     header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="x" * len(name))
     frame = encode_request(header, request).replace(PLACE.encode(), name)
-    reply = result(answer(replace(groups.broker, node_id=0), frame, CALLER, Signal()))
-    return decode_response(api_key, version, reply)[1]
+    reply = answer(replace(groups.broker, node_id=0), frame, CALLER, Signal())
+    groups.runtime.end_turn()
+    return decode_response(api_key, version, result(reply))[1]
 
 
 def commit(group_id: str) -> OffsetCommitRequest:

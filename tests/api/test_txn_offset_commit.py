@@ -132,7 +132,9 @@ def fetched(groups: Groups, *, stable: bool = False) -> dict[int, tuple[int, int
 
 def end_transaction(groups: Groups, *, committed: bool) -> None:
     marker = EndTxnMarker(PRODUCER_ID, 0, committed, 0, groups.broker.now_ms())
-    assert result(groups.runtime.write_marker(groups.runtime.shard_for("group"), marker)) == ErrorCode.NONE
+    written = groups.runtime.write_marker(groups.runtime.shard_for("group"), marker)
+    groups.broker.clock.advance(0)  # type: ignore[attr-defined]
+    assert result(written) == ErrorCode.NONE
 
 
 @pytest.mark.parametrize("version", ALL)
@@ -231,6 +233,7 @@ def test_a_transaction_coordinator_that_answers_later(groups: Groups, transactio
     seen = groups.send(commit(("two", (0,)), ("three", (0,))))
     assert seen == []
     transactions.later.callback(None)
+    groups.broker.clock.advance(0)  # type: ignore[attr-defined]
     assert errors(seen[0]) == {
         "three": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
         "two": {0: ErrorCode.NONE},

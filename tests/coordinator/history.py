@@ -18,7 +18,7 @@ from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.fencing import Producer
 from kshim.coordinator.hard_state import HardState
 from kshim.coordinator.rebalance_report import RebalanceReport
-from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
+from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, EndTransaction, StableOffsetFetch
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.timers import TimerKey
 from schemas.api_key import ApiKey
@@ -118,8 +118,7 @@ class History:
             self._clients[token] = client
         version = LATEST[type(request)] if version is None else version
         caller = Caller(token, version, client_id, "/127.0.0.1")
-        shard = self.coordinator.shard_for(request.group_id)
-        self._carry_out(shard, self.coordinator.handle(caller, request, self.now_ms))
+        self._carry_out(self.coordinator.handle(caller, request, self.now_ms))
         return token
 
     def ask(self, request: Any, version: int | None = None) -> Any:
@@ -153,7 +152,8 @@ class History:
         self._sent += 1
         marker = EndTxnMarker(producer_id, producer_epoch, committed, coordinator_epoch, self.now_ms)
         shard = self.coordinator.shard_for(group_id)
-        self._carry_out(shard, self.coordinator.end_transaction(shard, Caller(token, 0), marker))
+        ending = EndTransaction(shard, marker)
+        self._carry_out(self.coordinator.handle(Caller(token, 0), ending, self.now_ms))
         return ErrorCode(self.answer(token))
 
     def list_groups(self, **filters: tuple[str, ...]) -> ListGroupsResponse:
@@ -162,7 +162,7 @@ class History:
     def delete_topics(self, *topics: str) -> None:
         """These topics are gone."""
         for shard in range(self.partitions):
-            self._carry_out(shard, self.coordinator.delete_offsets(shard, topics, self.now_ms))
+            self._carry_out(self.coordinator.delete_offsets(shard, topics, self.now_ms))
 
     # ---- time
 
@@ -171,8 +171,8 @@ class History:
         until_ms, fired = self.now_ms + ms, 0
         while (deadline_ms := self.coordinator.next_deadline_ms()) is not None and deadline_ms <= until_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
-            for shard, decision in self.coordinator.advance(self.now_ms):
-                self._carry_out(shard, decision)
+            for decision in self.coordinator.advance(self.now_ms):
+                self._carry_out(decision)
                 fired += 1
                 assert fired < MOST_TIMERS, "timers are armed anew without end"
         self.now_ms = until_ms
@@ -207,7 +207,7 @@ class History:
                 coordinator.replay(shard, [entry.record], entry.producer)
         self.coordinator = coordinator
         for shard in range(self.partitions):
-            self._carry_out(shard, coordinator.finish_load(shard, self.now_ms))
+            self._carry_out(coordinator.finish_load(shard, self.now_ms))
         return coordinator
 
     # ---- what the coordinator holds
@@ -262,7 +262,8 @@ class History:
         self._ids += 1
         return f"{prefix}-{self._ids}"
 
-    def _carry_out(self, shard: int, decision: Decision) -> None:
+    def _carry_out(self, decision: Decision) -> None:
+        shard = decision.shard
         for record in decision.records:
             stored = Written(_through_bytes(record), decision.producer)
             self.journal.append((shard, stored))
@@ -270,8 +271,8 @@ class History:
         if decision.marker is not None:
             self.journal.append((shard, decision.marker))
             self.coordinator.replay_marker(shard, decision.marker)
-        self.rebalances += decision.rebalances
-        self.expired += decision.expired
+        self.rebalances += [report for report in decision.reports if isinstance(report, RebalanceReport)]
+        self.expired += [report for report in decision.reports if isinstance(report, ExpiryReport)]
         self._deliver(decision)
         invariants.check(self)
 

@@ -357,8 +357,8 @@ class TestRuns:
         history.now_ms += CHECK_MS
         steps = []
         while history.deadline_ms(ShardTimer(0)) <= 0:
-            number, decision = next(history.coordinator.advance(history.now_ms))
-            history._carry_out(number, decision)
+            decision = next(history.coordinator.advance(history.now_ms))
+            history._carry_out(decision)
             steps.append(len(decision.records))
             if len(steps) == 1:
                 commit(history, "topic", group_id="group-4")
@@ -380,8 +380,8 @@ class TestRuns:
         history.now_ms += CHECK_MS
         steps: list[list[Record]] = []
         while history.deadline_ms(ShardTimer(0)) <= 0:
-            number, decision = next(history.coordinator.advance(history.now_ms))
-            history._carry_out(number, decision)
+            decision = next(history.coordinator.advance(history.now_ms))
+            history._carry_out(decision)
             steps.append(list(decision.records))
             if len(steps) == 1 and meanwhile == "a commit":
                 commit(history, "other")

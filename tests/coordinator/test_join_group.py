@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kshim.coordinator.classic_group import ClassicGroup
-from kshim.coordinator.decision import Caller, Decision, Reply
+from kshim.coordinator.decision import Caller, Reply
 from kshim.coordinator.member import Member
 from kshim.coordinator.states import State
 from schemas.error_code import ErrorCode
@@ -123,7 +123,7 @@ class TestIds:
         )
         decision = history.coordinator.handle(Caller(99, 9), request, history.now_ms)
         refusal = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=client.member_id)
-        assert decision == Decision(replies=(Reply(99, refusal),))
+        assert (decision.records, decision.replies) == ((), (Reply(99, refusal),))
 
     @pytest.mark.parametrize("member_id", ["", "stranger"])
     def test_a_dead_group_admits_nobody(self, history: History, member_id: str) -> None:

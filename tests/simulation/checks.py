@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Decision
+from kshim.coordinator.expiry_report import ExpiryReport
+from kshim.coordinator.rebalance_report import RebalanceReport
 from kshim.coordinator.refusals import StableOffsetFetch
 from kshim.coordinator.states import State
 from schemas.end_txn_marker import EndTxnMarker
@@ -104,6 +106,11 @@ class Checks:
         """By shard and producer id the latest epoch that is durable."""
         self._coordinator_epochs: dict[tuple[int, int], int] = defaultdict(int)
         """And that of the coordinator that ended its last transaction."""
+        self._generations: dict[tuple[str, int], tuple[int, GroupMetadataValue]] = {}
+        """By group and generation what of it was durable last, and in which of the group's lives."""
+        self._kept: set[tuple[int, OffsetKey, int]] = set()
+        """Every offset that was durable once, with its producer: a later decision of the same turn, which is
+        durable with it, may have put another in its place."""
         self._shard_of: dict[str, int] = {}
         self._stood: dict[tuple[Node, int], dict[str, Stands]] = {}
         self._leaders: dict[tuple[str, int, int, int], tuple[str, str | None, frozenset[str]]] = {}
@@ -121,7 +128,7 @@ class Checks:
         self.shard_knows_what_is_durable(node, shard)
 
     def decided(self, node: Node, shard: int, decision: Decision, *, is_due: bool) -> None:
-        for rebalance in decision.rebalances:
+        for rebalance in (report for report in decision.reports if isinstance(report, RebalanceReport)):
             self.rebalances += 1
             evicted = [member_id for member_id in rebalance.evicted if identity(member_id) != member_id]
             assert not evicted, f"static members stay until their session ends: {evicted}"
@@ -133,7 +140,8 @@ class Checks:
             check = _DECIDED.get(type(response))
             if check is not None and is_serving:
                 check(self, node, shard, node.requests[token], response, is_due)
-        for key, _ in decision.records if decision.expired and holder is not None else ():
+        expired = any(isinstance(report, ExpiryReport) for report in decision.reports)
+        for key, _ in decision.records if expired and holder is not None else ():
             if isinstance(key, OffsetCommitKey):
                 pending = holder.hard_state.pending.of_group(key.group)
                 assert (key.topic, key.partition) not in pending, f"{key} expires while it is pending"
@@ -255,6 +263,8 @@ class Checks:
         key = decode_key(key_bytes)
         value: Any = decode_value(key, value_bytes)
         self._shard_of[key.group] = shard
+        if isinstance(value, OffsetCommitValue):
+            self._kept.add((producer_id, (key.group, key.topic, key.partition), value.offset))
         if isinstance(key, OffsetCommitKey) and producer_id >= 0:
             self.pending[producer_id][key.group, key.topic, key.partition] = (self._place, value)
         elif isinstance(key, OffsetCommitKey):
@@ -264,6 +274,8 @@ class Checks:
         else:
             self._generation_is_durable(key.group, self.groups.get(key.group), value)
             self.groups[key.group] = value
+            if value.members:
+                self._generations[key.group, value.generation] = self._lives[key.group], value
 
     def _is_deleted(self, group_id: str, before: GroupMetadataValue | None) -> None:
         """Nobody was in it, and none of its offsets is left."""
@@ -311,11 +323,11 @@ class Checks:
     def _synced(self, request: SyncGroupRequest, answer: SyncGroupResponse) -> None:
         if answer.error_code != ErrorCode.NONE:
             return
-        stored = self.groups[request.group_id]
-        assert stored.generation == request.generation_id, f"synced in another generation than {stored}"
+        assert (request.group_id, request.generation_id) in self._generations, f"{request} is not durable"
+        life, stored = self._generations[request.group_id, request.generation_id]
         given = {member.member_id: member.assignment for member in stored.members}
         assert given[request.member_id] == answer.assignment, f"told of {answer.assignment!r}, not durable"
-        owners = self._owners[request.group_id, self._lives[request.group_id], stored.generation]
+        owners = self._owners[request.group_id, life, stored.generation]
         for partition in owned(answer.assignment):
             who = identity(request.member_id)
             owner = owners.setdefault(partition, who)
@@ -326,16 +338,15 @@ class Checks:
             for partition, result in zip(topic.partitions, answered.partitions, strict=True):
                 key = (request.group_id, topic.name, partition.partition_index)
                 if result.error_code == ErrorCode.NONE:
-                    assert key in self.offsets, f"{key} is acknowledged and not durable"
-                    assert self.offsets[key].offset == partition.committed_offset
+                    kept = (-1, key, partition.committed_offset)
+                    assert kept in self._kept, f"{kept} is acknowledged and not durable"
 
     def _commit_is_pending(self, request: TxnOffsetCommitRequest, answer: TxnOffsetCommitResponse) -> None:
         for topic, answered in zip(request.topics, answer.topics, strict=True):
             for partition, result in zip(topic.partitions, answered.partitions, strict=True):
                 if result.error_code == ErrorCode.NONE:
                     key = (request.group_id, topic.name, partition.partition_index)
-                    _, value = self.pending[request.producer_id][key]
-                    assert value.offset == partition.committed_offset
+                    assert (request.producer_id, key, partition.committed_offset) in self._kept
 
     def ended(self, shard: int, marker: EndTxnMarker, answer: ErrorCode) -> None:
         """A marker that is acknowledged has ended the transaction."""

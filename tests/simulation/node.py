@@ -14,8 +14,8 @@ from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.coordinator import Coordinator
 from kshim.coordinator.decision import Caller, Decision
 from kshim.coordinator.timers import TimerKey
+from kshim.group_runtime import GroupRuntime
 from kshim.loading import Leader
-from kshim.runtime import Runtime
 from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
 from tests.simulation.clock import SimulatedClock
@@ -37,27 +37,21 @@ class WatchedCoordinator(Coordinator):
     def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
         node = self.node
         node.requests[caller.token] = request
-        decision = super().handle(caller, request, now_ms)
-        return node.shown(self.shard_for(request.group_id), decision)
+        return node.shown(super().handle(caller, request, now_ms))
 
     def finish_load(self, shard: int, now_ms: int) -> Decision:
         self.node.watcher.began_to_lead(self.node, shard)
-        return self.node.shown(shard, super().finish_load(shard, now_ms))
+        return self.node.shown(super().finish_load(shard, now_ms))
 
     def unload(self, shard: int, now_ms: int) -> Decision:
-        return self.node.shown(shard, super().unload(shard, now_ms))
+        return self.node.shown(super().unload(shard, now_ms))
 
     def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
-        return self.node.shown(shard, super().delete_offsets(shard, topics, now_ms))
+        return self.node.shown(super().delete_offsets(shard, topics, now_ms))
 
-    def end_transaction(self, shard: int, caller: Caller, marker: EndTxnMarker) -> Decision:
-        node = self.node
-        node.requests[caller.token] = marker
-        return node.shown(shard, super().end_transaction(shard, caller, marker))
-
-    def advance(self, now_ms: int) -> Iterator[tuple[int, Decision]]:
-        for shard, decision in super().advance(now_ms):
-            yield shard, self.node.shown(shard, decision, is_due=True)
+    def advance(self, now_ms: int) -> Iterator[Decision]:
+        for decision in super().advance(now_ms):
+            yield self.node.shown(decision, is_due=True)
 
 
 class Node:
@@ -81,7 +75,7 @@ class Node:
         coordinator.node = self
         self._clock = clock
         self._journal = journal
-        self._runtime = Runtime(coordinator, journal, clock)
+        self._runtime = GroupRuntime(coordinator, journal, clock)
         self._runtime.start({})
 
     # ---- what a cluster does with it
@@ -115,6 +109,10 @@ class Node:
         self.is_touched = True
         self._runtime.topics_deleted(topics)
 
+    def end_turn(self) -> None:
+        """Its reactor comes to what it has put off to the end of its turn."""
+        self._runtime.end_turn()
+
     def crash(self, led: Collection[int]) -> None:
         """It is gone, and with it what it led."""
         self.is_alive = False
@@ -133,10 +131,10 @@ class Node:
 
     # ---- what the checks ask
 
-    def shown(self, shard: int, decision: Decision, *, is_due: bool = False) -> Decision:
+    def shown(self, decision: Decision, *, is_due: bool = False) -> Decision:
         """The decision, which the checks have seen; `is_due`: time alone brought it about."""
         self.is_touched = True
-        self.watcher.decided(self, shard, decision, is_due=is_due)
+        self.watcher.decided(self, decision.shard, decision, is_due=is_due)
         return decision
 
     @property

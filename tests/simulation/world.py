@@ -337,6 +337,7 @@ class World:
         self._wait_until(self._is_empty, "some group does not become empty")
         for shard, leader in self.leaders.items():
             assert leader is not None
+            leader.end_turn()
             self.checks.shard_knows_what_is_durable(leader, shard)
 
     def _wait_until(self, done: Any, otherwise: str) -> None:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from kshim.coordinator.decision import Caller, Decision
 from kshim.transactions.coordinator import TransactionCoordinator
-from kshim.transactions.decision import Decision, Ending, Record
+from kshim.transactions.decision import Ending, Record
 from kshim.transactions.records import decode_record, encode_record
-from kshim.transactions.requests import AddPartitions, Caller, DescribeTransaction
+from kshim.transactions.requests import AddPartitions, DescribeTransaction
 from kshim.transactions.settings import Settings
 from kshim.transactions.states import State
 from kshim.transactions.transaction import Transaction
@@ -87,7 +88,7 @@ class History:
         """Let time pass, and do what is due; what was decided."""
         self.now_ms += ms
         decisions = []
-        for _, decision in self.coordinator.advance(self.now_ms):
+        for decision in self.coordinator.advance(self.now_ms):
             self.carry_out(decision)
             decisions.append(decision)
         return decisions
@@ -126,7 +127,7 @@ class History:
         """As if the id had been used so often that its producer's epoch is this one."""
         transaction = self.transaction()
         assert transaction is not None
-        self.carry_out(Decision((Record(ID, replace(transaction, producer_epoch=producer_epoch)),)))
+        self.carry_out(Decision(0, (Record(ID, replace(transaction, producer_epoch=producer_epoch)),)))
 
 
 def _decoded(entry: tuple[bytes, bytes | None]) -> Any:

@@ -161,6 +161,8 @@ class World:
             self.clock.advance(self.random.choice([0.02, 0.02, 0.02, 1.1, 11.0]))
         else:
             self.act(self.random.choice(self.producers))
+        if self.random.random() < 0.7:
+            self.clock.advance(0)  # a turn of the reactor is over; else more happens in it
 
     def act(self, producer: Producer) -> None:
         if producer.answers:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kshim.transactions.decision import Decision, Record, Reply
+from kshim.coordinator.decision import Decision, Reply
+from kshim.transactions.decision import Record
 from kshim.transactions.requests import AddPartitions, partition_results
 from kshim.transactions.states import State
 from schemas.error_code import ErrorCode
@@ -26,7 +27,7 @@ def test_the_first_partition_begins_the_transaction(history: History) -> None:
     decision = history.decide(AddPartitions(ID, 1000, 0, (T1, T0)))
     after = before.with_partitions(frozenset({T0, T1}), 0, NOW_MS + 5)
     assert decision == Decision(
-        (Record(ID, after),), (Reply(0, partition_results(ID, [(T1, NONE), (T0, NONE)])),)
+        0, (Record(ID, after),), (Reply(0, partition_results(ID, [(T1, NONE), (T0, NONE)])),)
     )
     assert (after.state, after.start_ms, after.last_update_ms) == (State.ONGOING, NOW_MS + 5, NOW_MS + 5)
 
@@ -44,7 +45,7 @@ def test_more_partitions_join_the_transaction_that_is_open(history: History) -> 
 def test_what_is_known_is_not_written_again(history: History) -> None:
     history.add((1000, 0), T0, T1)
     request = AddPartitions(ID, 1000, 0, (T1,))
-    assert history.decide(request) == Decision((), (Reply(0, partition_results(ID, [(T1, NONE)])),))
+    assert history.decide(request) == Decision(0, (), (Reply(0, partition_results(ID, [(T1, NONE)])),))
 
 
 def test_the_transaction_knows_whether_its_client_gets_an_epoch_each_time(history: History) -> None:

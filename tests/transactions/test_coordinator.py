@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kshim.coordinator.decision import Caller, Decision
 from kshim.transactions.coordinator import TransactionCoordinator
-from kshim.transactions.decision import Decision, Ending, Record
-from kshim.transactions.requests import AddPartitions, Caller, DescribeTransaction
+from kshim.transactions.decision import Ending, Record, TimedOut
+from kshim.transactions.requests import AddPartitions, DescribeTransaction
 from kshim.transactions.settings import Settings
 from kshim.transactions.shard import MOST_EXPIRED
 from kshim.transactions.states import BY_TEXT, TRANSITIONS, State
@@ -38,7 +39,9 @@ def test_a_transaction_is_open_for_as_long_as_its_producer_wanted() -> None:
     before = history.transaction()
     assert before is not None
     fenced = before.fenced(NOW_MS + TIMEOUT_MS + INTERVAL_MS)
-    assert history.pass_ms(INTERVAL_MS) == [Decision((Record(ID, fenced),), endings=(Ending(ID, fenced),))]
+    assert history.pass_ms(INTERVAL_MS) == [
+        Decision(0, (Record(ID, fenced),), reports=(TimedOut(ID),), endings=(Ending(ID, fenced),))
+    ]
     history.write_markers()
     assert (history.state, history.pass_ms(INTERVAL_MS)) == (State.COMPLETE_ABORT, [])
 
@@ -79,7 +82,7 @@ def test_an_id_without_a_transaction_expires(ended: bool) -> None:
         history.init()
     hour_ms = Settings().transaction_remove_expired_transaction_cleanup_interval_ms
     assert history.pass_ms(EXPIRATION_MS - hour_ms) == []
-    assert history.pass_ms(hour_ms) == [Decision((Record(ID, None),))]
+    assert history.pass_ms(hour_ms) == [Decision(0, (Record(ID, None),))]
     assert history.describe().error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     assert history.journal[-1][1] is None
 
@@ -139,7 +142,7 @@ def test_a_shard_that_is_not_here_or_not_yet() -> None:
     assert error() == ErrorCode.NOT_COORDINATOR
     coordinator.begin_load(0)
     assert error() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    answer = coordinator.list_transactions(ListTransactionsRequest(), [0], NOW_MS)
+    answer = coordinator.list_transactions(ListTransactionsRequest(), 0, NOW_MS)
     assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     coordinator.finish_load(0, NOW_MS)
     assert error() == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
@@ -200,7 +203,7 @@ def test_transactions_are_listed(filters: dict[str, object], expected: list[str]
         history.now_ms += 5 if name == "long" else 0
     answer = history.coordinator.list_transactions(
         ListTransactionsRequest(**filters),  # type: ignore[arg-type]
-        [0],
+        0,
         history.now_ms,
     )
     assert answer.error_code == ErrorCode.NONE
@@ -209,14 +212,14 @@ def test_transactions_are_listed(filters: dict[str, object], expected: list[str]
 
 def test_states_that_there_are_not() -> None:
     request = ListTransactionsRequest(state_filters=("Ongoing", "Bored", "ongoing", "Bored"))
-    answer = History().coordinator.list_transactions(request, [0], NOW_MS)
+    answer = History().coordinator.list_transactions(request, 0, NOW_MS)
     assert answer.unknown_state_filters == ("Bored", "ongoing")
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a**", "(?P<n", "\\"])
 def test_what_is_no_regular_expression(pattern: str) -> None:
     request = ListTransactionsRequest(transactional_id_pattern=pattern)
-    answer = History().coordinator.list_transactions(request, [0], NOW_MS)
+    answer = History().coordinator.list_transactions(request, 0, NOW_MS)
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 

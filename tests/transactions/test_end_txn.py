@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kshim.transactions.decision import Decision, Ending, Record, Reply
+from kshim.coordinator.decision import Decision, Reply
+from kshim.transactions.decision import Ending, Record
 from kshim.transactions.states import END_TXN_V1, END_TXN_V2, Action, Asked, State
 from kshim.transactions.transaction import LAST_PRODUCER_EPOCH, TopicPartition
 from schemas.end_txn import EndTxnResponse
@@ -50,11 +51,11 @@ def test_the_outcome_is_written_then_the_markers_then_that_all_is_done(
     assert (ending.state, ending.producer_epoch, ending.start_ms) == (prepared, epoch, NOW_MS)
     answer = EndTxnResponse() if version == V1 else told(1000, 1)
     assert history.decide(end((1000, 0), committed), version) == Decision(
-        (Record(ID, ending),), (Reply(0, answer),), (Ending(ID, ending),)
+        0, (Record(ID, ending),), (Reply(0, answer),), endings=(Ending(ID, ending),)
     )
     history.now_ms += 5
     done = history.coordinator.complete(Ending(ID, ending), history.now_ms)
-    assert done == Decision((Record(ID, ending.completed(NOW_MS + 10)),))
+    assert done == Decision(0, (Record(ID, ending.completed(NOW_MS + 10)),))
     history.carry_out(done)
     after = history.transaction()
     assert after is not None
@@ -66,7 +67,7 @@ def test_a_completion_that_comes_late_changes_nothing() -> None:
     (ending,) = history.decide(end((1000, 0)), V1).endings
     history.write_markers()
     history.add((1000, 0), T1)
-    assert history.coordinator.complete(ending, NOW_MS) == Decision()
+    assert history.coordinator.complete(ending, NOW_MS) == Decision(0)
 
 
 @pytest.mark.parametrize("version", [V1, V2])

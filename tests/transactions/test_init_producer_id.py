@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kshim.transactions.decision import Decision, Ending, Record, Reply
+from kshim.coordinator.decision import Decision, Reply
+from kshim.transactions.decision import Ending, Record
 from kshim.transactions.settings import Settings
 from kshim.transactions.states import State
 from kshim.transactions.transaction import LAST_PRODUCER_EPOCH, Transaction
@@ -30,7 +31,7 @@ def test_a_new_transactional_id_gets_a_producer_id_and_epoch_0() -> None:
         timeout_ms=TIMEOUT_MS,
         last_update_ms=NOW_MS,
     )
-    assert history.decide(init()) == Decision((Record(ID, begun),), (Reply(0, told(1000, 0)),))
+    assert history.decide(init()) == Decision(0, (Record(ID, begun),), (Reply(0, told(1000, 0)),))
 
 
 def test_each_producer_that_begins_fences_the_one_before() -> None:
@@ -113,7 +114,10 @@ def test_an_open_transaction_is_aborted_first() -> None:
     assert (fenced.state, fenced.producer_epoch) == (State.PREPARE_ABORT, 1)
     assert fenced.partitions == {T0}
     assert history.decide(init()) == Decision(
-        (Record(ID, fenced),), (Reply(0, refused(ErrorCode.CONCURRENT_TRANSACTIONS)),), (Ending(ID, fenced),)
+        0,
+        (Record(ID, fenced),),
+        (Reply(0, refused(ErrorCode.CONCURRENT_TRANSACTIONS)),),
+        endings=(Ending(ID, fenced),),
     )
     assert history.init() == refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     history.write_markers()
