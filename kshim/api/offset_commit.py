@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
+from kshim.api.divide import divided, merged
 from kshim.api.later import then
 from kshim.cluster import Topic
 from kshim.context import Broker, RequestContext
@@ -43,14 +43,14 @@ def offset_commit(
         else:
             _sort_out(replace(named, name=topic.name) if by_id else named, topic, known, refused)
     if not known:
-        return OffsetCommitResponse(topics=_merged(refused))
+        return OffsetCommitResponse(topics=merged(refused))
     topics = tuple(known)
     if topics != request.topics:
         request = replace(request, topics=topics)
     answer: OffsetCommitResponse | Deferred[OffsetCommitResponse] = broker.groups.submit(context, request)
     if not refused:
         return answer
-    return then(answer, lambda response: OffsetCommitResponse(topics=_merged((*refused, *response.topics))))
+    return then(answer, lambda response: OffsetCommitResponse(topics=merged((*refused, *response.topics))))
 
 
 def _sort_out(
@@ -60,10 +60,10 @@ def _sort_out(
     refused: list[OffsetCommitResponseTopic],
 ) -> None:
     """Divide the partitions of one topic into those that exist and those that do not."""
-    missing = [p for p in named.partitions if topic.partition(p.partition_index) is None]
+    existing, missing = divided(named.partitions, topic)
     if missing:
         refused.append(_refused(named, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        named = replace(named, partitions=tuple(p for p in named.partitions if p not in missing))
+        named = replace(named, partitions=existing)
     if named.partitions:
         known.append(named)
 
@@ -79,15 +79,3 @@ def _refused(
             for partition in partitions
         ),
     )
-
-
-def _merged(topics: Iterable[OffsetCommitResponseTopic]) -> tuple[OffsetCommitResponseTopic, ...]:
-    """One entry for each topic, with the partitions of all its entries."""
-    merged: dict[tuple[str, UUID], OffsetCommitResponseTopic] = {}
-    for topic in topics:
-        before = merged.setdefault((topic.name, topic.topic_id), topic)
-        if before is not topic:
-            merged[topic.name, topic.topic_id] = replace(
-                before, partitions=(*before.partitions, *topic.partitions)
-            )
-    return tuple(merged.values())

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
+from kshim.api.divide import divided, merged
 from kshim.api.later import then
 from kshim.context import Broker, RequestContext
 from schemas.error_code import ErrorCode
@@ -31,8 +32,7 @@ def offset_delete(
     refused: list[OffsetDeleteResponseTopic] = []
     for named in request.topics:
         topic = broker.cluster.topics.get(named.name)
-        existing = tuple(p for p in named.partitions if topic and topic.partition(p.partition_index))
-        missing = [p for p in named.partitions if p not in existing]
+        existing, missing = divided(named.partitions, topic)
         if topic is None or missing:
             refused.append(_refused(named.name, missing))
         if existing:
@@ -41,7 +41,7 @@ def offset_delete(
     def respond(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
         if response.error_code or not refused:
             return response
-        return OffsetDeleteResponse(topics=_merged((*refused, *response.topics)))
+        return OffsetDeleteResponse(topics=merged((*refused, *response.topics)))
 
     answer: OffsetDeleteResponse | Deferred[OffsetDeleteResponse]
     answer = broker.groups.submit(context, replace(request, topics=tuple(known)))
@@ -57,15 +57,4 @@ def _refused(name: str, partitions: Iterable[OffsetDeleteRequestPartition]) -> O
             )
             for partition in partitions
         ),
-    )
-
-
-def _merged(topics: Iterable[OffsetDeleteResponseTopic]) -> tuple[OffsetDeleteResponseTopic, ...]:
-    """One entry for each topic, with the partitions of all its entries."""
-    merged: dict[str, list[OffsetDeleteResponsePartition]] = {}
-    for topic in topics:
-        merged.setdefault(topic.name, []).extend(topic.partitions)
-    return tuple(
-        OffsetDeleteResponseTopic(name=name, partitions=tuple(partitions))
-        for name, partitions in merged.items()
     )

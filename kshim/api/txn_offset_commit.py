@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
+from kshim.api.divide import divided, merged
 from kshim.api.later import then
 from kshim.cluster import GROUP_METADATA_TOPIC, Topic
 from kshim.context import Broker, RequestContext
@@ -58,13 +59,11 @@ def txn_offset_commit(broker: Broker, context: RequestContext, request: TxnOffse
     for named in request.topics:
         _sort_out(named, broker.cluster.topics.get(named.name), known, refused)
     if not known:
-        return TxnOffsetCommitResponse(topics=_merged(refused))
+        return TxnOffsetCommitResponse(topics=merged(refused))
     answer = _commit(broker, context, replace(request, topics=tuple(known)))
     if not refused:
         return answer
-    return then(
-        answer, lambda response: TxnOffsetCommitResponse(topics=_merged((*refused, *response.topics)))
-    )
+    return then(answer, lambda response: TxnOffsetCommitResponse(topics=merged((*refused, *response.topics))))
 
 
 def _sort_out(
@@ -74,8 +73,7 @@ def _sort_out(
     refused: list[TxnOffsetCommitResponseTopic],
 ) -> None:
     """Divide the partitions of one topic into those that exist and those that do not."""
-    exist = tuple(p for p in named.partitions if topic and topic.partition(p.partition_index))
-    missing = [partition for partition in named.partitions if partition not in exist]
+    exist, missing = divided(named.partitions, topic)
     if missing or topic is None:
         refused.append(_refused(named.name, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
     if exist:
@@ -150,15 +148,4 @@ def _refused(
             TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             for partition in partitions
         ),
-    )
-
-
-def _merged(topics: Iterable[TxnOffsetCommitResponseTopic]) -> tuple[TxnOffsetCommitResponseTopic, ...]:
-    """One entry for each topic, with the partitions of all its entries."""
-    merged: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
-    for topic in topics:
-        merged.setdefault(topic.name, []).extend(topic.partitions)
-    return tuple(
-        TxnOffsetCommitResponseTopic(name=name, partitions=tuple(partitions))
-        for name, partitions in merged.items()
     )
