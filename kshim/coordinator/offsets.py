@@ -43,6 +43,7 @@ Committed = Mapping[Partition, OffsetCommitValue]
 
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
 NO_TIMESTAMP = -1
+LONG_MAX = 2**63 - 1
 
 
 def validate_commit(
@@ -114,12 +115,14 @@ def _value(
 ) -> OffsetCommitValue:
     """What is kept of a commit; the topic's id where the sender named it so, from v10 on."""
     expires = retention_ms != NO_TIMESTAMP
+    # For ever, where a client asks for a time beyond all that can be written.
+    expire_timestamp = min(now_ms + retention_ms, LONG_MAX) if expires else NO_TIMESTAMP
     return OffsetCommitValue(
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
         metadata=partition.committed_metadata or "",
         commit_timestamp=now_ms,
-        expire_timestamp=now_ms + retention_ms if expires else NO_TIMESTAMP,
+        expire_timestamp=expire_timestamp,
         topic_id=topic.topic_id,
     )
 

@@ -122,6 +122,14 @@ class TestSimpleGroups:
             history.sleep(RETENTION_MS // 2)
         assert left(history) == ["topic"]
 
+    @pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**63 - START_MS])
+    def test_a_time_beyond_all_that_can_be_written_is_for_ever(
+        self, history: History, retention_ms: int
+    ) -> None:
+        commit(history, "topic", retention_ms=retention_ms)
+        sleep_until_check(history, 2 * RETENTION_MS)
+        assert left(history) == ["topic"]
+
     @pytest.mark.parametrize("retention_ms", [CHECK_MS // 2, CHECK_MS, 2 * RETENTION_MS])
     def test_a_time_that_the_client_set_overrides_it(self, history: History, retention_ms: int) -> None:
         """[149]"""
