@@ -422,9 +422,9 @@ def recompress(batch: View, codec: Compression, level: int | None = None) -> byt
     earliest = min(record.timestamp_ms for record in found)
     if earliest < NO_TIMESTAMP:
         raise _unwritable(f"a timestamp of {earliest} ms")
-    if header.producer_id >= 0 and header.producer_epoch < 0:
+    if header.producer_id != -1 and header.producer_epoch < 0:
         raise _unwritable(f"producer epoch {header.producer_epoch} of producer id {header.producer_id}")
-    if header.producer_id < 0 and header.is_transactional:
+    if header.producer_id == -1 and header.is_transactional:
         raise _unwritable("a transaction without a producer id")
     attributes = header.attributes & TRANSACTIONAL_BIT | codec
     is_usual = attributes & ~COMPRESSION_MASK == header.attributes & ~COMPRESSION_MASK

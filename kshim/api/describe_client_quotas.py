@@ -30,13 +30,15 @@ def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:
     seen: set[str] = set()
     for component in components:
         kind = component.entity_type
-        fault = _fault_in_component(component)
+        if kind == "":
+            return ErrorCode.INVALID_REQUEST, "Invalid empty entity type."
         if kind in seen:
-            fault = f"Entity type {kind} cannot appear more than once in the filter."
-        if fault:
-            return ErrorCode.INVALID_REQUEST, fault
+            twice = f"Entity type {kind} cannot appear more than once in the filter."
+            return ErrorCode.INVALID_REQUEST, twice
         if kind not in ENTITY_TYPES:
             return ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
+        if (fault := _fault_in_match(component)) is not None:
+            return ErrorCode.INVALID_REQUEST, fault
         seen.add(kind)
     if "ip" in seen and len(seen) > 1:
         return ErrorCode.INVALID_REQUEST, (
@@ -46,9 +48,7 @@ def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:
     return ErrorCode.NONE, None
 
 
-def _fault_in_component(component: ComponentData) -> str | None:
-    if component.entity_type == "":
-        return "Invalid empty entity type."
+def _fault_in_match(component: ComponentData) -> str | None:
     match component.match_type, component.match:
         case 0, None:
             return "Request specified MATCH_TYPE_EXACT, but set match string to null."

@@ -66,6 +66,9 @@ def test_filters_that_make_no_sense(components: tuple[Component, ...], message: 
     assert describe(*components) == (ErrorCode.INVALID_REQUEST, message, None)
 
 
-def test_an_unknown_entity_type() -> None:
+@pytest.mark.parametrize(
+    "component", [("nope", SPECIFIED, None), ("nope", SPECIFIED, "x"), ("nope", 5, None)]
+)
+def test_an_unknown_entity_type_is_found_before_what_is_asked_of_it(component: Component) -> None:
     expected = (ErrorCode.UNSUPPORTED_VERSION, "Unsupported entity type nope", None)
-    assert describe(("nope", SPECIFIED, None)) == expected
+    assert describe(component) == expected

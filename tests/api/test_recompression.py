@@ -128,8 +128,8 @@ def test_a_timestamp_before_1970_cannot_be_written() -> None:
 
 @pytest.mark.parametrize(
     "producer",
-    [{"producer_id": 7, "base_sequence": 0}, {"is_transactional": True}],
-    ids=["no epoch", "no id"],
+    [{"producer_id": 7, "base_sequence": 0}, {"producer_id": -2}, {"is_transactional": True}],
+    ids=["no epoch", "an odd id", "no id"],
 )
 def test_a_producer_without_epoch_or_id_cannot_be_written(producer: dict[str, Any]) -> None:
     broker = new_broker()
