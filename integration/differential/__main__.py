@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from integration.differential import pairs
-from integration.differential.invented import Invented, invent
+from integration.differential.invented import AUTHORS, Invented, invent
 from integration.differential.run import AT_ONCE, Outcome, Run, Stage, play_all, summary
 from integration.differential.shrink import shrink
 from integration.differential.stalls import watched
@@ -50,9 +50,12 @@ async def told_shortly(some: Iterable[Invented], pair: pairs.Pair, at_once: int 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="integration.differential", description=__doc__)
+    parser.add_argument("--of", choices=AUTHORS, default="groups", help="what the histories are about")
     parser.add_argument("--histories", type=int, default=2000, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="the number of the first one")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="how many at the same time")
+    parser.add_argument("--shrink", type=int, default=SHRUNK, help="how many that differ are made small")
+    parser.add_argument("--until", type=int, default=SHRUNK, help="so many differ, then stop")
     parser.add_argument("--answers", action="store_true", help="print how often each API answered what")
     options = parser.parse_args()
     numbers = range(options.seed, options.seed + options.histories)
@@ -63,7 +66,10 @@ def main() -> None:
             outcomes: list[Outcome] = []
             differing: list[Invented] = []
             for start in range(0, len(numbers), BATCH):
-                some = {run_of(each): each for each in map(invent, numbers[start : start + BATCH])}
+                some = {
+                    run_of(each): each
+                    for each in (invent(number, options.of) for number in numbers[start : start + BATCH])
+                }
                 played = asyncio.run(play_all(some, {"plain": pair}, options.at_once))
                 outcomes += played.values()
                 differing += [some[run] for run, outcome in played.items() if outcome.untolerated]
@@ -74,9 +80,9 @@ def main() -> None:
                     f"{time.monotonic() - began:.0f} s: {len(differing)} differ; {summary(outcomes)}",
                     flush=True,
                 )
-                if len(differing) >= SHRUNK:
+                if len(differing) >= options.until:
                     break
-            for text in asyncio.run(told_shortly(differing[:SHRUNK], pair, options.at_once)):
+            for text in asyncio.run(told_shortly(differing[: options.shrink], pair, options.at_once)):
                 print(text, flush=True)
         finally:
             pair.stop()

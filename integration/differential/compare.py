@@ -1,8 +1,9 @@
 """Where two servers differ in one history, once all is taken away that no two runs have in common.
 
 Member ids get the names of their owners (their form, client or instance id and a UUID, must be the same;
-their owner may not have been told yet), producer ids too, topic ids the names of their topics, the server's
-own address is "this server", throttle_time_ms is 0. Arrays whose order means nothing are sorted.
+their owner may not have been told yet), producer and session ids their numbers, in the order in which they
+were given, topic ids the names of their topics, recent times are "<now>", the server's own address is "this
+server", throttle_time_ms is 0. Records are decoded. Arrays whose order means nothing are sorted.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from integration.differential import batches
 from integration.differential.history import GROUP, Ask, Pause, Step, tolerated
-from integration.differential.player import UNKNOWN_TOPIC_ID, Asked, Transcript
+from integration.differential.learned import UNKNOWN_TOPIC_ID
+from integration.differential.player import Asked, Transcript
 from schemas.error_code import ErrorCode
 from schemas.offset_fetch import OffsetFetchRequest
 
@@ -28,6 +31,31 @@ SETS = {
     ("DeleteGroupsResponse", "results"),
     ("AddPartitionsToTxnResponse", "results_by_topic_v3_and_below"),
     ("AddPartitionsToTxnTopicResult", "results_by_partition"),
+    ("AddPartitionsToTxnResult", "topic_results"),
+    ("ListTransactionsResponse", "transaction_states"),
+    ("TransactionState", "topics"),
+    ("TopicData", "partitions"),
+    ("WritableTxnMarkerResult", "topics"),
+    ("WritableTxnMarkerTopicResult", "partitions"),
+    ("WriteTxnMarkersResponse", "markers"),
+    ("PartitionResponse", "active_producers"),
+    ("ProduceResponse", "responses"),
+    ("TopicProduceResponse", "partition_responses"),
+    ("ListOffsetsResponse", "topics"),
+    ("ListOffsetsTopicResponse", "partitions"),
+    ("DeleteRecordsResponse", "topics"),
+    ("DeleteRecordsTopicResult", "partitions"),
+    ("DescribeConfigsResult", "configs"),
+    ("CreatableTopicResult", "configs"),
+    ("ListConfigResourcesResponse", "config_resources"),
+    ("MetadataResponse", "topics"),
+    ("MetadataResponseTopic", "partitions"),
+    ("DescribeUserScramCredentialsResponse", "results"),
+    ("CreateTopicsResponse", "topics"),
+    ("DeleteTopicsResponse", "responses"),
+    ("CreatePartitionsResponse", "results"),
+    ("DescribeLogDirsResult", "topics"),
+    ("DescribeLogDirsTopic", "partitions"),
 }
 SETS_WHEN_ALL_ARE_ASKED_FOR = {
     ("OffsetFetchResponse", "topics"),
@@ -35,6 +63,22 @@ SETS_WHEN_ALL_ARE_ASKED_FOR = {
     ("OffsetFetchResponseGroup", "topics"),
     ("OffsetFetchResponseTopics", "partitions"),
 }
+
+OF_A_MACHINE = {
+    "cluster_id": "this cluster",
+    "log_dir": "somewhere",
+    "total_bytes": "large",
+    "usable_bytes": "large",
+}
+TOPIC = 2
+"""A type of resources."""
+OFFSETS_TOPIC = "__consumer_offsets"
+TIMES = {"timestamp", "log_append_time_ms", "last_timestamp", "transaction_start_time_ms"}
+NAMES_OF_LISTED = {
+    "ListedGroup": "group_id",
+    "OngoingTopicReassignment": "name",
+}
+"""What may be of another history, and the field that names it."""
 
 
 @dataclass(frozen=True)
@@ -122,22 +166,26 @@ class Plain:
             for owner in transcript.given
             for number, member_id in enumerate(transcript.ids(owner), 1)
         }
-        self.producers = transcript.producers
+        self.learned = transcript.learned
         self.topics = {id: name for name, id in transcript.target.topic_ids.items()}
         self.topics |= {UNKNOWN_TOPIC_ID: "unknown", UUID(int=0): ""}
+        self.topics |= {id: self.plain(name) for id, name in transcript.learned.topic_names().items()}
 
     def plain(self, value: Any) -> Any:
         if isinstance(value, tuple):
             return [self.plain(item) for item in value if not self._is_of_another_history(item)]
         if isinstance(value, UUID):
-            return self.topics.get(value, str(value))
+            return self.topics.get(value, "an id that nobody was told")
         if isinstance(value, str):
             return UUID_AT_END.sub(self.names.get(value, "<untold>"), value.replace(self.group, GROUP))
         if not hasattr(value, "__dataclass_fields__"):
             return value
+        if getattr(value, "topic", "") == OFFSETS_TOPIC and hasattr(value, "partitions"):
+            value = dataclasses.replace(value, partitions=("that of the group",) * len(value.partitions))
         return {
             each.name: self._plain_field(type(value).__name__, each.name, getattr(value, each.name))
             for each in dataclasses.fields(value)
+            if each.name != "unknown_tags" or value.unknown_tags
         }
 
     def _plain_field(self, entity: str, name: str, value: Any) -> Any:
@@ -147,16 +195,29 @@ class Plain:
             return "any"
         if name == "error_code":
             return ErrorCode(value).name
-        if name == "producer_id" and value >= 0:
-            return next((f"<{owner}>" for owner, (id, _) in self.producers.items() if id == value), "<older>")
+        if name == "producer_id":
+            return self.learned.producer_name(value)
+        if name == "session_id":
+            return self.learned.session_name(value)
+        if name in TIMES:
+            return batches.moment(value)
+        if name == "records" and value is not None:
+            return batches.told(value, batches.moment, self.learned.producer_name)
+        if name == "documentation":
+            return bool(value)
+        if name in OF_A_MACHINE:
+            return OF_A_MACHINE[name]
         if (name, value) in (("host", self.target.host), ("port", self.target.port)):
             return "this server"
         plain = self.plain(value)
         return sorted(plain, key=repr) if (entity, name) in self.sets else plain
 
     def _is_of_another_history(self, value: Any) -> bool:
-        """ListGroups shows everybody's groups."""
-        return type(value).__name__ == "ListedGroup" and not value.group_id.startswith(self.group)
+        """What is listed without having been asked for by name."""
+        if type(value).__name__ == "ConfigResource" and value.resource_type == TOPIC:
+            return not value.resource_name.startswith(self.group)
+        name = NAMES_OF_LISTED.get(type(value).__name__)
+        return name is not None and not getattr(value, name).startswith(self.group)
 
 
 def _paths(expected: Any, got: Any, path: str = "") -> Iterator[str]:

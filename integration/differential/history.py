@@ -16,6 +16,7 @@ that a version does not have are left out. The words that steps are written in a
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,16 @@ TRANSACTION = GROUP + "-transaction"
 MEMBER_ID_REQUIRED_SINCE = 4
 
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
+
+
+class Word:
+    """A dataclass whose repr is its source text: only what is not as usual."""
+
+    def __repr__(self) -> str:
+        usual = {each.name: each.default for each in dataclasses.fields(self)}  # type: ignore[arg-type]
+        given = {name: getattr(self, name) for name in usual}
+        words = [f"{name}={value!r}" for name, value in given.items() if value != usual[name]]
+        return f"{type(self).__name__}({', '.join(words)})"
 
 
 @dataclass(frozen=True)
@@ -78,6 +89,54 @@ class Epoch:
 
     def __repr__(self) -> str:
         return f"Epoch({self.owner!r}, {self.later})" if self.later else f"Epoch({self.owner!r})"
+
+
+@dataclass(frozen=True)
+class TopicId:
+    """In a request: the id that the server gave to the topic of that name last, or as the `number`-th."""
+
+    name: str
+    number: int = 0
+
+    def __repr__(self) -> str:
+        return f"TopicId({self.name!r}, {self.number})" if self.number else f"TopicId({self.name!r})"
+
+
+@dataclass(frozen=True)
+class NextSequence:
+    """In a request: the sequence number that follows the last record which `owner`, as it is now, has brought
+    into a partition, and so many `later`; 0 before the first."""
+
+    owner: str
+    topic: str
+    partition: int
+    later: int = 0
+
+    def __repr__(self) -> str:
+        later = f", {self.later}" if self.later else ""
+        return f"NextSequence({self.owner!r}, {self.topic!r}, {self.partition}{later})"
+
+
+@dataclass(frozen=True)
+class Session:
+    """In a request: the fetch session that `owner` was given last, or 0."""
+
+    owner: str
+
+    def __repr__(self) -> str:
+        return f"Session({self.owner!r})"
+
+
+@dataclass(frozen=True)
+class SessionEpoch:
+    """In a request: the epoch that the session of `owner` is to go on with, and so many `later`."""
+
+    owner: str
+    later: int = 0
+
+    def __repr__(self) -> str:
+        later = f", {self.later}" if self.later else ""
+        return f"SessionEpoch({self.owner!r}{later})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,9 @@ A history that somebody wrote names the step and the key. Where nobody wrote it,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 from integration.differential.compare import Difference
 from integration.differential.history import Pause, Step
@@ -24,6 +26,16 @@ REFUSES_A_JOIN = {
     ErrorCode.FENCED_INSTANCE_ID,
     ErrorCode.UNKNOWN_SERVER_ERROR,
 }
+NOT_SERVED = {16, 32}
+"""Configs of client metrics and of groups."""
+MAY_DIFFER: Mapping[str, Callable[[str, Any], bool]] = {
+    "D-error-text": lambda name, _: name.endswith("error_message"),
+    "D-elr": lambda _, value: isinstance(value, dict) and value.get("name") == "min.insync.replicas",
+    "D-config-resources": lambda _, value: (
+        isinstance(value, dict) and value.get("resource_type") in NOT_SERVED
+    ),
+}
+"""What of an answer is meant to differ: of a field its name and value, of an item in an array its value."""
 MAY_WAIT = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
@@ -41,15 +53,36 @@ def by_rule(
             and {*difference.apache_kafka} ^ {*difference.kshim} <= connections
         ):
             return "D-older-of-two"
-        if all(field.endswith("error_message") for field in difference.fields):
-            return "D-error-text"
-        return forgotten.get(difference.number, "")
+        return key_of_parts(difference) or forgotten.get(difference.number, "")
 
     return [
         dataclasses.replace(difference, key=key(difference))
         for difference in found
         if difference.number < end
     ]
+
+
+def key_of_parts(difference: Difference) -> str:
+    """The key of a difference that is only in parts of the answer that may differ; "" of any other."""
+    for count in range(1, len(MAY_DIFFER) + 1):
+        for keys in combinations(MAY_DIFFER, count):
+            if _without(difference.apache_kafka, keys) == _without(difference.kshim, keys):
+                return " ".join(keys)
+    return ""
+
+
+def _without(value: Any, keys: Collection[str]) -> Any:
+    """A plain answer without what may differ by these keys."""
+    may_differ = [MAY_DIFFER[key] for key in keys]
+    if isinstance(value, list):
+        return [_without(item, keys) for item in value if not any(each("", item) for each in may_differ)]
+    if isinstance(value, dict):
+        return {
+            name: _without(field, keys)
+            for name, field in value.items()
+            if not any(each(name, field) for each in may_differ)
+        }
+    return value
 
 
 def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[tuple[int, str]]:

@@ -14,6 +14,7 @@ from integration import apache_kafka
 from integration.differential.asking import Address, Connection
 from integration.differential.history import OTHER_TOPIC, TOPIC
 from integration.differential.player import Target
+from integration.differential.settling import MARKED
 from integration.server import Server
 from schemas.api_key import ApiKey
 from schemas.create_topics import CreatableTopic, CreateTopicsRequest
@@ -24,7 +25,15 @@ from schemas.find_coordinator import FindCoordinatorRequest
 from schemas.init_producer_id import InitProducerIdRequest
 
 DELAY_MS = "group.initial.rebalance.delay.ms"
-COMMON = {"group.min.session.timeout.ms": "300", "auto.create.topics.enable": "false"}
+COMMON = {
+    "group.min.session.timeout.ms": "300",
+    "auto.create.topics.enable": "false",
+    # nothing that a history has written is let go or compacted while it reads
+    "log.retention.check.interval.ms": "3600000",
+    "log.cleaner.backoff.ms": "3600000",
+    # timestamps that are far apart begin no new segment, which a Fetch would not read across
+    "log.roll.ms": str(2**63 - 1),
+}
 PAIRS: Mapping[str, Mapping[str, str]] = {
     "plain": {DELAY_MS: "0"},
     "delayed": {DELAY_MS: "3000"},
@@ -114,5 +123,6 @@ async def _wait_loaded(address: Address) -> None:
 def _prepared(server: Server, delay_ms: int) -> Target:
     server.start()
     topic_ids = {name: create_topic(server, name, 2) for name in (TOPIC, OTHER_TOPIC)}
+    create_topic(server, MARKED, 1)
     asyncio.run(asyncio.wait_for(_wait_loaded(server), READY_TIMEOUT_S))
     return Target(server.host, server.port, topic_ids, delay_ms)

@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from integration.differential.asking import Connection
+from integration.differential.batches import Batch
 from integration.differential.history import (
     GROUP,
     Answered,
@@ -25,12 +26,20 @@ from integration.differential.history import (
     Generation,
     HangUp,
     Id,
+    NextSequence,
     Pause,
     ProducerId,
+    Session,
+    SessionEpoch,
     Step,
+    TopicId,
 )
+from integration.differential.learned import UNKNOWN_TOPIC_ID, Learned
 from integration.differential.pace import Pace, short_time_outs_ms, stretched
+from integration.differential.settling import Settling
 from schemas.api_key import ApiKey
+from schemas.create_topics import CreateTopicsRequest
+from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.describe_groups import DescribeGroupsRequest
 from schemas.describe_transactions import DescribeTransactionsRequest
 from schemas.end_txn import EndTxnRequest, EndTxnResponse
@@ -39,6 +48,7 @@ from schemas.header import RequestHeader
 from schemas.init_producer_id import InitProducerIdResponse
 from schemas.join_group import JoinGroupResponse
 from schemas.message import MalformedMessage
+from schemas.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.offset_commit import OffsetCommitRequestTopic
 from schemas.offset_fetch import OffsetFetchRequestTopics
 from schemas.registry import decode_response, encode_request
@@ -53,14 +63,26 @@ PROBES = 20
 """Then the history goes on, on a machine that has no time."""
 TRIES = 100
 """How often a request is made again because the transaction before is not quite over."""
+TOO_EARLY = {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS}
+"""With the second one Produce says the first, below v12."""
 OF_TRANSACTIONS = {
+    ApiKey.PRODUCE,
     ApiKey.INIT_PRODUCER_ID,
     ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.ADD_OFFSETS_TO_TXN,
     ApiKey.END_TXN,
     ApiKey.TXN_OFFSET_COMMIT,
 }
-UNKNOWN_TOPIC_ID = UUID(int=4711)
+CHANGES = {
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    ApiKey.ELECT_LEADERS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+}
+"""What a server may answer before it is in force."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +117,7 @@ class Asked:
 class Transcript:
     """What one server did in one history. seen: step by step an Asked, or who waited at a pause. began_s,
     ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them.
-    producers: every producer's id and epoch."""
+    producers: every producer's id and epoch. learned: what else it was given."""
 
     target: Target
     group: str
@@ -105,6 +127,7 @@ class Transcript:
     given: dict[str, dict[str, int]] = field(default_factory=dict)
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
+    learned: Learned = field(default_factory=Learned)
 
     def ids(self, client: str) -> list[str]:
         """In the order in which the client asked for them."""
@@ -112,14 +135,24 @@ class Transcript:
         return sorted(given, key=given.__getitem__)
 
 
-async def play(steps: Sequence[Step], era: int, group: str, target: Target, times: int = 1) -> Transcript:
+async def play(
+    steps: Sequence[Step],
+    era: int,
+    group: str,
+    target: Target,
+    times: int = 1,
+    settling: Settling | None = None,
+) -> Transcript:
     """All steps in order, stretched to so many times the history's length, until everything is at rest.
+
+    settling: of the server, for histories that change topics or configs.
 
     Raises TooLate as soon as the play does not keep pace with the time-outs.
     """
     loop = asyncio.get_running_loop()
     pace = Pace((time_out * times for time_out in short_time_outs_ms(steps)), target.delay_ms)
-    player = _Player(Transcript(target, group, began_s=loop.time()), era, pace, ANSWER_TIMEOUT_S * times)
+    transcript = Transcript(target, group, began_s=loop.time())
+    player = _Player(transcript, era, pace, ANSWER_TIMEOUT_S * times, settling)
     try:
         for step in stretched(steps, times):
             pace.begin(loop.time())
@@ -128,18 +161,28 @@ async def play(steps: Sequence[Step], era: int, group: str, target: Target, time
         await player.rest()
         pace.check(loop.time())
     finally:
+        await player.tidy_up()
         player.close()
         player.transcript.ended_s = loop.time()
     return player.transcript
 
 
 class _Player:
-    def __init__(self, transcript: Transcript, era: int, pace: Pace, answer_timeout_s: float) -> None:
+    def __init__(
+        self,
+        transcript: Transcript,
+        era: int,
+        pace: Pace,
+        answer_timeout_s: float,
+        settling: Settling | None,
+    ) -> None:
         self.transcript = transcript
+        self.settling = settling
         self.era = era
         self.pace = pace
         self.answer_timeout_s = answer_timeout_s
         self.connections: dict[str, Connection] = {}
+        self.given_up: list[Connection] = []
         self.unanswered: list[Asked] = []
         self.groups: set[str] = {transcript.group}
         self.prober: Connection | None = None
@@ -193,11 +236,35 @@ class _Player:
         send()
         if step.wait:
             await self.wait_for([asked], self.answer_timeout_s)
+            if step.api_key in CHANGES | {ApiKey.PRODUCE} and not asked.is_answered.is_set():
+                # Apache Kafka never will, nor what comes behind it
+                self.given_up.append(self.connections.pop(step.connection))
         else:
             await self.rest()
         if isinstance(request, EndTxnRequest):
             await self.rest_of_transaction(request.transactional_id)
+        if step.api_key in CHANGES and self.settling is not None:
+            await self.settling.settle()
+        if isinstance(request, CreateTopicsRequest):
+            await self.learn_topics(topic.name for topic in request.topics)
         return asked
+
+    async def learn_topics(self, names: Iterable[str]) -> None:
+        """The ids of topics that were perhaps created."""
+        topics = tuple(MetadataRequestTopic(name=name, topic_id=UUID(int=0)) for name in dict.fromkeys(names))
+        asked = MetadataRequest(
+            topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False
+        )
+        told = await (await self.probing()).ask(ApiKey.METADATA, 12, asked)
+        for topic in told.topics:
+            self.transcript.learned.topic(topic.name, topic.topic_id)
+
+    async def tidy_up(self) -> None:
+        """Delete the topics of this history."""
+        if names := list(self.transcript.learned.topics):
+            topics = tuple(DeleteTopicState(name=name, topic_id=UUID(int=0)) for name in names)
+            asked = DeleteTopicsRequest(topics=topics, topic_names=(), timeout_ms=1000)
+            await (await self.probing()).ask(ApiKey.DELETE_TOPICS, 6, asked)
 
     async def rest_of_transaction(self, transactional_id: str) -> None:
         """Until the markers of a transaction that was ended are written."""
@@ -225,7 +292,7 @@ class _Player:
             return False
         asked.tries += 1
         response = decode_response(asked.step.api_key, asked.version, answer)[1]
-        return ErrorCode.CONCURRENT_TRANSACTIONS in set(errors(response))
+        return not TOO_EARLY.isdisjoint(errors(response))
 
     def waiting(self) -> list[Asked]:
         self.unanswered = [asked for asked in self.unanswered if not asked.is_answered.is_set()]
@@ -264,6 +331,8 @@ class _Player:
         answer = asked.answer
         if isinstance(answer, (InitProducerIdResponse, EndTxnResponse)) and answer.producer_id >= 0:
             self.transcript.producers[asked.step.client] = answer.producer_id, answer.producer_epoch
+            self.transcript.learned.producer(answer.producer_id)
+        self.transcript.learned.answer(asked.step.client, asked.request, answer)
         if not isinstance(answer, JoinGroupResponse):
             return
         if answer.error_code == ErrorCode.NONE:
@@ -284,6 +353,8 @@ class _Player:
             return self.transcript.producers.get(value.owner, (-1, -1))[0]
         if isinstance(value, Epoch):
             return self.transcript.producers.get(value.owner, (-1, -1))[1] + value.later
+        if isinstance(value, (TopicId, NextSequence, Session, SessionEpoch)):
+            return self.transcript.learned.given(value, self.transcript.group, self.transcript.producers)
         if isinstance(value, str):
             return value.replace(GROUP, self.transcript.group)
         if isinstance(value, tuple):
@@ -295,7 +366,8 @@ class _Player:
         }
         if isinstance(value, (OffsetCommitRequestTopic, OffsetFetchRequestTopics)):
             changes["topic_id"] = self.transcript.target.topic_ids.get(value.name, UNKNOWN_TOPIC_ID)
-        return dataclasses.replace(value, **changes)
+        resolved = dataclasses.replace(value, **changes)
+        return resolved.encoded() if isinstance(resolved, Batch) else resolved
 
     async def member_id(self, id: Id) -> str:
         least = max(id.number, 1)
@@ -305,7 +377,7 @@ class _Player:
         return ids[id.number - 1] if len(ids) >= least else f"{id.owner} got no id"
 
     def close(self) -> None:
-        for connection in (*self.connections.values(), self.prober):
+        for connection in (*self.connections.values(), *self.given_up, self.prober):
             if connection is not None:
                 connection.close()
 

@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from integration.differential.compare import Difference, differences, transcript_text
-from integration.differential.history import History, Step, tolerated
+from integration.differential.history import History, Pause, Step, tolerated
 from integration.differential.meant import by_rule
 from integration.differential.pace import TooLate
 from integration.differential.pairs import Pair
 from integration.differential.player import Asked, Target, Transcript, play
+from integration.differential.settling import Settling
 from integration.differential.stalls import Watch, watched
 from schemas.error_code import ErrorCode
 
@@ -154,6 +155,7 @@ class Stage:
     def __init__(self, targets: tuple[Target, Target], watches: Sequence[Watch]) -> None:
         self.apache_kafka, self.kshim = targets
         self.kshim_watch = watches[1]
+        self.settling = {target.port: Settling(target) for target in targets}
 
     async def play_once(self, run: Run) -> Plays:
         apache_kafka, kshim = await asyncio.gather(
@@ -169,7 +171,8 @@ class Stage:
             found, answers = _closest(run, steps, plays.apache_kafka, plays.kshim)
             stalled_s = self.kshim_watch.longest_s(plays.kshim.began_s, plays.kshim.ended_s)
             is_differing, stale = bool(_untolerated(found)), _stale(steps, found)
-            if (is_differing or stale) and stalled_s > STALL_S and void < VOID_PLAYS:
+            is_void = _has_pauses(steps) and stalled_s > STALL_S
+            if (is_differing or stale) and is_void and void < VOID_PLAYS:
                 void += 1
                 plays.kshim = await self._play(run, self.kshim)
             elif is_differing and asked < kafka_plays:
@@ -197,8 +200,14 @@ class Stage:
         steps = run.history.at(run.era)
         for times in [1] * VOID_PLAYS if target.delay_ms else STRETCHES:
             with contextlib.suppress(TooLate):
-                return await play(steps, run.era, f"group{next(self._numbers):06}", target, times)
+                group = f"group{next(self._numbers):06}"
+                return await play(steps, run.era, group, target, times, self.settling[target.port])
         return None
+
+
+def _has_pauses(steps: Iterable[Step]) -> bool:
+    """Else it does not matter how long the servers take."""
+    return any(isinstance(step, Pause) for step in steps)
 
 
 def _in_time(plays: Iterable[Transcript | None]) -> list[Transcript]:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 
-from integration.differential import history, verbs
-from integration.differential.invented import Invented, Said, invent
+from integration.differential import admin_verbs, batches, history, record_verbs, transaction_verbs, verbs
+from integration.differential.invented import AUTHORS, Invented, Said, invent
 from integration.differential.shrink import shrink
 
+WORDS = {
+    name: word
+    for module in (uuid, history, batches, admin_verbs, record_verbs, transaction_verbs, verbs)
+    for name, word in vars(module).items()
+}
 
+
+@pytest.mark.parametrize("of", AUTHORS)
 @pytest.mark.parametrize("number", range(50))
-def test_the_words_mean_the_history(number: int) -> None:
-    invented = invent(number)
-    assert invent(number) == invented
-    words = {**vars(history), **vars(verbs)}
-    (pasted,) = eval(f"[{invented}]", words)
+def test_the_words_mean_the_history(number: int, of: str) -> None:
+    invented = invent(number, of)
+    assert invent(number, of) == invented
+    (pasted,) = eval(f"[{invented}]", dict(WORDS))
     assert pasted.at(invented.era) == invented.history().at(invented.era)
 
 

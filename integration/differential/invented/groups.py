@@ -1,9 +1,4 @@
-"""Histories that nobody wrote: what clients might say, in an order that chance decides.
-
-`invent(number)` is the same history every time. It knows nothing of what servers answer: members name
-themselves by `Id` and `Generation`, and so a history keeps its sense whatever is left out of it. Each history
-has a temper: how careless its clients are about who they are, and what they mostly say. So some histories
-go deep where others go astray.
+"""What the members of a group might say, and producers who commit its offsets.
 
 Time-outs decide in some of them. Those have members with the same time-outs, some of them SHORT_MS, so that
 it does not matter whose runs out first (v0 of JoinGroup, which has one for both, is left out). Some have one
@@ -16,10 +11,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from integration.differential import verbs
 from integration.differential.history import (
     ERAS,
     GROUP,
@@ -29,12 +23,10 @@ from integration.differential.history import (
     TRANSACTION,
     Epoch,
     Generation,
-    History,
     Id,
     ProducerId,
-    Step,
-    flat,
 )
+from integration.differential.invented.author import Author
 
 CLIENTS = ("alice", "bob", "carol", "dave")
 PRODUCERS = ("paul", "petra")
@@ -51,58 +43,11 @@ PLACES = ((TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0), (OTHER_TOPIC, 1))
 STRANGE_PLACES = ((NO_TOPIC, 0), (TOPIC, 9), (OTHER_TOPIC, -1), ("", 0))
 
 
-@dataclass(frozen=True)
-class Said:
-    """One call of a verb; str() is its source text."""
+class Groups(Author):
+    """One group, its members, an administrator, and sometimes producers."""
 
-    verb: str
-    args: tuple[Any, ...] = ()
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def steps(self) -> list[Step]:
-        made = getattr(verbs, self.verb)(*self.args, **dict(self.options))
-        return flat([made])
-
-    def __str__(self) -> str:
-        words = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.options)]
-        return f"{self.verb}({', '.join(words)})"
-
-
-@dataclass(frozen=True)
-class Invented:
-    """A history, still in words."""
-
-    title: str
-    era: int
-    said: tuple[Said, ...]
-
-    def history(self) -> History:
-        return History(
-            self.title,
-            cases=(),
-            steps=[each.steps() for each in self.said],
-            eras=(self.era,),
-            meant_by_rule=True,
-        )
-
-    def __str__(self) -> str:
-        """In the form in which `histories` are written."""
-        lines = ["    History(", f'        "{self.title}",', "        cases=[],", "        steps=["]
-        lines += [f"            {each}," for each in self.said]
-        lines += ["        ],", f"        eras=({self.era},),", "    ),"]
-        return "\n".join(lines)
-
-
-def invent(number: int) -> Invented:
-    author = _Author(random.Random(number))
-    author.write()
-    return Invented(f"invented {number}", author.era, tuple(author.said))
-
-
-class _Author:
     def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
-        self.said: list[Said] = []
+        super().__init__(chance)
         self.is_timed = chance.random() < 0.25
         self.known_eras = [era for era in ERAS if era or not self.is_timed]
         self.era = chance.choice(self.known_eras)
@@ -166,12 +111,6 @@ class _Author:
         self.say("describe")
         self.say("fetch", "admin", None)
 
-    def tell(self, count: int) -> None:
-        until = len(self.said) + count
-        while len(self.said) < until:
-            (topic,) = self.chance.choices(list(self.topics), list(self.topics.values()))
-            topic()
-
     def begin(self) -> None:
         """Half of the histories begin with a stable group; producers mostly begin with an id."""
         for name in self.producers:
@@ -186,9 +125,6 @@ class _Author:
         self.everybody_syncs(careful=True)
 
     # -- what is said
-
-    def say(self, verb: str, *args: Any, **options: Any) -> None:
-        self.said.append(Said(verb, args, tuple(options.items())))
 
     def request(self, verb: str, client: str, *args: Any, **options: Any) -> None:
         if client in self.eras:
@@ -429,9 +365,6 @@ class _Author:
         return options | ({"era": self.eras["admin"]} if "admin" in self.eras else {})
 
     # -- what chance decides
-
-    def slips(self, factor: float = 1) -> bool:
-        return self.chance.random() < self.carelessness * factor
 
     def anybody(self) -> str:
         return self.chance.choice(self.clients)

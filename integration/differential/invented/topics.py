@@ -1,0 +1,57 @@
+"""An author whose histories have topics of their own, and who speaks every version of every API."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from uuid import UUID
+
+from integration.differential.history import ERAS, GROUP, TopicId
+from integration.differential.invented.author import Author
+from schemas.api_key import ApiKey
+from schemas.registry import VERSIONS
+
+A, B, NONE = GROUP + "-a", GROUP + "-b", GROUP + "-none"
+"""Two topics, and a name that no topic has."""
+UNKNOWN_ID, ZERO_ID = UUID(int=4711), UUID(int=0)
+BAD_NAMES = ("", ".", "..", "a b", "é", "x" * 250)
+
+
+class TopicsAuthor(Author):
+    """partitions: of A and B as they are created."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__(chance)
+        self.era = chance.choice(ERAS)
+        self.carelessness = chance.choice((0.02, 0.1, 0.1, 0.3))
+        self.versions = {api: chance.choice(versions) for api, versions in VERSIONS.items()}
+        self.partitions = {A: chance.choice((1, 2, 2, 3)), B: chance.choice((1, 1, 2))}
+
+    def ask(self, api: ApiKey, verb: str, client: str, *args: Any, **options: Any) -> None:
+        """At the version that the history has chosen for an API, mostly."""
+        usual = self.versions[api]
+        version = self.chance.choice(VERSIONS[api]) if self.chance.random() < 0.2 else usual
+        self.say(verb, client, *args, **options, era=version)
+
+    def weigh(self) -> None:
+        """What the history mostly speaks of."""
+        for topic in self.topics:
+            self.topics[topic] *= self.chance.choice((0.2, 1, 1, 3))
+
+    def topic(self) -> str:
+        return self.good_or(self.any(A, A, B), NONE, factor=0.5)
+
+    def partition(self, topic: str) -> int:
+        return self.good_or(self.chance.randrange(self.partitions.get(topic, 2)), 9, -1, factor=0.5)
+
+    def place(self) -> tuple[str, int]:
+        topic = self.topic()
+        return topic, self.partition(topic)
+
+    def places(self, most: int = 4) -> list[tuple[str, int]]:
+        """All different, and those of one topic together."""
+        return sorted({self.place() for _ in range(self.chance.randint(1, most))})
+
+    def by_name_or_id(self, topic: str) -> Any:
+        """How a request names a topic: by an id that is not that of the name, sometimes."""
+        return self.good_or(topic, TopicId(topic, 1), UNKNOWN_ID, factor=0.3)
