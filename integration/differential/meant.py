@@ -10,13 +10,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from integration.differential.admin_verbs import APPEND, SUBTRACT
 from integration.differential.compare import Difference
 from integration.differential.history import Pause, Step
-from integration.differential.player import Asked, Transcript
+from integration.differential.player import Asked, Transcript, errors
+from schemas.alter_configs import AlterConfigsRequest
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.incremental_alter_configs import IncrementalAlterConfigsRequest
 from schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.leave_group import LeaveGroupRequest
+from schemas.produce import ProduceRequest
 
 REFUSES_A_JOIN = {
     ErrorCode.INVALID_GROUP_ID,
@@ -36,6 +40,8 @@ MAY_DIFFER: Mapping[str, Callable[[str, Any], bool]] = {
     ),
 }
 """What of an answer is meant to differ: of a field its name and value, of an item in an array its value."""
+ONLY_INVENTED = {"D-null-records"}
+"""Keys of differences that nobody has written a history of."""
 MAY_WAIT = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
@@ -53,6 +59,9 @@ def by_rule(
             and {*difference.apache_kafka} ^ {*difference.kshim} <= connections
         ):
             return "D-older-of-two"
+        asked = apache_kafka.seen[difference.number]
+        if isinstance(asked, Asked) and is_unknown_operation(difference, asked.request):
+            return "D-unknown-operation"
         return key_of_parts(difference) or forgotten.get(difference.number, "")
 
     return [
@@ -90,13 +99,49 @@ def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[
     for number, (theirs, ours) in enumerate(zip(apache_kafka.seen, kshim.seen, strict=True)):
         if not isinstance(theirs, Asked) or not isinstance(ours, Asked) or theirs.is_answered.is_set():
             continue
-        if theirs.step.api_key not in MAY_WAIT or not ours.is_answered.is_set():
+        if not ours.is_answered.is_set():
+            continue
+        if has_null_records(ours.request) and set(errors(ours.answer)) == {ErrorCode.INVALID_RECORD}:
+            yield number, "D-null-records"
+        if names_one_twice(ours.request) and set(errors(ours.answer)) == {ErrorCode.INVALID_REQUEST}:
+            yield number, "D-one-resource-twice"
+        if theirs.step.api_key not in MAY_WAIT:
             continue
         error = getattr(ours.answer, "error_code", None)
         if error == ErrorCode.REBALANCE_IN_PROGRESS and _is_asked_again(kshim, number):
             yield number, "D-older-of-two"
         elif error == ErrorCode.UNKNOWN_MEMBER_ID and theirs.step.api_key is ApiKey.SYNC_GROUP:
             yield number, "D-parked-sync-of-a-leaver"
+
+
+def has_null_records(request: Any) -> bool:
+    return isinstance(request, ProduceRequest) and any(
+        data.records is None for topic in request.topic_data for data in topic.partition_data
+    )
+
+
+def names_one_twice(request: Any) -> bool:
+    """Whether an AlterConfigs names nothing but one resource, and that more than once."""
+    if not isinstance(request, AlterConfigsRequest):
+        return False
+    named = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    return len(named) > 1 and len(set(named)) == 1
+
+
+def is_unknown_operation(difference: Difference, request: Any) -> bool:
+    """Whether the answers differ only in how they refuse an operation that there is none of, or one that
+    appends to a config that nobody knows."""
+    theirs, ours = difference.apache_kafka, difference.kshim
+    if not isinstance(request, IncrementalAlterConfigsRequest) or not isinstance(theirs, dict):
+        return False
+    operations = {config.config_operation for each in request.resources for config in each.configs}
+    may_be = {"INVALID_REQUEST"} if operations - {*range(4)} else set()
+    may_be |= {"INVALID_CONFIG"} if operations & {APPEND, SUBTRACT} else set()
+    return len(theirs["responses"]) == len(ours["responses"]) and all(
+        one["error_code"] == other["error_code"]
+        or (one["error_code"] == "UNKNOWN_SERVER_ERROR" and other["error_code"] in may_be)
+        for one, other in zip(theirs["responses"], ours["responses"], strict=True)
+    )
 
 
 def _is_asked_again(transcript: Transcript, number: int) -> bool:

@@ -1,7 +1,7 @@
 """The few lines of a history in which two servers differ, found by leaving out what changes nothing.
 
-What can be left out, a line or one option of a line, is a *part*. Histories without some parts are played
-many at a time, and parts that nobody misses one by one are mostly not missed together.
+What can be left out, a line or one option or argument of a line, is a *part*. Histories without some parts
+are played many at a time, and parts that nobody misses one by one are mostly not missed together.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 from integration.differential.invented import Invented, Said
 
 Differs = Callable[[Invented], Awaitable[bool]]
-Part = tuple[int, str]
-"""The number of a line and the name of an option, or "" for the whole line."""
+Part = tuple[int, str | int]
+"""The number of a line and the name of an option, or which argument; "" for the whole line."""
 MAY_HAVE_TO_WAIT = {"join", "rejoin", "sync"}
 
 
@@ -31,11 +31,12 @@ async def shrink(invented: Invented, differs: Differs) -> Invented:
 
 
 def _options(invented: Invented) -> list[Part]:
+    """And arguments, but for the first, which is mostly the client."""
     return [
-        (number, name)
+        (number, part)
         for number, said in enumerate(invented.said)
-        for name, _ in said.options
-        if name != "wait" or said.verb not in MAY_HAVE_TO_WAIT
+        for part in (*range(1, len(said.args)), *dict(said.options))
+        if part != "wait" or said.verb not in MAY_HAVE_TO_WAIT
     ]
 
 
@@ -53,12 +54,13 @@ async def _without_some(invented: Invented, chunks: Sequence[Sequence[Part]], di
 
 def _without(invented: Invented, parts: Collection[Part]) -> Invented:
     said = tuple(
-        _with_fewer_options(said, {name for line, name in parts if line == number})
+        _with_less(said, {part for line, part in parts if line == number})
         for number, said in enumerate(invented.said)
         if (number, "") not in parts
     )
     return replace(invented, said=said)
 
 
-def _with_fewer_options(said: Said, names: Collection[str]) -> Said:
-    return replace(said, options=tuple(option for option in said.options if option[0] not in names))
+def _with_less(said: Said, parts: Collection[str | int]) -> Said:
+    args = tuple(arg for number, arg in enumerate(said.args) if number not in parts)
+    return replace(said, args=args, options=tuple(each for each in said.options if each[0] not in parts))

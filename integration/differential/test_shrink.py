@@ -43,6 +43,6 @@ def test_what_does_not_matter_is_left_out() -> None:
 
     small = asyncio.run(shrink(Invented("long", 9, tuple(said)), differs))
     assert [str(each) for each in small.said] == [
-        "join('alice', 'range', wait=False, tells=' 2')",
+        "join('alice', wait=False, tells=' 2')",
         "leave('alice')",
     ]

@@ -198,6 +198,8 @@ class Admin(TopicsAuthor):
     def alter_configs(self) -> None:
         resources = [self.resource(self.configs()) for _ in range(self.any(1, 1, 2))]
         resources = list({(each.type, each.name): each for each in resources}.values())
+        if self.slips(0.2):
+            resources = resources[:1] * 2
         self.ask(ApiKey.ALTER_CONFIGS, "alter_configs", "admin", *resources, **self.validation())
 
     def change_configs(self) -> None:
@@ -212,6 +214,8 @@ class Admin(TopicsAuthor):
 
     def operation(self) -> tuple[str, int, str | None]:
         name, value = self.chance.choice(BAD_CONFIGS) if self.slips() else self.chance.choice(GOOD_CONFIGS)
+        if self.slips(0.2):
+            return name, self.any(APPEND, 4, -1), value
         if self.chance.random() < 0.3:
             name = self.chance.choice(LISTS)
             return (

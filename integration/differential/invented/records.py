@@ -14,7 +14,6 @@ from schemas.api_key import ApiKey
 PRODUCERS = ("paul", "petra")
 READERS = ("rita", "rob")
 GZIP, SNAPPY, LZ4, ZSTD = range(1, 5)
-CODECS = 7
 ODD_TIMES = (-1, -5, A_DAY_MS + 5, 1_500_000_000_000, 2**62)
 CONFIGS: tuple[tuple[str, str], ...] = (
     ("compression.type", "gzip"),
@@ -35,6 +34,7 @@ ODD_HEADERS: tuple[tuple[tuple[str, int], ...], ...] = (
     (("magic", 0),),
     (("magic", 1),),
     (("magic", 3),),
+    (("attributes", 0x08),),
     (("attributes", 0x20),),
     (("attributes", 0x30),),
     (("attributes", 0x40),),
@@ -110,8 +110,10 @@ class Records(TopicsAuthor):
         if self.slips(0.3):
             options["transaction"] = self.any("", "some")
         places = self.places(3) if self.chance.random() < 0.4 else [self.place()]
+        if self.slips(0.2):
+            self.chance.shuffle(places)
         entries = [(*place, self.what(owner, *place)) for place in places]
-        if any(_is_fatal(what) for *_, what in entries):
+        if any(what is None for *_, what in entries):
             entries = entries[:1]
         self.ask(ApiKey.PRODUCE, "produce", owner or "anna", *map(self.maybe_by_id, entries), **options)
 
@@ -121,7 +123,7 @@ class Records(TopicsAuthor):
 
     def what(self, owner: str, topic: str, index: int) -> Any:
         if self.slips(0.2):
-            return self.any(b"", b"\0" * 10, b"\0" * 61, b"garbage" * 12)
+            return self.any(None, b"", b"\0" * 10, b"\0" * 61, b"garbage" * 12)
         batch = self.batch(owner, topic, index)
         if self.slips(0.2):
             batch["tail"] = self.any(b"\0", b"\0" * 20, self.made(self.batch(owner, topic, index)))
@@ -260,13 +262,3 @@ class Records(TopicsAuthor):
             self.say(
                 "create_topics", "admin", New(topic, self.partitions[topic], configs=self.some_configs())
             )
-
-
-def _is_fatal(what: Any) -> bool:
-    """Whether Apache Kafka refuses all entries of a request because of this one."""
-    if isinstance(what, bytes):
-        return True
-    if not isinstance(what, Batch):
-        return False
-    header = dict(what.header)
-    return "magic" in header or "batch_length" in header or header.get("attributes", 0) & CODECS > ZSTD

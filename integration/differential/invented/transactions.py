@@ -156,12 +156,15 @@ class Transactions(TopicsAuthor):
 
     def batch(self, name: str, place: tuple[str, int], who: dict[str, Any]) -> Batch:
         count = self.any(1, 1, 2)
+        is_transactional = self.good_or(True, False, factor=0.3)
+        # Where a newer epoch has been, Apache Kafka could not end the transaction.
+        epoch = who.get("epoch", Epoch(name)) if is_transactional else Epoch(name)
         return Batch(
             records=tuple((0, None, b"%d" % number) for number in range(count)),
             producer_id=who.get("id", ProducerId(name)),
-            epoch=who.get("epoch", Epoch(name)),
+            epoch=epoch,
             sequence=NextSequence(name, *place, self.good_or(0, -1, 1, 5, factor=0.5)),
-            is_transactional=self.good_or(True, False, factor=0.3),
+            is_transactional=is_transactional,
         )
 
     def add_offsets(self, name: str = "") -> None:
