@@ -108,7 +108,7 @@ class Learned:
         }
 
     def producer_name(self, producer_id: int) -> str | int:
-        if producer_id < 0 or producer_id >= MADE_UP:
+        if producer_id <= 0 or producer_id >= MADE_UP:
             return producer_id
         known = producer_id in self.producer_ids
         return f"<producer {self.producer_ids.index(producer_id) + 1}>" if known else "<untold>"

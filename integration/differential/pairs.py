@@ -112,6 +112,7 @@ async def _wait_loaded(address: Address) -> None:
         )
         told = {*(each.error_code for each in groups.groups)}
         told |= {each.error_code for each in transactions.transaction_states}
+        # nobody is to get the first one, 0: it stands in answers where there is none
         anybody = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
         told.add((await connection.ask(ApiKey.INIT_PRODUCER_ID, 0, anybody)).error_code)
         if told <= {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}:
