@@ -220,10 +220,12 @@ def describe_topics(
     return Ask(client=client, request=request, **options)
 
 
-def describe_log_dirs(client: str, *topics: tuple[str, tuple[int, ...]], **options: Any) -> Ask:
-    request = DescribeLogDirsRequest(
-        topics=tuple(DescribableLogDirTopic(topic=name, partitions=which) for name, which in topics)
-    )
+def describe_log_dirs(
+    client: str, *topics: tuple[str, tuple[int, ...]], all: bool = False, **options: Any
+) -> Ask:
+    """Of some partitions, or of all."""
+    some = tuple(DescribableLogDirTopic(topic=name, partitions=which) for name, which in topics)
+    request = DescribeLogDirsRequest(topics=None if all else some)
     return Ask(client=client, request=request, **options)
 
 

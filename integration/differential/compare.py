@@ -77,6 +77,7 @@ TIMES = {"timestamp", "log_append_time_ms", "last_timestamp", "transaction_start
 NAMES_OF_LISTED = {
     "ListedGroup": "group_id",
     "OngoingTopicReassignment": "name",
+    "DescribeLogDirsTopic": "name",
 }
 """What may be of another history, and the field that names it."""
 

@@ -80,7 +80,11 @@ class Admin(TopicsAuthor):
             self.elect_leaders: 1,
             self.reassign: 1,
             self.list_reassignments: 0.5,
-            self.look: 1,
+            self.find_coordinator: 0.3,
+            self.list_config_resources: 0.3,
+            self.describe_cluster: 0.3,
+            self.describe_quotas: 0.3,
+            self.describe_passwords: 0.3,
             self.access_control: 0.5,
         }
         self.weigh()
@@ -166,6 +170,7 @@ class Admin(TopicsAuthor):
         elif version >= 10 and self.slips():
             topics.append(self.any(TopicId(A), UNKNOWN_ID, (A, TopicId(A))))
         more = {"authorized": True} if self.chance.random() < 0.2 else {}
+        more |= {"creates": True} if self.chance.random() < 0.2 else {}
         self.say("metadata", "admin", *topics, **more, era=version)
 
     def describe_topics(self) -> None:
@@ -241,7 +246,8 @@ class Admin(TopicsAuthor):
         return some
 
     def describe_log_dirs(self) -> None:
-        self.ask(ApiKey.DESCRIBE_LOG_DIRS, "describe_log_dirs", "admin", *self.partitions_of())
+        options = {"all": True} if self.chance.random() < 0.2 else {}
+        self.ask(ApiKey.DESCRIBE_LOG_DIRS, "describe_log_dirs", "admin", *self.partitions_of(), **options)
 
     def elect_leaders(self) -> None:
         kind = self.good_or(self.any(0, 0, 1), 2, -1)
@@ -262,31 +268,35 @@ class Admin(TopicsAuthor):
 
     # -- the cluster
 
-    def look(self) -> None:
-        kind = self.chance.randrange(4)
-        if kind == 0:
-            types = [self.good_or(self.any(TOPIC, BROKER, LOGGER), 3, 99) for _ in range(self.any(1, 2))]
-            self.say("list_config_resources", "admin", *types, era=1)
-        elif kind == 1:
-            options: dict[str, Any] = {"authorized": True} if self.chance.random() < 0.3 else {}
-            options |= {"endpoint_type": self.any(0, 2, 3)} if self.slips() else {}
-            self.ask(
-                ApiKey.DESCRIBE_CLUSTER, "describe_cluster", "admin", **options, fenced=self.any(True, False)
+    def find_coordinator(self) -> None:
+        keys = [self.good_or(GROUP, "") for _ in range(self.any(1, 1, 2))]
+        key_type = self.good_or(self.any(0, 1), 5, -1)
+        self.ask(ApiKey.FIND_COORDINATOR, "find_coordinator", "admin", *keys, key_type=key_type)
+
+    def list_config_resources(self) -> None:
+        types = [self.good_or(self.any(TOPIC, BROKER, LOGGER), 3, 99) for _ in range(self.any(1, 2))]
+        self.say("list_config_resources", "admin", *types, era=1)
+
+    def describe_cluster(self) -> None:
+        options: dict[str, Any] = {"authorized": True} if self.chance.random() < 0.3 else {}
+        options |= {"endpoint_type": self.any(0, 2, 3)} if self.slips() else {}
+        options |= {"fenced": True} if self.chance.random() < 0.3 else {}
+        self.ask(ApiKey.DESCRIBE_CLUSTER, "describe_cluster", "admin", **options)
+
+    def describe_quotas(self) -> None:
+        components = [
+            (
+                self.good_or(self.any("user", "client-id", "ip"), "", "nope"),
+                self.good_or(self.any(0, 1, 2), 5, -1, factor=0.5),
+                self.any(None, "x", "127.0.0.1"),
             )
-        elif kind == 2:
-            components = [
-                (
-                    self.good_or(self.any("user", "client-id", "ip"), "", "nope"),
-                    self.good_or(self.any(0, 1, 2), 5, -1, factor=0.5),
-                    self.any(None, "x", "127.0.0.1"),
-                )
-                for _ in range(self.any(0, 1, 1, 2))
-            ]
-            strict = self.any(True, False)
-            self.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, "describe_quotas", "admin", *components, strict=strict)
-        else:
-            users = self.some(("", "ann", "bob", "ann"), 0, 3)
-            self.say("describe_passwords", "admin", *users)
+            for _ in range(self.any(0, 1, 1, 2))
+        ]
+        strict = self.any(True, False)
+        self.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, "describe_quotas", "admin", *components, strict=strict)
+
+    def describe_passwords(self) -> None:
+        self.say("describe_passwords", "admin", *self.some(("", "ann", "bob", "ann"), 0, 3))
 
     def access_control(self) -> None:
         acl = (
