@@ -29,7 +29,7 @@ COMMON = {
     "group.min.session.timeout.ms": "300",
     "auto.create.topics.enable": "false",
     # nothing that a history has written is let go or compacted while it reads
-    "log.retention.check.interval.ms": "3600000",
+    "log.retention.ms": "-1",
     "log.cleaner.backoff.ms": "3600000",
     # timestamps that are far apart begin no new segment, which a Fetch would not read across
     "log.roll.ms": str(2**63 - 1),
