@@ -12,7 +12,7 @@ from typing import Any
 
 from integration.differential.admin_verbs import APPEND, SUBTRACT
 from integration.differential.compare import Difference
-from integration.differential.history import Pause, Step
+from integration.differential.history import Ask, Pause, Step
 from integration.differential.player import Asked, Transcript, errors
 from schemas.alter_configs import AlterConfigsRequest
 from schemas.api_key import ApiKey
@@ -40,8 +40,7 @@ MAY_DIFFER: Mapping[str, Callable[[str, Any], bool]] = {
     ),
 }
 """What of an answer is meant to differ: of a field its name and value, of an item in an array its value."""
-ONLY_INVENTED = {"D-null-records"}
-"""Keys of differences that nobody has written a history of."""
+OF_A_BATCH = ("D-error-text", "D-reason-of-a-refused-batch")
 MAY_WAIT = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
@@ -76,8 +75,12 @@ def key_of_parts(difference: Difference) -> str:
     for count in range(1, len(MAY_DIFFER) + 1):
         for keys in combinations(MAY_DIFFER, count):
             if _without(difference.apache_kafka, keys) == _without(difference.kshim, keys):
-                return " ".join(keys)
+                return " ".join(keys).replace(*OF_A_BATCH) if _is_produce(difference) else " ".join(keys)
     return ""
+
+
+def _is_produce(difference: Difference) -> bool:
+    return isinstance(difference.step, Ask) and difference.step.api_key is ApiKey.PRODUCE
 
 
 def _without(value: Any, keys: Collection[str]) -> Any:

@@ -28,6 +28,8 @@ DELAY_MS = "group.initial.rebalance.delay.ms"
 COMMON = {
     "group.min.session.timeout.ms": "300",
     "auto.create.topics.enable": "false",
+    # on a busy machine Apache Kafka's broker is late, and would have new leaders elected
+    "broker.session.timeout.ms": "60000",
     # nothing that a history has written is let go or compacted while it reads
     "log.retention.ms": "-1",
     "log.cleaner.backoff.ms": "3600000",
