@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from integration.apache_kafka.jars import fetch_class_path
 from integration.clients import Admin
+from integration.maven import JarsMissing
 from integration.server import FOREIGN_COMMAND, Server
 
 _numbers = itertools.count(1)
@@ -21,6 +24,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if marker := item.get_closest_marker("kshim_only"):
             item.add_marker(pytest.mark.skip(reason=f"KSHIM_TEST_COMMAND is set: {marker.args[0]}"))
+
+
+@pytest.fixture(scope="session")
+def class_path() -> str:
+    """Apache Kafka's. What is missing on this machine is an error in CI, a skip elsewhere."""
+    try:
+        return fetch_class_path()
+    except JarsMissing as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"Apache Kafka cannot run: {error}")
 
 
 @pytest.fixture(scope="session")

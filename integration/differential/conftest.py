@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from integration.apache_kafka.jars import fetch_class_path
 from integration.differential import pairs
 from integration.differential.pairs import Pair
 from integration.differential.run import Outcome, Run, play_all, summary
-from integration.maven import JarsMissing
 
 _summaries = pytest.StashKey[list[str]]()
-
-
-@pytest.fixture(scope="session")
-def class_path() -> str:
-    """Apache Kafka's. What is missing on this machine is an error in CI, a skip elsewhere."""
-    try:
-        return fetch_class_path()
-    except JarsMissing as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"Apache Kafka cannot run: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -101,7 +101,7 @@ def create_topic(address: Address, name: str, partitions: int) -> UUID:
     return asyncio.run(create())
 
 
-async def _wait_loaded(address: Address) -> None:
+async def wait_loaded(address: Address) -> None:
     """Until all coordinators answer, of groups and of transactions; the topics that they need are made."""
     connection = await Connection.open(address)
     while True:
@@ -127,5 +127,5 @@ def _prepared(server: Server, delay_ms: int) -> Target:
     server.start()
     topic_ids = {name: create_topic(server, name, 2) for name in (TOPIC, OTHER_TOPIC)}
     create_topic(server, MARKED, 1)
-    asyncio.run(asyncio.wait_for(_wait_loaded(server), READY_TIMEOUT_S))
+    asyncio.run(asyncio.wait_for(wait_loaded(server), READY_TIMEOUT_S))
     return Target(server.host, server.port, topic_ids, delay_ms)
