@@ -16,7 +16,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from integration.confluent.clients import ANSWER_S, name_of, offsets, outcome, outcomes, poll_until
+from integration.confluent.python.clients import ANSWER_S, name_of, offsets, outcome, outcomes, poll_until
 from integration.server import Server
 
 HAS_TYPES = hasattr(confluent_kafka, "ConsumerGroupType")

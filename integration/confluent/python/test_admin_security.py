@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from integration.awaiting import wait_until
-from integration.confluent.clients import ANSWER_S, VERSION, outcome, outcomes
+from integration.confluent.python.clients import ANSWER_S, VERSION, outcome, outcomes
 
 BINDING = AclBinding(
     ResourceType.TOPIC,
@@ -43,14 +43,12 @@ SHA_256 = ScramMechanism.SCRAM_SHA_256
 
 def test_access_control_lists_without_an_authorizer(admin: AdminClient) -> None:
     assert outcomes(admin.create_acls([BINDING])) == {BINDING: "SECURITY_DISABLED"}
-    assert outcome(admin.describe_acls(ANY)) == "SECURITY_DISABLED"
+    assert outcome(admin.describe_acls(ANY)) == []  # librdkafka leaves out the error of the answer
     assert outcomes(admin.delete_acls([ANY])) == {ANY: "SECURITY_DISABLED"}
 
 
 def test_passwords_of_nobody(admin: AdminClient) -> None:
     assert outcomes(admin.describe_user_scram_credentials(["nobody"])) == {"nobody": "RESOURCE_NOT_FOUND"}
-    gone = outcomes(admin.alter_user_scram_credentials([UserScramCredentialDeletion("nobody", SHA_256)]))
-    assert gone == {"nobody": "RESOURCE_NOT_FOUND"}
 
 
 @pytest.mark.skipif(VERSION < (2, 3), reason="describe_user_scram_credentials() asks for names until 2.3")
@@ -75,3 +73,4 @@ def test_a_password_that_is_set(admin: AdminClient, topic: str, is_kshim: bool) 
     deletion = UserScramCredentialDeletion(user, SHA_256)
     assert outcomes(admin.alter_user_scram_credentials([deletion])) == {user: None}
     wait_until(lambda: iterations() == [], ANSWER_S, "the password is gone")
+    assert outcomes(admin.alter_user_scram_credentials([deletion])) == {user: "RESOURCE_NOT_FOUND"}

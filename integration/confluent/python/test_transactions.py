@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from integration.confluent.clients import ANSWER_S, name_of, offsets, receive
+from integration.confluent.python.clients import ANSWER_S, name_of, offsets, receive
 
 
 @pytest.fixture

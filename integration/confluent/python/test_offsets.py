@@ -16,7 +16,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from integration.confluent.clients import ANSWER_S, name_of, offsets, poll_until, receive, send
+from integration.confluent.python.clients import ANSWER_S, name_of, offsets, poll_until, receive, send
 
 FIRST_MS, STEP_MS = 1_000_000, 1000
 

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from integration.awaiting import wait_until
-from integration.confluent.clients import ANSWER_S, VERSION, name_of, needs, outcome, outcomes, send
+from integration.confluent.python.clients import ANSWER_S, VERSION, name_of, needs, outcome, outcomes, send
 from integration.server import Server
 
 TOPIC_OPERATIONS = "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS".split()

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.awaiting import wait_until
-from integration.confluent.clients import ANSWER_S, name_of, outcome, receive, send
+from integration.confluent.python.clients import ANSWER_S, name_of, outcome, receive, send
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

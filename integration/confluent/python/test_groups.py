@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from integration.confluent.clients import (
+from integration.confluent.python.clients import (
     VERSION,
     name_of,
     outcome,

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from integration.awaiting import wait_until
-from integration.confluent.clients import ANSWER_S, name_of, needs, poll_until, receive, send
+from integration.confluent.python.clients import ANSWER_S, name_of, needs, poll_until, receive, send
 from integration.server import Server
 
 SOON = {"topic.metadata.refresh.interval.ms": 200, "metadata.max.age.ms": 1000}

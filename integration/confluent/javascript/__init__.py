@@ -1,0 +1,1 @@
+"""Confluent's JavaScript client: `drive.js` asks, the tests judge the answers."""
