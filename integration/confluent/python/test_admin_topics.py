@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,8 @@ from integration.confluent.python.clients import ANSWER_S, VERSION, name_of, nee
 from integration.server import Server
 
 TOPIC_OPERATIONS = "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS".split()
-GROUP_HAS_ITS_NUMBER = (2, 12)
-"""Before, librdkafka asked for the configs of a group with a number that no resource has."""
+GROUP_HAS_ITS_NUMBER = (2, 10)
+"""2.6 asks for the configs of a group with a number that no resource has."""
 CLUSTER_OPERATIONS = (
     "CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE".split()
 )
@@ -41,6 +42,12 @@ def of_broker(**options: Any) -> ConfigResource:
 
 def entry(name: str, value: str | None, operation: str) -> ConfigEntry:
     return ConfigEntry(name, value, incremental_operation=AlterConfigOpType[operation])
+
+
+def lasting(things: list[Any]) -> list[Any]:
+    """The list, never freed: delete_records() of 2.6 to 2.10 releases what it is given once too often."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(things))
+    return things
 
 
 def configured(admin: AdminClient, resource: ConfigResource, source: ConfigSource) -> dict[str, str]:
@@ -118,9 +125,7 @@ def test_create_partitions(admin: AdminClient, new_topic: Callable[..., str], to
     wait_until(lambda: sizes() == [5, 3], ANSWER_S, sizes)
 
 
-def test_describe_and_alter_configs(
-    admin: AdminClient, new_topic: Callable[..., str], topic: str, is_kshim: bool
-) -> None:
+def test_describe_and_alter_configs(admin: AdminClient, new_topic: Callable[..., str], topic: str) -> None:
     name = new_topic(retention_ms="3600000")
     wait_configured(admin, name, {"retention.ms": "3600000"})
     entries = admin.describe_configs([of_topic(name)])[of_topic(name)].result(ANSWER_S)
@@ -264,11 +269,11 @@ def test_delete_records(
     name = new_topic(2)
     send(producer, name, *map(str, range(10)), partition=0)
     asked = [TopicPartition(name, 0, 3), TopicPartition(name, 1, 5), TopicPartition(f"{topic}-no", 0, 1)]
-    first, beyond, unknown = outcomes(admin.delete_records(asked)).values()
+    first, beyond, unknown = outcomes(admin.delete_records(lasting(asked))).values()
     assert (first.low_watermark, beyond, unknown) == (3, "OFFSET_OUT_OF_RANGE", "UNKNOWN_TOPIC_OR_PART")
     consumer = new_consumer()
     assert consumer.get_watermark_offsets(TopicPartition(name, 0), ANSWER_S) == (3, 10)
-    (rest,) = outcomes(admin.delete_records([TopicPartition(name, 0, OFFSET_END)])).values()
+    (rest,) = outcomes(admin.delete_records(lasting([TopicPartition(name, 0, OFFSET_END)]))).values()
     assert rest.low_watermark == 10
     assert consumer.get_watermark_offsets(TopicPartition(name, 0), ANSWER_S) == (10, 10)
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from integration.awaiting import wait_until
 from integration.confluent.python.clients import (
+    ANSWER_S,
+    QUIET,
     VERSION,
     name_of,
     outcome,
@@ -17,6 +21,7 @@ from integration.confluent.python.clients import (
     receive,
     send,
 )
+from integration.server import Server
 
 PARTITIONS = 4
 COOPERATIVE = "cooperative-sticky"
@@ -169,3 +174,22 @@ def test_the_consumer_protocol(
         assert consumer.poll(1) is None
     else:
         assert [message.value() for message in receive(consumer, 1)] == [b"1"]
+
+
+@pytest.mark.skipif(not hasattr(confluent_kafka, "ShareConsumer"), reason="ShareConsumer came with 2.14")
+def test_a_share_group(
+    broker: Server, new_topic: Callable[..., str], producer: Producer, group_id: str, is_kshim: bool
+) -> None:
+    """KIP-932, which kshim does not serve (docs/differences.md)."""
+    topic = new_topic()
+    sharing = confluent_kafka.ShareConsumer(
+        {"bootstrap.servers": broker.bootstrap, "group.id": group_id, **QUIET}
+    )
+    sharing.subscribe([topic])
+    if is_kshim:
+        assert len(sharing.poll(1)) == 0
+    else:  # a share group begins at the latest record
+        wait_until(
+            lambda: send(producer, topic, b"1") and len(sharing.poll(0.2)), ANSWER_S, "a record is shared"
+        )
+    sharing.close()
