@@ -20,7 +20,8 @@ def _named_by_librdkafka(config: dict[str, object]) -> dict[str, object]:
     return {key if callable(value) else key.replace("_", "."): value for key, value in config.items()}
 
 
-@pytest.fixture
+# One for all tests: librdkafka 2.6 often takes a second to end a client.
+@pytest.fixture(scope="session")
 def admin(broker: Server) -> AdminClient:
     return AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
 
@@ -48,7 +49,7 @@ def new_consumer(broker: Server) -> Iterator[Callable[..., Consumer]]:
             consumer.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def new_producer(broker: Server) -> Callable[..., Producer]:
     def new(**config: object) -> Producer:
         settings = {"bootstrap.servers": broker.bootstrap, "linger.ms": 0, **QUIET}
@@ -58,8 +59,9 @@ def new_producer(broker: Server) -> Callable[..., Producer]:
     return new
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def producer(new_producer: Callable[..., Producer]) -> Producer:
+    """For tests that do nothing but send with it."""
     return new_producer()
 
 

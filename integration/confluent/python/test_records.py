@@ -154,9 +154,9 @@ def test_what_is_purged_is_not_sent(
 
 @pytest.mark.skipif(not hasattr(Producer, "produce_batch"), reason="produce_batch came with 2.14")
 def test_a_batch_by_one_call(
-    producer: Producer, new_topic: Callable[..., str], read: Callable[..., list[Any]]
+    new_producer: Callable[..., Producer], new_topic: Callable[..., str], read: Callable[..., list[Any]]
 ) -> None:
-    topic = new_topic()
+    topic, producer = new_topic(), new_producer()
     messages = [{"value": b"%d" % number, "key": b"key"} for number in range(50)]
     assert producer.produce_batch(topic, messages, partition=0) == 50
     assert producer.flush(ANSWER_S) == 0
