@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from integration import apache_kafka, server
+from integration import apache_kafka
 from integration.differential import pairs
-from integration.server import Server
+from integration.server import COMMAND, Server
 
 KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
 OPTIONS = (
@@ -18,20 +18,33 @@ OPTIONS = (
 )
 PATIENT = ("--set", "broker.session.timeout.ms=30000")
 """Nobody kills it here, and a slow machine must not take it for dead."""
+COMMANDS = {KSHIM: (COMMAND, OPTIONS), APACHE_KAFKA: (apache_kafka.COMMAND, (*OPTIONS, *PATIENT))}
 
 
-@pytest.fixture(scope="session", params=[KSHIM, APACHE_KAFKA])
-def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
+    """The server of a name, started when it is first asked for."""
+    started: dict[str, Server] = {}
+
+    def named(name: str) -> Server:
+        if name not in started:
+            command, options = COMMANDS[name]
+            server = Server(tmp_path_factory.mktemp(name) / "data", options, command=command)
+            started[name] = server.start()
+            asyncio.run(asyncio.wait_for(pairs.wait_loaded(server), pairs.READY_TIMEOUT_S))
+        return started[name]
+
+    yield named
+    for server in started.values():
+        assert server.running, server.report()
+        assert server.stop() in (0, 143), server.report()  # 143: a JVM's own
+
+
+@pytest.fixture(scope="session", params=COMMANDS)
+def broker(request: pytest.FixtureRequest, start: Callable[[str], Server]) -> Server:
     if request.param == APACHE_KAFKA:
         request.getfixturevalue("class_path")
-        command, options = apache_kafka.COMMAND, (*OPTIONS, *PATIENT)
-    else:
-        command, options = server.COMMAND, OPTIONS
-    started = Server(tmp_path_factory.mktemp(request.param) / "data", options, command=command).start()
-    asyncio.run(asyncio.wait_for(pairs.wait_loaded(started), pairs.READY_TIMEOUT_S))
-    yield started
-    assert started.running, started.report()
-    assert started.stop() in (0, 143), started.report()  # 143: a JVM's own
+    return start(request.param)
 
 
 @pytest.fixture

@@ -9,10 +9,8 @@ from typing import Any
 import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
-from integration.awaiting import wait_until
-from integration.confluent.python.clients import ANSWER_S, name_of, outcome, receive, send
+from integration.confluent.python.clients import ANSWER_S, name_of, receive, send
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -165,20 +163,7 @@ def test_a_batch_by_one_call(
 
 
 def test_a_topic_that_is_made_by_sending_to_it(
-    producer: Producer, admin: AdminClient, topic: str, read: Callable[..., list[Any]]
+    producer: Producer, topic: str, read: Callable[..., list[Any]]
 ) -> None:
     send(producer, topic, b"first", partition=0)
     assert [message.value() for message in read(topic, 1)] == [b"first"]
-
-
-def test_a_topic_that_goes_away_under_a_producer(
-    new_producer: Callable[..., Producer], admin: AdminClient, new_topic: Callable[..., str]
-) -> None:
-    """It is made again, as nobody said that topics may not be made."""
-    topic = new_topic()
-    producer = new_producer(topic_metadata_refresh_interval_ms=200)
-    send(producer, topic, b"before", partition=0)
-    outcome(admin.delete_topics([topic])[topic])
-    wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics, ANSWER_S, "gone")
-    outcome(admin.create_topics([confluent_kafka.admin.NewTopic(topic, 1, 1)])[topic])
-    assert [message.offset() for message in send(producer, topic, b"after", partition=0)] == [0]
