@@ -20,10 +20,10 @@ ANSWER_S = 20
 QUIET = {"log_level": 0, "reconnect.backoff.ms": 20}
 
 
-def needs(method: str) -> pytest.MarkDecorator:
-    """For a test of a call that older versions of AdminClient have not."""
-    reason = f"AdminClient.{method} is not in confluent-kafka {confluent_kafka.__version__}"
-    return pytest.mark.skipif(not hasattr(AdminClient, method), reason=reason)
+def needs(name: str, owner: object = AdminClient) -> pytest.MarkDecorator:
+    """For a test of what older versions of the client have not."""
+    reason = f"{name} is not in confluent-kafka {confluent_kafka.__version__}"
+    return pytest.mark.skipif(not hasattr(owner, name), reason=reason)
 
 
 def outcome(future: Future[Any]) -> Any:

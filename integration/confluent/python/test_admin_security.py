@@ -51,7 +51,7 @@ def test_passwords_of_nobody(admin: AdminClient) -> None:
     assert outcomes(admin.describe_user_scram_credentials(["nobody"])) == {"nobody": "RESOURCE_NOT_FOUND"}
 
 
-@pytest.mark.skipif(VERSION < (2, 3), reason="describe_user_scram_credentials() asks for names until 2.3")
+@pytest.mark.skipif(VERSION < (2, 3), reason="in 2.2 it needs names")
 def test_passwords_of_all(admin: AdminClient) -> None:
     assert outcome(admin.describe_user_scram_credentials()) == {}
 

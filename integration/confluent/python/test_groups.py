@@ -16,6 +16,7 @@ from integration.confluent.python.clients import (
     QUIET,
     VERSION,
     name_of,
+    needs,
     outcome,
     poll_until,
     receive,
@@ -157,7 +158,7 @@ def test_assignors_that_do_not_match_are_refused(join: Callable[..., Member]) ->
     assert first.owned == set(range(PARTITIONS))
 
 
-@pytest.mark.skipif(VERSION < (2, 10), reason="group.protocol=consumer is not finished before 2.10")
+@pytest.mark.skipif(VERSION < (2, 10), reason="not finished in librdkafka 2.6")
 def test_the_consumer_protocol(
     new_consumer: Callable[..., Consumer],
     new_topic: Callable[..., str],
@@ -176,7 +177,7 @@ def test_the_consumer_protocol(
         assert [message.value() for message in receive(consumer, 1)] == [b"1"]
 
 
-@pytest.mark.skipif(not hasattr(confluent_kafka, "ShareConsumer"), reason="ShareConsumer came with 2.14")
+@needs("ShareConsumer", confluent_kafka)
 def test_a_share_group(
     broker: Server, new_topic: Callable[..., str], producer: Producer, group_id: str, is_kshim: bool
 ) -> None:

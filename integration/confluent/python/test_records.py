@@ -10,7 +10,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from integration.confluent.python.clients import ANSWER_S, name_of, receive, send
+from integration.confluent.python.clients import ANSWER_S, name_of, needs, receive, send
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -150,7 +150,7 @@ def test_what_is_purged_is_not_sent(
     assert [message.value() for message in read(topic, 1)] == [b"sent"]
 
 
-@pytest.mark.skipif(not hasattr(Producer, "produce_batch"), reason="produce_batch came with 2.14")
+@needs("produce_batch", Producer)
 def test_a_batch_by_one_call(
     new_producer: Callable[..., Producer], new_topic: Callable[..., str], read: Callable[..., list[Any]]
 ) -> None:
