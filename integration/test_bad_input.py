@@ -150,11 +150,6 @@ def test_a_size_that_cannot_be(server: Server, start: bytes) -> None:
         pytest.param(
             struct.pack(">hhih", API_VERSIONS, 0, 1, 100) + b"short", id="client_id beyond the frame"
         ),
-        pytest.param(
-            struct.pack(">hhih", API_VERSIONS, 0, 1, -2),
-            id="negative length of client_id",
-            marks=pytest.mark.kshim_only("Kafka reads every negative length as null"),
-        ),
     ],
 )
 def test_a_header_that_cannot_be(server: Server, payload: bytes) -> None:
@@ -255,9 +250,16 @@ def test_a_group_id_that_is_not_utf_8(server: Server) -> None:
     assert body[-2:] == struct.pack(">h", unknown_member_id)
 
 
-@pytest.mark.kshim_only("Kafka ignores what follows a body")
-def test_a_body_that_does_not_fill_its_frame(server: Server) -> None:
-    assert_refused(server, request(JOIN_GROUP, 0, JOIN_BODY + b"\x00"), CLIENT_ID, "JoinGroupRequest v0")
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(sized(struct.pack(">hhih", API_VERSIONS, 0, 5, -2)), id="a negative length is null"),
+        pytest.param(request(API_VERSIONS, 0, b"abc", correlation_id=5), id="bytes behind the body"),
+    ],
+)
+def test_what_kafka_reads_is_read(server: Server, frame: bytes) -> None:
+    with Raw(server) as client:
+        assert client.ask(frame)[:4] == struct.pack(">i", 5)
 
 
 def test_random_bodies(server: Server) -> None:
