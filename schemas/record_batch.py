@@ -56,7 +56,7 @@ INT16, INT32, INT64, UINT32 = map(struct.Struct, (">h", ">i", ">q", ">I"))
 LOG_OVERHEAD = 12  # base_offset and batch_length: what batch_length does not count
 SMALLEST_LENGTH = 14  # Kafka takes anything shorter for corrupt, whatever its magic
 MAGIC_AT = 16
-CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT = 17, 21, 35
+CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT, PRODUCER_ID_END = 17, 21, 35, 51
 NO_TIMESTAMP = -1
 MAX_INT = 2**31 - 1
 
@@ -195,10 +195,13 @@ def sole_batch(view: View, *, allow_zstd: bool = True) -> memoryview:
         _refuse_zstd(view[ATTRIBUTES_AT + 1] & COMPRESSION_MASK)
     if len(view) != size and _size_at(view, size) is not None:
         raise invalid_record("more than one record batch for a partition", is_whole=False)
-    if size < HEADER_BYTES:
-        reason = f"a record batch of {size} bytes is shorter than its header"
-        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
+    if size < PRODUCER_ID_END:
+        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, _too_short(size))
     return memoryview(view)[:size]
+
+
+def _too_short(size: int) -> str:
+    return f"a record batch of {size} bytes is shorter than its header"
 
 
 def _refuse_zstd(codec: int) -> None:
@@ -215,9 +218,12 @@ def validate(batch: View, *, max_batch_bytes: int = MAX_INT) -> RecordBatchHeade
     `max_batch_bytes`: the topic's max.message.bytes. Raises CorruptRecordBatch with the error code of the
     answer.
     """
+    (base_offset,) = INT64.unpack_from(batch, 0)
+    if base_offset != 0:
+        raise invalid_record(f"the base offset of a produced batch must be 0, not {base_offset}")
+    if len(batch) < HEADER_BYTES:
+        raise _corrupt(_too_short(len(batch)))
     header = RecordBatchHeader._make(HEADER.unpack_from(batch, 0))
-    if header.base_offset != 0:
-        raise invalid_record(f"the base offset of a produced batch must be 0, not {header.base_offset}")
     if header.size > max_batch_bytes:
         reason = f"a record batch of {header.size} bytes where {max_batch_bytes} are allowed"
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)

@@ -34,6 +34,7 @@ from schemas.produce import (
     TopicProduceResponse,
 )
 from schemas.record_batch import (
+    HEADER_BYTES,
     CorruptRecordBatch,
     decode_header,
     is_transactional,
@@ -99,6 +100,8 @@ def produce(
 def _asked(targets: Iterable[_Target]) -> Iterator[Asked]:
     """The batches of a transaction that the coordinator may have to be asked about."""
     for topic, partition, data, batch in targets:
+        if len(batch) < HEADER_BYTES:
+            continue
         header = decode_header(batch)
         if header.is_transactional and header.producer_id >= 0:
             yield Asked(topic.name, data.index, partition.partition_no, header)

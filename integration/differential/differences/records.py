@@ -27,6 +27,7 @@ from schemas.record_batch import (
     CRC_AT,
     HEADER_BYTES,
     MAX_TIMESTAMP_AT,
+    batches,
     crc32c,
     decode_header,
 )
@@ -55,6 +56,15 @@ def the_second_of_two_batches_at_the_limit(guest: Guest) -> str:
     guest.produce("t", size=1000)
     size = stored_bytes(guest, "t") // 2
     return "whole" if stored_bytes(guest, "t", partition_max_bytes=size + 100) == size else "cut"
+
+
+@difference("D-fetch-goes-on", apache_kafka=1, kshim=2)
+def batches_in_a_fetch_across_the_end_of_a_segment(guest: Guest) -> int:
+    guest.create("t", segment_ms="1000")
+    guest.produce("t")
+    guest.produce("t", at_ms=AT_MS + 5000)
+    answer = guest.answer(12, guest.fetching((("t", 0, 0),), version=12))
+    return len(list(batches(answer.responses[0].partitions[0].records)))
 
 
 @difference("D-fetch-session-slots", apache_kafka=8, kshim=10)
