@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,8 @@ from schemas.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from tests.coordinator.history import Client, History, protocols
+
+pytestmark = pytest.mark.thorough
 
 GROUPS = ("one", "two", "")
 PROTOCOLS = (

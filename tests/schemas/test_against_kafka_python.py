@@ -20,6 +20,8 @@ from schemas.message import definition
 from schemas.registry import MESSAGES
 from tests.schemas.strategies import messages, version_name
 
+pytestmark = pytest.mark.thorough
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # the way in which kafka-python reads the definitions
     from kafka.protocol.schemas import StructField, load_json

@@ -29,6 +29,8 @@ from schemas.primitives import ConstructError
 from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.schemas.strategies import message_versions, messages, version_name
 
+pytestmark = pytest.mark.thorough
+
 EVERY_VERSION = pytest.mark.parametrize("pair", message_versions(), ids=version_name)
 FEW = settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 

@@ -26,6 +26,8 @@ from schemas.registry import (
 )
 from tests.schemas.strategies import messages
 
+pytestmark = pytest.mark.thorough
+
 EVERY_VERSION = pytest.mark.parametrize(
     ("api_key", "version"), [(key, version) for key, versions in VERSIONS.items() for version in versions]
 )

@@ -7,6 +7,8 @@ import pytest
 from schemas.error_code import ErrorCode
 from tests.simulation.run import Outcome, run
 
+pytestmark = pytest.mark.thorough
+
 ONCE_FAILED = (83, 168, 226, 270, 306)
 """Seeds in which something was wrong once."""
 

@@ -34,6 +34,8 @@ from schemas.record_batch import (
 )
 from tests.storage.reactor import PATIENCE_S, Reactor
 
+pytestmark = pytest.mark.thorough
+
 OpenStore = Callable[..., EmbeddedStore]
 DAY_MS = 24 * 60 * 60 * 1000
 DEFAULTS = Compaction()

@@ -8,6 +8,8 @@ import pytest
 
 from tests.transactions.simulated import run
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("seed", range(12))
 def test_every_transaction_is_committed_or_aborted_as_a_whole(seed: int) -> None:
