@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from integration.differential.asking import CLOSED
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -131,7 +132,7 @@ class Admin:
         except (ConnectionError, TimeoutError) as error:
             self.close()
             self._socket = None
-            return "no answer" if isinstance(error, TimeoutError) else "the connection is closed"
+            return "no answer" if isinstance(error, TimeoutError) else CLOSED
 
     def _answer(self, request: Any, version: int | None, timeout_s: float = TIMEOUT_S) -> Any:
         """Raises ConnectionError, TimeoutError."""

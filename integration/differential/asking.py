@@ -11,6 +11,7 @@ from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.registry import decode_response, encode_request
 
+CLOSED = "the connection is closed"
 Answer = Callable[[bytes | str], None]
 """Is called with an answer's frame, or with a text that says why there is none."""
 
@@ -35,7 +36,7 @@ class Connection(asyncio.Protocol):
 
     def send(self, frame: bytes, on_answer: Answer) -> None:
         if self._transport is None:
-            on_answer("the connection is closed")
+            on_answer(CLOSED)
         else:
             self._unanswered.append(on_answer)
             self._transport.write(len(frame).to_bytes(4) + frame)
@@ -74,4 +75,4 @@ class Connection(asyncio.Protocol):
         self._transport = None
         unanswered, self._unanswered = self._unanswered, deque()
         for on_answer in unanswered:
-            on_answer("the connection is closed")
+            on_answer(CLOSED)

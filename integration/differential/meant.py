@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from integration.differential.admin_verbs import APPEND, SUBTRACT
+from integration.differential.asking import CLOSED
 from integration.differential.compare import Difference
 from integration.differential.history import Ask, Pause, Step
 from integration.differential.player import Asked, Transcript, errors
@@ -104,7 +105,7 @@ def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[
             continue
         if not ours.is_answered.is_set():
             continue
-        if has_null_records(ours.request) and set(errors(ours.answer)) == {ErrorCode.INVALID_RECORD}:
+        if has_null_records(ours.request) and is_refused(ours):
             yield number, "D-null-records"
         if names_one_twice(ours.request) and set(errors(ours.answer)) == {ErrorCode.INVALID_REQUEST}:
             yield number, "D-one-resource-twice"
@@ -115,6 +116,13 @@ def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[
             yield number, "D-older-of-two"
         elif error == ErrorCode.UNKNOWN_MEMBER_ID and theirs.step.api_key is ApiKey.SYNC_GROUP:
             yield number, "D-parked-sync-of-a-leaver"
+
+
+def is_refused(asked: Asked) -> bool:
+    """Whether a Produce is refused for its records; with acks=0 the end of the connection says so."""
+    if isinstance(asked.answer, str):
+        return asked.answer == CLOSED and asked.request.acks == 0
+    return set(errors(asked.answer)) == {ErrorCode.INVALID_RECORD}
 
 
 def has_null_records(request: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from integration.differential.asking import Address, Connection
+from integration.differential.asking import CLOSED, Address, Connection
 from integration.differential.loose import BROKEN, LOOSE, USUAL, Looseness, frame, requests, sample
 from integration.differential.pairs import Pair
 from integration.differential.player import errors
@@ -16,7 +16,6 @@ from schemas.api_key import ApiKey
 from schemas.registry import decode_response
 
 TIMEOUT_S = 30
-CLOSED = "the connection is closed"
 Answers = Mapping[str, Any]
 """For each request the error codes in its answer, or why there is none."""
 Frames = Mapping[tuple[ApiKey, int], bytes]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from integration.awaiting import wait_until
+from integration.differential.asking import CLOSED
 from integration.differential.player import errors
 from integration.differential.talk import API_KEYS
 from integration.differential.transaction_talk import TransactionTalk
@@ -16,7 +17,7 @@ from schemas.error_code import ErrorCode
 
 T = TypeVar("T")
 
-NO_ANSWER, CLOSED = "no answer", "the connection is closed"
+NO_ANSWER = "no answer"
 PATIENCE_S = 4
 """Who has not answered in this time never will."""
 
