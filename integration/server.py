@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from integration.awaiting import wait_until
+from integration.ports import Slot
 
 FOREIGN_COMMAND = shlex.split(os.environ.get("KSHIM_TEST_COMMAND", ""))
 COMMAND = FOREIGN_COMMAND or [sys.executable, "-m", "kshim"]
@@ -32,7 +33,8 @@ def run_to_end(*arguments: str, cwd: Path, timeout_s: float = 20) -> subprocess.
 
 
 class Server:
-    """One data directory and the process that serves it; `bootstrap` stays the same over restarts.
+    """One data directory and the process that serves it; `bootstrap` stays the same over restarts, and nobody
+    else gets its ports meanwhile.
 
     bootstrap: the addresses of all its brokers; host and port: of the first.
     """
@@ -51,6 +53,7 @@ class Server:
         self.preexec = preexec
         self.host = "127.0.0.1"
         self.port = 0
+        self._slot: Slot | None = None
         self.bootstrap = ""
         self.stdout: list[str] = []
         self.log: list[str] = []
@@ -68,6 +71,9 @@ class Server:
 
     def start(self) -> Server:
         assert not self.running
+        if self._slot is None:
+            self._slot = Slot()
+            self.port = self._slot.port
         listen = f"{self.host}:{self.port}"
         printed = len(self.stdout)
         self._process = subprocess.Popen(

@@ -1,0 +1,51 @@
+"""Ports for servers that a test may stop and start again at the same place.
+
+Those that the system gives to connections going out are no good for it: while a server is down, somebody's
+connection may get its port. A *slot* is a run of ports below them. Whoever holds the first port of a slot, in
+whatever process, has the others for its server.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterable
+
+WIDTH = 8
+SLOTS = range(12_000, 20_000, WIDTH)
+"""Apache Kafka's own choice begins above."""
+
+
+class Slot:
+    """port: the first of those that are free for a server and its brokers, as long as this object lives."""
+
+    def __init__(self) -> None:
+        for first in random.sample(SLOTS, len(SLOTS)):
+            held = _bound(first)
+            if held is not None and _are_free(range(first + 1, first + WIDTH)):
+                self._held = held
+                self.port = first + 1
+                return
+            if held is not None:
+                held.close()
+        raise AssertionError("no free ports")
+
+
+def _bound(port: int) -> socket.socket | None:
+    """A socket that keeps everybody else from a port; None if somebody has it."""
+    holder = socket.socket()
+    try:
+        holder.bind(("127.0.0.1", port))
+    except OSError:
+        holder.close()
+        return None
+    return holder
+
+
+def _are_free(ports: Iterable[int]) -> bool:
+    for port in ports:
+        probe = _bound(port)
+        if probe is None:
+            return False
+        probe.close()
+    return True
