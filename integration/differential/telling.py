@@ -42,10 +42,17 @@ def both_servers(directory: Path, settings: Mapping[str, str]) -> Iterator[Serve
         Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
         Server(directory / "kshim", options),
     )
+    with running(both):
+        yield both
+
+
+@contextlib.contextmanager
+def running(both: Servers) -> Iterator[None]:
+    """Both, started at the same time, until the block ends."""
     try:
         with ThreadPoolExecutor() as threads:
             list(threads.map(Server.start, both))
-        yield both
+        yield
     finally:
         for server in both:
             if server.running:

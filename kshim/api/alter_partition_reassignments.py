@@ -28,13 +28,13 @@ def alter_partition_reassignments(
     """Each partition by itself. It is done before the answer, unless a new replica's broker is stopped. Where
     no topic is named, nothing of the request is in the answer, as in Apache Kafka.
     """
+    if not request.topics:
+        return AlterPartitionReassignmentsResponse()
     wanted = [
         ((topic.name, partition.partition_index), partition.replicas)
         for topic in request.topics
         for partition in topic.partitions
     ]
-    if not request.topics:
-        return AlterPartitionReassignmentsResponse()
     allow = request.allow_replication_factor_change
 
     def response(outcome: leaders.Outcome) -> AlterPartitionReassignmentsResponse:

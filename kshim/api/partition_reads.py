@@ -21,7 +21,6 @@ from schemas.fetch import (
 from schemas.record_batch import batches, decode_header
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
-INCONSISTENT_TOPIC_ID = ErrorCode.INCONSISTENT_TOPIC_ID
 NO_EPOCH_END, NO_LEADER = EpochEndOffset(), LeaderIdAndEpoch()
 FIRST_VERSION_BY_TOPIC_ID = 13
 FIRST_VERSION_FROM_ANY_REPLICA = 11
@@ -109,7 +108,7 @@ class PartitionReads:
         """Look at each, in this order, and return all that was found."""
         for cached in partitions:
             found = self._find(cached)
-            if isinstance(found, Partition) or found is INCONSISTENT_TOPIC_ID:
+            if isinstance(found, Partition) or found is ErrorCode.INCONSISTENT_TOPIC_ID:
                 self._look(cached, found)
             else:
                 self.unknown.append(PartitionRead(cached, refusal(cached.wanted.partition, found, ())))
@@ -130,7 +129,9 @@ class PartitionReads:
     def knows_any(self, partitions: Iterable[CachedPartition]) -> bool:
         """Whether any of them is there, or was when its topic had another id."""
         found = map(self._find, partitions)
-        return any(not isinstance(each, ErrorCode) or each is INCONSISTENT_TOPIC_ID for each in found)
+        return any(
+            not isinstance(each, ErrorCode) or each is ErrorCode.INCONSISTENT_TOPIC_ID for each in found
+        )
 
     def position(self, cached: CachedPartition) -> Position:
         """Where a partition stands, also one that was not looked at because nothing of it was new."""
@@ -183,11 +184,11 @@ class PartitionReads:
         cached.end_seen = high_watermark
         parted = self._diverging_epoch(wanted, partition, start)
         if parted is None or not (start <= wanted.fetch_offset <= log_end or parted is not NO_EPOCH_END):
-            return PartitionRead(cached, refusal(cached.wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
+            return PartitionRead(cached, refusal(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
         end = stable if self.committed else high_watermark
         is_behind = parted is NO_EPOCH_END and wanted.fetch_offset < end
         if is_behind and min(self._left_bytes, wanted.partition_max_bytes) < 0:
-            return PartitionRead(cached, refusal(cached.wanted.partition, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return PartitionRead(cached, refusal(wanted.partition, ErrorCode.UNKNOWN_SERVER_ERROR))
         records = self._records(cached, partition, end) if is_behind else b""
         aborted = None
         if self.committed and parted is NO_EPOCH_END:

@@ -46,7 +46,6 @@ FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_BY_TOPIC_ID = 13
 NO_REPLY, ALL_IN_SYNC = 0, -1  # acks
 NOT_SAID = LeaderIdAndEpoch()
-UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
 
 T = TypeVar("T")
 Entry = tuple[TopicProduceData, PartitionProduceData]
@@ -80,7 +79,9 @@ def produce(
         return refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     found = [_find(broker, context, topic, data) for topic, data in entries]
     targets = [each for each in found if isinstance(each, _Target)]
-    if any(each.error_code == UNKNOWN for each in found if not isinstance(each, _Target)):
+    if any(
+        each.error_code == ErrorCode.UNKNOWN_SERVER_ERROR for each in found if not isinstance(each, _Target)
+    ):
         return refuse_all(ErrorCode.UNKNOWN_SERVER_ERROR)
     append = partial(_append_all, broker, request, found)
     asked = list(_asked(targets)) if in_transaction else []

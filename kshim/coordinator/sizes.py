@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 from kshim.coordinator.classic_group import ClassicGroup
 from kshim.coordinator.decision import Record
+from kshim.coordinator.records import encode_record
 from kshim.coordinator.settings import Settings
 from schemas import record_batch
 from schemas.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
-    encode_key,
-    encode_value,
 )
 
 UTF8_BYTES = 4
@@ -51,8 +50,7 @@ def batch_bytes(records: Sequence[Record]) -> int:
     """The size of the batch as it is stored."""
     return len(
         record_batch.encode(
-            record_batch.Record(delta, 0, encode_key(key), None if value is None else encode_value(value))
-            for delta, (key, value) in enumerate(records)
+            record_batch.Record(delta, 0, *encode_record(record)) for delta, record in enumerate(records)
         )
     )
 

@@ -18,13 +18,13 @@ from kshim.coordinator.expiry_report import ExpiryReport
 from kshim.coordinator.fencing import Producer
 from kshim.coordinator.hard_state import HardState
 from kshim.coordinator.rebalance_report import RebalanceReport
+from kshim.coordinator.records import decode_record, encode_record
 from kshim.coordinator.refusals import DeleteGroup, DescribeGroup, EndTransaction, StableOffsetFetch
 from kshim.coordinator.settings import Settings
 from kshim.coordinator.timers import TimerKey
 from schemas.api_key import ApiKey
 from schemas.end_txn_marker import EndTxnMarker
 from schemas.error_code import ErrorCode
-from schemas.group_metadata_log import decode_key, decode_value, encode_key, encode_value
 from schemas.heartbeat import HeartbeatRequest
 from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from schemas.leave_group import LeaveGroupRequest, MemberIdentity
@@ -287,9 +287,9 @@ class History:
 
 def _through_bytes(record: Record) -> Record:
     """The record as it is after a way through the journal."""
-    key = decode_key(encode_key(record.key))
-    value = decode_value(key, None if record.value is None else encode_value(record.value))
-    return Record(key, value)  # type: ignore[arg-type]
+    read = decode_record(*encode_record(record))
+    assert read is not None, f"nobody knows the key of {record}"
+    return read
 
 
 @dataclass(eq=False)

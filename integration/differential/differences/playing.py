@@ -13,6 +13,7 @@ from typing import Any
 from integration import apache_kafka
 from integration.differential.differences.guest import Guest
 from integration.differential.differences.scenario import FRESH, SHARED, Scenario
+from integration.differential.telling import running
 from integration.server import Server
 
 Seen = Future[Any]
@@ -46,14 +47,8 @@ def started(pair: str, directory: Path) -> Iterator[tuple[Server, Server]]:
         Server(directory / "apache-kafka", list(options), command=apache_kafka.COMMAND),
         Server(directory / "kshim", ["--config", str(properties)]),
     )
-    try:
-        with ThreadPoolExecutor() as threads:
-            list(threads.map(Server.start, both))
+    with running(both):
         yield both
-    finally:
-        for server in both:
-            if server.running:
-                server.stop()
 
 
 def play_shared(scenarios: Sequence[Scenario], server: Server) -> Mapping[Scenario, Seen]:

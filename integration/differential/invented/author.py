@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from integration.differential.invented.said import Said
 T = TypeVar("T")
 
 
-class Author:
+class Author(abc.ABC):
     """said: the history so far. carelessness: how likely it is that something is wrong. topics: what may be
     spoken of, and how likely it is compared with the others."""
 
@@ -23,8 +24,9 @@ class Author:
         self.chance = chance
         self.said: list[Said] = []
 
+    @abc.abstractmethod
     def write(self) -> None:
-        raise NotImplementedError
+        """Say all of the history."""
 
     def say(self, verb: str, *args: Any, **options: Any) -> None:
         self.said.append(Said(verb, args, tuple(options.items())))
