@@ -316,8 +316,11 @@ class Story:
         return described == {m.name: m.owned for m in members}
 
     def wait_consumed(self, timeout_s: float = 20) -> None:
-        """Until the members, the dead ones too, have consumed and committed every acknowledged record."""
-        acknowledged = self.feed.acknowledged
+        """Until the members, the dead ones too, have consumed and committed every record acknowledged by now.
+
+        By now: the feed may go on, from a thread of its own.
+        """
+        acknowledged = self.feed.acknowledged.copy()
         wait_until(
             lambda: acknowledged.items() <= self.consumed().items(),
             timeout_s,
