@@ -22,17 +22,17 @@ from typing import Any
 from benchmarks.raw import Connection, framed
 from integration.server import Server
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from schemas.delete_topics import DeleteTopicsRequest
-from schemas.describe_log_dirs import DescribeLogDirsRequest
-from schemas.fetch import FetchPartition, FetchRequest, FetchTopic
-from schemas.incremental_alter_configs import (
+from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from schemas.messages.delete_topics import DeleteTopicsRequest
+from schemas.messages.describe_log_dirs import DescribeLogDirsRequest
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from schemas.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, encode
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import Record, encode
 from schemas.registry import decode_response
 
 GIB = 1024**3

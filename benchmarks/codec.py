@@ -16,9 +16,13 @@ from time import process_time
 from typing import Any
 
 from schemas.compiled import decoder, encoder
-from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.message import struct as reference
-from schemas.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 _INT32 = struct.Struct(">i")
 _COMMIT = struct.Struct(">iqi")

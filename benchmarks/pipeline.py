@@ -22,14 +22,18 @@ from pyspark.sql import functions as fn
 
 from benchmarks.raw import Connection
 from integration.spark.jars import fetch_jars
+from kshim.cli.pipeline_questions import FOR_ONE_MACHINE
 from kshim.spark import decode, latest_commits, read_offsets_log
 from kshim.spark.connector import default_cache
-from kshim.spark.questions import FOR_ONE_MACHINE
 from kshim.testing.spark import settings
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.error_code import ErrorCode
-from schemas.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 GROUPS, PARTITIONS = 200, 50
 VERSION = 8

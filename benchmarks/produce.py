@@ -19,10 +19,10 @@ from uuid import uuid4
 
 from benchmarks.raw import Connection, framed
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableTopic, CreateTopicsRequest
-from schemas.init_producer_id import InitProducerIdRequest
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, encode
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import Record, encode
 from schemas.registry import decode_response
 
 VERSION = 9

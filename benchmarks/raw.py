@@ -9,8 +9,8 @@ from typing import Any
 
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.find_coordinator import FindCoordinatorRequest
 from schemas.header import RequestHeader
+from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.registry import decode_response, encode_request
 
 NOT_READY = {

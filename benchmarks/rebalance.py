@@ -17,9 +17,9 @@ from uuid import uuid4
 
 from benchmarks.raw import Connection
 from schemas.api_key import ApiKey
-from schemas.describe_groups import DescribedGroup, DescribeGroupsRequest
-from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 JOIN_VERSION, SYNC_VERSION = 3, 2
 ROUNDS = 5

@@ -17,15 +17,15 @@ from uuid import uuid4
 
 from benchmarks.raw import Connection, framed
 from schemas.api_key import ApiKey
-from schemas.heartbeat import HeartbeatRequest
-from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from schemas.metadata import MetadataRequest, MetadataRequestTopic
-from schemas.offset_commit import (
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 TOPIC = "benchmark"
 SECONDS = 3.0

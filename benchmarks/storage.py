@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred
 from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.interfaces import Cleanup, Compaction
 from kshim.storage.journal import LogJournal
-from schemas.record_batch import Record, encode, validate
+from schemas.records.batch import Record, encode, validate
 
 ROUNDS = 5
 BATCH = encode([Record(0, 1, None, os.urandom(16 * 1024 - 80))])

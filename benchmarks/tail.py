@@ -29,8 +29,8 @@ from integration.maven import cache_dir
 from integration.spark.jars import fetch_jars
 from kshim.testing.spark import settings
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 VALUE_BYTES = 100
 WARM_UPS = 8

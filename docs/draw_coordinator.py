@@ -1,4 +1,4 @@
-"""Draw the state diagram and the tables of docs/coordinator.md from `kshim/coordinator/states.py`.
+"""Draw the state diagram and the tables of docs/coordinator.md from `kshim/coordination/groups/states.py`.
 
 python docs/draw_coordinator.py        writes what is between the markers of docs/coordinator.md anew
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kshim.coordinator.states import ANSWERS, TRANSITIONS, Action, State
+from kshim.coordination.groups.states import ANSWERS, TRANSITIONS, Action, State
 from schemas.error_code import ErrorCode
 
 PAGE = Path(__file__).with_name("coordinator.md")

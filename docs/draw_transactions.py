@@ -1,4 +1,4 @@
-"""Draw the state diagram and the tables of docs/transactions.md from `kshim/transactions/states.py`.
+"""Draw the states and the tables of docs/transactions.md from kshim/coordination/transactions/states.py.
 
 python -m docs.draw_transactions        writes what is between the markers of docs/transactions.md anew
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from docs.draw_coordinator import drawn as _drawn
-from kshim.transactions.states import END_TXN_V1, END_TXN_V2, TRANSITIONS, Action, Asked, State
+from kshim.coordination.transactions.states import END_TXN_V1, END_TXN_V2, TRANSITIONS, Action, Asked, State
 from schemas.error_code import ErrorCode
 
 PAGE = Path(__file__).with_name("transactions.md")

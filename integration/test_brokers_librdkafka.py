@@ -14,7 +14,7 @@ import pytest
 from integration.awaiting import wait_until
 from integration.clients import Admin
 from integration.server import Server
-from kshim.coordinator.coordinator import partition_for
+from kshim.coordination.shards import partition_for
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 pytestmark = pytest.mark.kshim_only("`kshim cluster` steers kshim")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from integration.clients import new_producer, read_all
-from kshim.control_client import ControlError
+from kshim.control.client import ControlError
 from kshim.testing.server import NotStarted, serving
 
 pytestmark = pytest.mark.kshim_only("it starts kshim")

@@ -13,18 +13,18 @@ import pytest
 from integration.awaiting import wait_until
 from integration.server import Server
 from integration.wire import Raw
-from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableTopic, CreateTopicsRequest
-from schemas.end_txn import EndTxnRequest
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, FetchRequest, FetchTopic
-from schemas.find_coordinator import FindCoordinatorRequest
 from schemas.header import RequestHeader
-from schemas.init_producer_id import InitProducerIdRequest
-from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, batches, decode_header, encode
+from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.end_txn import EndTxnRequest
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import Record, batches, decode_header, encode
 from schemas.registry import decode_response, encode_request
 
 NOW_MS = int(time.time() * 1000)  # older records would expire

@@ -1,6 +1,6 @@
 """`python -m kshim` is `kshim`."""
 
-from kshim.cli import main
+from kshim.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -14,26 +14,26 @@ from typing import Any
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults, inlineCallbacks
 
 from kshim import __version__
-from kshim.addresses import Endpoint
-from kshim.cleaning import Cleaning
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
-from kshim.cluster.leaders import Move
-from kshim.config import Config
-from kshim.context import Broker
-from kshim.control import ControlSocket, control_path
-from kshim.dispatch import answer
-from kshim.fetch_sessions import FetchSessions
-from kshim.group_runtime import GroupRuntime, new_coordinator
-from kshim.listeners import CannotListen, Listener, new_listeners, open_all
-from kshim.loading import Leader
-from kshim.producer_appends import ProducerAppends
-from kshim.steering import Steering
+from kshim.cluster.changes import Move
+from kshim.configs.config import Config
+from kshim.configs.endpoint import Endpoint
+from kshim.control.socket import ControlSocket, control_path
+from kshim.control.steering import Steering
+from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
+from kshim.coordination.loading import Leader
+from kshim.coordination.markers import write_marker
+from kshim.coordination.transaction_runtime import TransactionRuntime
+from kshim.fetching.sessions import FetchSessions
+from kshim.network.dispatch import answer
+from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
+from kshim.producing.appends import ProducerAppends
+from kshim.requests import Broker
+from kshim.storage.cleaning import Cleaning
 from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
-from kshim.transaction_runtime import TransactionRuntime
-from kshim.txn_markers import write_marker
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class StartError(Exception):
@@ -85,6 +85,7 @@ class Server:
                 transactions=self._transactions,
                 clock=self._reactor,
                 producers=ProducerAppends(self._store.log, config),
+                fetch_sessions=FetchSessions(),
             )
             self._transactions.start(partial(write_marker, broker))
             addresses: list[Endpoint] = yield self._listen(broker)
@@ -94,7 +95,7 @@ class Server:
         except (StorageError, CannotListen, StartError) as error:
             yield self.stop()
             raise StartError(str(error)) from error
-        log.info(
+        logger.info(
             "kshim %s: node %s of cluster %s at %s, data in %s",
             __version__,
             ", ".join(map(str, cluster.node_ids)),

@@ -70,14 +70,14 @@ VERSIONS: Final = {
 
 class _Messages(Mapping[ApiKey, tuple[Any, Any]]):
     """Request and response class by API key. Those of INIT_PRODUCER_ID are InitProducerIdRequest and
-    InitProducerIdResponse in schemas/init_producer_id.py, and so are all others.
+    InitProducerIdResponse in schemas/messages/init_producer_id.py, and so are all others.
     """
 
     def __getitem__(self, api_key: ApiKey) -> tuple[Any, Any]:
         key = ApiKey(api_key)
         if key not in VERSIONS:
             raise KeyError(api_key)
-        module = import_module(f"schemas.{key.name.lower()}")
+        module = import_module(f"schemas.messages.{key.name.lower()}")
         return getattr(module, f"{key.title}Request"), getattr(module, f"{key.title}Response")
 
     def __iter__(self) -> Iterator[ApiKey]:

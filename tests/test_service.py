@@ -11,29 +11,29 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
-from kshim.addresses import Endpoint
-from kshim.config import Config
+from kshim.configs.config import Config
+from kshim.configs.endpoint import Endpoint
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
-from schemas.alter_partition_reassignments import (
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
-from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, FetchRequest, FetchTopic
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.header import RequestHeader
-from schemas.heartbeat import HeartbeatRequest
-from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from schemas.list_groups import ListGroupsRequest
+from schemas.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.list_groups import ListGroupsRequest
+from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import decode_response, encode_request
-from schemas.sync_group import SyncGroupRequest
-from tests.test_connection import Transport
-from tests.test_frames import frame
+from tests.network.test_connection import Transport
+from tests.network.test_frames import frame
 
 CONFIG = Config(log_dirs=":memory:", listeners=Endpoint("127.0.0.1", 9092))
 API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")

@@ -23,7 +23,7 @@ from integration.differential.asking import CLOSED
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
-from schemas.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_request
 
 TIMEOUT_S = 10

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from integration.differential.admin import Admin, story
-from schemas import alter_configs as legacy
-from schemas import incremental_alter_configs as incremental
 from schemas.api_key import ApiKey
-from schemas.create_topics import (
+from schemas.messages import alter_configs as legacy
+from schemas.messages import incremental_alter_configs as incremental
+from schemas.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from schemas.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
-from schemas.list_config_resources import ListConfigResourcesRequest
+from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from schemas.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from schemas.messages.list_config_resources import ListConfigResourcesRequest
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)

@@ -9,41 +9,41 @@ from uuid import UUID
 
 from integration.differential.history import Ask, TopicId, Word
 from integration.differential.record_verbs import TIMEOUT_MS, ZERO_ID
-from schemas import alter_configs as legacy
-from schemas import incremental_alter_configs as incremental
-from schemas.alter_partition_reassignments import (
+from schemas.messages import alter_configs as legacy
+from schemas.messages import incremental_alter_configs as incremental
+from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from schemas.create_acls import AclCreation, CreateAclsRequest
-from schemas.create_partitions import (
+from schemas.messages.create_acls import AclCreation, CreateAclsRequest
+from schemas.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from schemas.create_topics import (
+from schemas.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from schemas.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from schemas.describe_acls import DescribeAclsRequest
-from schemas.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from schemas.describe_cluster import DescribeClusterRequest
-from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from schemas.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from schemas.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
-from schemas.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
-from schemas.elect_leaders import ElectLeadersRequest, TopicPartitions
-from schemas.list_config_resources import ListConfigResourcesRequest
-from schemas.list_partition_reassignments import (
+from schemas.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.describe_acls import DescribeAclsRequest
+from schemas.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from schemas.messages.describe_cluster import DescribeClusterRequest
+from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from schemas.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from schemas.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from schemas.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from schemas.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from schemas.messages.list_config_resources import ListConfigResourcesRequest
+from schemas.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from schemas.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 Configs = tuple[tuple[str, str | None], ...]

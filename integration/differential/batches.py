@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integration.differential.history import Epoch, NextSequence, ProducerId, Word
-from schemas.compression import Compression
-from schemas.record import CorruptRecordBatch
-from schemas.record_batch import (
+from schemas.records.batch import (
     ATTRIBUTES_AT,
     HEADER,
     HEADER_BYTES,
@@ -22,6 +20,8 @@ from schemas.record_batch import (
     encode,
     records,
 )
+from schemas.records.compression import Compression
+from schemas.records.record import CorruptRecordBatch
 
 AT_MS = int(time.time() - 3600) * 1000
 """Recent: a marker comes with the time of its server, and Kafka begins a new segment after seven days."""

@@ -20,7 +20,7 @@ from integration.differential.history import GROUP, Ask, Pause, Step, tolerated
 from integration.differential.learned import UNKNOWN_TOPIC_ID
 from integration.differential.player import Asked, Transcript
 from schemas.error_code import ErrorCode
-from schemas.offset_fetch import OffsetFetchRequest
+from schemas.messages.offset_fetch import OffsetFetchRequest
 
 UUID_AT_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
 SETS = {

@@ -7,22 +7,22 @@ from typing import Any
 from uuid import UUID
 
 from integration.differential.talk import AT_MS, NO_ID, Talk
-from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.api_key import ApiKey
-from schemas.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from schemas.end_txn import EndTxnRequest
 from schemas.error_code import ErrorCode
-from schemas.fetch import ReplicaState
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.init_producer_id import InitProducerIdRequest
-from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from schemas.offset_for_leader_epoch import (
+from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from schemas.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from schemas.messages.end_txn import EndTxnRequest
+from schemas.messages.fetch import ReplicaState
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from schemas.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, encode
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import Record, encode
 
 VERSIONS = (7, 11, 12, 13, 18)
 UNKNOWN_ID = UUID(int=4711)

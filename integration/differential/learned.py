@@ -12,9 +12,9 @@ from uuid import UUID
 
 from integration.differential.history import GROUP, NextSequence, Session, SessionEpoch, TopicId
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchRequest, FetchResponse
-from schemas.produce import ProduceRequest, ProduceResponse
-from schemas.record_batch import HEADER_BYTES, decode_header
+from schemas.messages.fetch import FetchRequest, FetchResponse
+from schemas.messages.produce import ProduceRequest, ProduceResponse
+from schemas.records.batch import HEADER_BYTES, decode_header
 
 UNKNOWN_TOPIC_ID = UUID(int=4711)
 MADE_UP = 2**40

@@ -15,13 +15,13 @@ from integration.differential.asking import CLOSED
 from integration.differential.compare import Difference
 from integration.differential.history import Ask, Pause, Step
 from integration.differential.player import Asked, Transcript, errors
-from schemas.alter_configs import AlterConfigsRequest
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.incremental_alter_configs import IncrementalAlterConfigsRequest
-from schemas.join_group import JoinGroupRequest, JoinGroupResponse
-from schemas.leave_group import LeaveGroupRequest
-from schemas.produce import ProduceRequest
+from schemas.messages.alter_configs import AlterConfigsRequest
+from schemas.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.messages.leave_group import LeaveGroupRequest
+from schemas.messages.produce import ProduceRequest
 
 REFUSES_A_JOIN = {
     ErrorCode.INVALID_GROUP_ID,

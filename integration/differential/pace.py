@@ -13,7 +13,7 @@ from bisect import bisect
 from collections.abc import Iterable, Sequence
 
 from integration.differential.history import Ask, Pause, Step
-from schemas.join_group import JoinGroupRequest
+from schemas.messages.join_group import JoinGroupRequest
 
 SHORT_MS = range(301, 10_000)
 """Time-outs that a history lives to see; 300 is the least that the servers take, longer ones never end."""

@@ -17,12 +17,12 @@ from integration.differential.player import Target
 from integration.differential.settling import MARKED
 from integration.server import Server
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableTopic, CreateTopicsRequest
-from schemas.describe_groups import DescribeGroupsRequest
-from schemas.describe_transactions import DescribeTransactionsRequest
 from schemas.error_code import ErrorCode
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.init_producer_id import InitProducerIdRequest
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
 
 DELAY_MS = "group.initial.rebalance.delay.ms"
 COMMON = {

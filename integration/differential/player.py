@@ -38,19 +38,19 @@ from integration.differential.learned import UNKNOWN_TOPIC_ID, Learned
 from integration.differential.pace import Pace, short_time_outs_ms, stretched
 from integration.differential.settling import Settling
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreateTopicsRequest
-from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from schemas.describe_groups import DescribeGroupsRequest
-from schemas.describe_transactions import DescribeTransactionsRequest
-from schemas.end_txn import EndTxnRequest, EndTxnResponse
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
-from schemas.init_producer_id import InitProducerIdResponse
-from schemas.join_group import JoinGroupResponse
 from schemas.message import MalformedMessage
-from schemas.metadata import MetadataRequest, MetadataRequestTopic
-from schemas.offset_commit import OffsetCommitRequestTopic
-from schemas.offset_fetch import OffsetFetchRequestTopics
+from schemas.messages.create_topics import CreateTopicsRequest
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
+from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
+from schemas.messages.init_producer_id import InitProducerIdResponse
+from schemas.messages.join_group import JoinGroupResponse
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.offset_commit import OffsetCommitRequestTopic
+from schemas.messages.offset_fetch import OffsetFetchRequestTopics
 from schemas.registry import decode_response, encode_request
 
 ANSWER_TIMEOUT_S = 6

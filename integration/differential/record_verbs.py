@@ -12,16 +12,16 @@ from uuid import UUID
 
 from integration.differential.batches import at_ms
 from integration.differential.history import Ask, Session, SessionEpoch, TopicId
-from schemas.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from schemas.describe_producers import DescribeProducersRequest, TopicRequest
-from schemas.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
-from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from schemas.offset_for_leader_epoch import (
+from schemas.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from schemas.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from schemas.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 TIMEOUT_MS = 10_000
 ZERO_ID = UUID(int=0)

@@ -17,7 +17,7 @@ from integration.differential.dialogue import Exchange, Recorder
 from integration.differential.player import Transcript
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.join_group import JoinGroupResponse
+from schemas.messages.join_group import JoinGroupResponse
 
 ACTS = {
     ApiKey.JOIN_GROUP,

@@ -14,9 +14,9 @@ import itertools
 
 from integration.differential.asking import Address, Connection
 from schemas.api_key import ApiKey
-from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from schemas.error_code import ErrorCode
-from schemas.incremental_alter_configs import (
+from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from schemas.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable
 from integration.differential.asking import Address, Connection
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
-from schemas.heartbeat import HeartbeatRequest
+from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.registry import encode_request
 
 EVERY_S = 0.02

@@ -18,14 +18,14 @@ from uuid import UUID
 from integration.awaiting import wait_until
 from integration.differential.player import PROBES, QUICK_S, REST_S
 from schemas.api_key import ApiKey
-from schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from schemas.header import RequestHeader
-from schemas.list_offsets import ListOffsetsResponse
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, decode_header, encode
+from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from schemas.messages.list_offsets import ListOffsetsResponse
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import Record, decode_header, encode
 from schemas.registry import MESSAGES, decode_response, encode_request
 
 TIMEOUT_S = 10

@@ -19,7 +19,7 @@ from integration.differential.history import History
 from integration.differential.pairs import Pair, create_topic
 from integration.differential.player import Target, play
 from integration.differential.verbs import answered, commit, enter, leave, pause, rejoin, sync
-from kshim.coordinator.coordinator import partition_for
+from kshim.coordination.shards import partition_for
 from schemas.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

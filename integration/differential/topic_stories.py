@@ -8,29 +8,29 @@ from uuid import UUID
 
 from integration.differential.admin import NO_ID, Admin, story
 from integration.differential.admin_stories import ELR, TEXT, create, made, new, partitions
-from schemas.alter_partition_reassignments import (
+from schemas.api_key import ApiKey
+from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from schemas.api_key import ApiKey
-from schemas.create_acls import AclCreation, CreateAclsRequest
-from schemas.create_partitions import (
+from schemas.messages.create_acls import AclCreation, CreateAclsRequest
+from schemas.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from schemas.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from schemas.describe_acls import DescribeAclsRequest
-from schemas.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from schemas.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from schemas.elect_leaders import ElectLeadersRequest, TopicPartitions
-from schemas.list_partition_reassignments import (
+from schemas.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.describe_acls import DescribeAclsRequest
+from schemas.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from schemas.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from schemas.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from schemas.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from schemas.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 NEVER_AN_ID = UUID(int=4711)
 

@@ -13,27 +13,31 @@ from typing import Any
 from integration.awaiting import wait_until
 from integration.differential.talk import AT_MS
 from integration.differential.transaction_talk import TransactionTalk
-from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest
-from schemas.add_partitions_to_txn import (
+from schemas.error_code import ErrorCode
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from schemas.describe_groups import DescribeGroupsRequest
-from schemas.describe_transactions import DescribeTransactionsRequest
-from schemas.end_txn import EndTxnRequest
-from schemas.error_code import ErrorCode
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.init_producer_id import InitProducerIdRequest
-from schemas.list_transactions import ListTransactionsRequest
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, encode
-from schemas.txn_offset_commit import (
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
+from schemas.messages.end_txn import EndTxnRequest
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.list_transactions import ListTransactionsRequest
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from schemas.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from schemas.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from schemas.records.batch import Record, encode
 
 INIT, ADD, ADD_OFFSETS, END = range(6), range(4), range(5), range(5)
 """Versions of old clients; those that get an epoch each time end their transactions with v5."""

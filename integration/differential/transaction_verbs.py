@@ -6,14 +6,18 @@ from typing import Any
 
 from integration.differential.history import TRANSACTION, Ask, Epoch, ProducerId
 from integration.differential.record_verbs import by_topic
-from schemas.add_partitions_to_txn import (
+from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from schemas.describe_transactions import DescribeTransactionsRequest
-from schemas.list_transactions import ListTransactionsRequest
-from schemas.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
+from schemas.messages.list_transactions import ListTransactionsRequest
+from schemas.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 
 
 def add_as_broker(

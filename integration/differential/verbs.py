@@ -28,36 +28,36 @@ from integration.differential.history import (
     Step,
     flat,
 )
-from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest
-from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
-from schemas.delete_groups import DeleteGroupsRequest
-from schemas.describe_groups import DescribeGroupsRequest
-from schemas.end_txn import EndTxnRequest
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.heartbeat import HeartbeatRequest
-from schemas.init_producer_id import InitProducerIdRequest
-from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from schemas.leave_group import LeaveGroupRequest, MemberIdentity
-from schemas.list_groups import ListGroupsRequest
-from schemas.offset_commit import (
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from schemas.messages.delete_groups import DeleteGroupsRequest
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.end_txn import EndTxnRequest
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from schemas.messages.list_groups import ListGroupsRequest
+from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.offset_delete import (
+from schemas.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from schemas.offset_fetch import (
+from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from schemas.txn_offset_commit import (
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

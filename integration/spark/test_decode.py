@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from kshim.spark.rows import decode
 from schemas import compiled
-from schemas.group_metadata_log import (
+from schemas.internal_topics.group_metadata_log import (
     VERSIONS,
     GroupMetadataKey,
     GroupMetadataValue,

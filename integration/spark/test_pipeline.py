@@ -32,7 +32,12 @@ from kshim.spark import (
 )
 from kshim.spark.kept import KeptTable
 from kshim.spark.rebalancing import generations, shown
-from schemas.group_metadata_log import GroupMetadataKey, OffsetCommitKey, decode_key, decode_value
+from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    decode_key,
+    decode_value,
+)
 
 TOPIC, GROUP, IDLE = "orders", "billing", "idle"
 CLIENT_IDS = ("till-1", "till-2", "till-2", "till-2")

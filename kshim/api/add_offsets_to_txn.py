@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import then
 from kshim.cluster import GROUP_METADATA_TOPIC
-from kshim.context import Broker, RequestContext
-from kshim.transactions.requests import AddPartitions
-from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from schemas.add_partitions_to_txn import AddPartitionsToTxnResult
+from kshim.coordination.transactions.requests import AddPartitions
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import then
 from schemas.error_code import ErrorCode
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnResult
 
 FIRST_VERSION_WITH_FENCED = 2
 

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import gather, then
-from kshim.context import Broker, RequestContext
-from kshim.transactions.requests import AddPartitions, partition_results
-from kshim.transactions.transaction import TopicPartition
-from schemas.add_partitions_to_txn import (
+from kshim.coordination.transactions.requests import AddPartitions, partition_results
+from kshim.coordination.transactions.transaction import TopicPartition
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import gather, then
+from schemas.error_code import ErrorCode
+from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopic,
 )
-from schemas.error_code import ErrorCode
 
 FIRST_VERSION_WITH_FENCED = 2
 FIRST_VERSION_FOR_BROKERS = 4

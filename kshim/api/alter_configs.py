@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kshim.api.later import if_not_stored
 from kshim.cluster import Refusal
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, Operation
-from kshim.context import Broker, RequestContext
-from schemas.alter_configs import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored
+from schemas.error_code import ErrorCode
+from schemas.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred

@@ -7,16 +7,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from kshim.api.later import if_not_stored
 from kshim.cluster import Refusal, leaders
-from kshim.context import Broker, RequestContext
-from schemas.alter_partition_reassignments import (
+from kshim.cluster.changes import Outcome
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored
+from schemas.error_code import ErrorCode
+from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -37,7 +38,7 @@ def alter_partition_reassignments(
     ]
     allow = request.allow_replication_factor_change
 
-    def response(outcome: leaders.Outcome) -> AlterPartitionReassignmentsResponse:
+    def response(outcome: Outcome) -> AlterPartitionReassignmentsResponse:
         results = (_result(index, refusal) for (_, index), refusal in outcome)
         return AlterPartitionReassignmentsResponse(
             allow_replication_factor_change=allow,

@@ -15,16 +15,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
 from schemas.api_key import ApiKey
-from schemas.api_versions import (
+from schemas.error_code import ErrorCode
+from schemas.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from schemas.error_code import ErrorCode
 from schemas.registry import VERSIONS
 
 FIRST_VERSION_WITH_MINIMUM_0 = 4

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kshim.api.acl_codes import require_known
-from kshim.context import Broker, RequestContext
-from schemas.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from kshim.requests import Broker, RequestContext
+from kshim.requests.acl_codes import require_known
 from schemas.error_code import ErrorCode
+from schemas.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 REFUSED = AclCreationResult(
     error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured."

@@ -6,16 +6,16 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kshim.api.later import gather, if_not_stored
 from kshim.cluster import Refusal
-from kshim.context import Broker, RequestContext
-from schemas.create_partitions import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import gather, if_not_stored
+from schemas.error_code import ErrorCode
+from schemas.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred

@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kshim.api.later import if_not_stored
 from kshim.cluster import NewTopic, Refusal, Topic
 from kshim.cluster.broker_configs import BrokerConfigs
 from kshim.cluster.described import created_topic
-from kshim.context import Broker, RequestContext
-from schemas.create_topics import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored
+from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import gather
-from kshim.context import Broker, RequestContext
-from kshim.coordinator.refusals import DeleteGroup
-from schemas.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from kshim.coordination.groups.refusals import DeleteGroup
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import gather
+from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
 def delete_groups(

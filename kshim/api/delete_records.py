@@ -9,17 +9,17 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import gather, if_not_stored
-from kshim.api.leadership import fault_in_leadership
-from kshim.context import Broker, RequestContext
-from schemas.delete_records import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import gather, if_not_stored
+from kshim.requests.leadership import fault_in_leadership
+from schemas.error_code import ErrorCode
+from schemas.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from schemas.error_code import ErrorCode
 
 HIGH_WATERMARK = -1
 NO_OFFSET = -1

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kshim.api.later import if_not_stored
 from kshim.cluster import ZERO_UUID, Refusal, Topic
-from kshim.context import Broker, RequestContext
-from schemas.delete_topics import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored
+from schemas.error_code import ErrorCode
+from schemas.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kshim.api.acl_codes import require_known
-from kshim.context import Broker, RequestContext
-from schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from kshim.requests import Broker, RequestContext
+from kshim.requests.acl_codes import require_known
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
 
 def describe_acls(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshim.context import Broker, RequestContext
-from schemas.describe_client_quotas import (
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
-from schemas.error_code import ErrorCode
 
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # match types
 ENTITY_TYPES = ("user", "client-id", "ip")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from kshim.api.authorized_operations import CLUSTER_OPERATIONS
-from kshim.context import Broker, RequestContext
-from schemas.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
+from kshim.requests import Broker, RequestContext
+from kshim.requests.authorized_operations import CLUSTER_OPERATIONS
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 
 BROKERS, CONTROLLERS = 1, 2  # endpoint types (KIP-919)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kshim import logs
 from kshim.cluster import fault_in_name
 from kshim.cluster.broker_configs import ALL_BROKERS, parse_node_id
+from kshim.cluster.broker_loggers import levels
 from kshim.cluster.config_changes import ResourceType
 from kshim.cluster.described import (
     DescribedConfig,
@@ -19,8 +19,9 @@ from kshim.cluster.described import (
     described_loggers,
     described_topic,
 )
-from kshim.context import Broker, RequestContext
-from schemas.describe_configs import (
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
@@ -28,7 +29,6 @@ from schemas.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from schemas.error_code import ErrorCode
 
 
 class _Invalid(Exception):
@@ -131,7 +131,7 @@ def _describe_loggers(broker: Broker, name: str) -> Iterable[DescribedConfig]:
     if node_id != broker.node_id:
         message = f"Unexpected broker id, expected {broker.node_id} but received {name}"
         raise _Invalid(ErrorCode.INVALID_REQUEST, message)
-    return described_loggers(logs.levels())
+    return described_loggers(levels())
 
 
 def _config(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

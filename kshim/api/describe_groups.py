@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.authorized_operations import GROUP_OPERATIONS
-from kshim.api.later import gather
-from kshim.context import Broker, RequestContext
-from kshim.coordinator.refusals import DescribeGroup
-from schemas.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from kshim.coordination.groups.refusals import DescribeGroup
+from kshim.requests import Broker, RequestContext
+from kshim.requests.authorized_operations import GROUP_OPERATIONS
+from kshim.requests.later import gather
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
 
 def describe_groups(

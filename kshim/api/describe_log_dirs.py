@@ -13,16 +13,16 @@ from typing import Any
 from twisted.internet.defer import Deferred, inlineCallbacks
 
 from kshim.cluster import Partition
-from kshim.config import Config
-from kshim.context import Broker, RequestContext
-from schemas.describe_log_dirs import (
+from kshim.configs.config import Config
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from schemas.error_code import ErrorCode
 
 UNKNOWN_BYTES = -1
 

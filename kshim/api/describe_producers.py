@@ -4,17 +4,17 @@
 
 from __future__ import annotations
 
-from kshim.api.leadership import fault_in_leadership
 from kshim.cluster import fault_in_name
-from kshim.context import Broker, RequestContext
-from schemas.describe_producers import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.leadership import fault_in_leadership
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
     TopicResponse,
 )
-from schemas.error_code import ErrorCode
 
 
 def describe_producers(

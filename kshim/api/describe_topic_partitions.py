@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from kshim.api.authorized_operations import TOPIC_OPERATIONS
 from kshim.cluster import ZERO_UUID, Partition, fault_in_name
 from kshim.cluster.topics import NO_LEADER
-from kshim.context import Broker, RequestContext
-from schemas.describe_topic_partitions import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.authorized_operations import TOPIC_OPERATIONS
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from schemas.error_code import ErrorCode
 
 MAX_PARTITIONS = 2000  # max.request.partition.size.limit
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.context import Broker, RequestContext
-from schemas.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from kshim.requests import Broker, RequestContext
+from schemas.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 
 
 def describe_transactions(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kshim.context import Broker, RequestContext
-from schemas.describe_user_scram_credentials import (
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from schemas.error_code import ErrorCode
 
 
 def describe_user_scram_credentials(

@@ -6,18 +6,19 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kshim.api.later import if_not_stored
 from kshim.cluster import Refusal, leaders
+from kshim.cluster.changes import Outcome
 from kshim.cluster.replicas import Election
-from kshim.context import Broker, RequestContext
-from schemas.elect_leaders import (
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored
+from schemas.error_code import ErrorCode
+from schemas.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
     TopicPartitions,
 )
-from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -41,7 +42,7 @@ def elect_leaders(
         results = _as_asked(asked or (), [(partition, unknown) for partition in wanted or ()])
         return ElectLeadersResponse(error_code=unknown.error_code, replica_election_results=results)
 
-    def response(outcome: leaders.Outcome) -> ElectLeadersResponse:
+    def response(outcome: Outcome) -> ElectLeadersResponse:
         results = _changed(outcome) if asked is None else _as_asked(asked, outcome)
         return ElectLeadersResponse(replica_election_results=results)
 
@@ -51,9 +52,7 @@ def elect_leaders(
     return leaders.elect(broker.cluster, election, wanted).addCallbacks(response, if_not_stored(failed))
 
 
-def _as_asked(
-    asked: Iterable[TopicPartitions], outcome: leaders.Outcome
-) -> tuple[ReplicaElectionResult, ...]:
+def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
     """An entry for each of the request."""
     results = (_result(index, refusal) for (_, index), refusal in outcome)
     return tuple(
@@ -64,7 +63,7 @@ def _as_asked(
     )
 
 
-def _changed(outcome: leaders.Outcome) -> tuple[ReplicaElectionResult, ...]:
+def _changed(outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
     """All topics, with those of their partitions that needed an election."""
     by_topic: dict[str, list[PartitionResult]] = {}
     for (name, index), refusal in outcome:

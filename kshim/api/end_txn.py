@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import then
-from kshim.context import Broker, RequestContext
-from schemas.end_txn import EndTxnRequest, EndTxnResponse
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import then
 from schemas.error_code import ErrorCode
+from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 FIRST_VERSION_WITH_FENCED = 2
 

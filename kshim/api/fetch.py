@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kshim.api.leadership import node_endpoints
-from kshim.api.parked_fetch import ParkedFetch
-from kshim.api.partition_reads import (
+from kshim.fetching.parked import ParkedFetch
+from kshim.fetching.reads import (
     FIRST_VERSION_BY_TOPIC_ID,
     READ_COMMITTED,
     READ_UNCOMMITTED,
@@ -17,10 +16,17 @@ from kshim.api.partition_reads import (
     PartitionReads,
     refusal,
 )
-from kshim.context import Broker, RequestContext
-from kshim.fetch_sessions import NO_SESSION, CachedTopic, FetchSession
+from kshim.fetching.sessions import NO_SESSION, CachedTopic, FetchSession
+from kshim.requests import Broker, RequestContext
+from kshim.requests.leadership import node_endpoints
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
+from schemas.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    NodeEndpoint,
+    PartitionData,
+)
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred

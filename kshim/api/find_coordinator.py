@@ -10,13 +10,13 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import if_not_stored, then
-from kshim.api.leadership import node_endpoints
 from kshim.cluster import TRANSACTION_STATE_TOPIC, Topic
-from kshim.context import Broker, RequestContext
-from kshim.coordinator.coordinator import partition_for
+from kshim.coordination.shards import partition_for
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored, then
+from kshim.requests.leadership import node_endpoints
 from schemas.error_code import ErrorCode
-from schemas.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 FIRST_VERSION_WITH_KEYS = 4
 GROUP = 0

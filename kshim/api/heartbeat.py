@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.context import Broker, RequestContext
-from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kshim.requests import Broker, RequestContext
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def heartbeat(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kshim.api.broker_loggers import alter_loggers
-from kshim.api.later import if_not_stored
 from kshim.cluster import Refusal
+from kshim.cluster.broker_loggers import alter_loggers
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, ResourceType
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored
 from schemas.error_code import ErrorCode
-from schemas.incremental_alter_configs import (
+from schemas.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import if_not_stored, then
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored, then
 from schemas.error_code import ErrorCode
-from schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from schemas.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 FIRST_VERSION_WITH_FENCED = 4
 NONE = -1

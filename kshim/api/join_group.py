@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import then
-from kshim.context import Broker, RequestContext
-from schemas.join_group import JoinGroupRequest, JoinGroupResponse
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import then
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 

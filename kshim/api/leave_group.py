@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.context import Broker, RequestContext
-from schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kshim.requests import Broker, RequestContext
+from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
 def leave_group(

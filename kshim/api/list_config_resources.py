@@ -6,9 +6,9 @@ v0 asks for client metrics, which are not served, so that there are none.
 from __future__ import annotations
 
 from kshim.cluster.config_changes import ResourceType
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
 from schemas.error_code import ErrorCode
-from schemas.list_config_resources import (
+from schemas.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kshim.context import Broker, RequestContext
-from schemas.list_groups import ListGroupsRequest, ListGroupsResponse
+from kshim.requests import Broker, RequestContext
+from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
 def list_groups(broker: Broker, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kshim.api.leadership import fault_in_leadership, first_epoch
 from kshim.cluster import Partition
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
+from kshim.requests.leadership import fault_in_leadership, first_epoch
 from kshim.storage.interfaces import Log, TimestampOffset
 from schemas.error_code import ErrorCode
-from schemas.list_offsets import (
+from schemas.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,

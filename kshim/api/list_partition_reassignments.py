@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kshim.cluster import Topic
-from kshim.context import Broker, RequestContext
-from schemas.list_partition_reassignments import (
+from kshim.requests import Broker, RequestContext
+from schemas.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,

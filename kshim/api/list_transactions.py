@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshim.context import Broker, RequestContext
-from schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from kshim.requests import Broker, RequestContext
+from schemas.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 
 def list_transactions(

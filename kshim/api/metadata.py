@@ -9,9 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kshim.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from kshim.api.later import if_not_stored
-from kshim.api.leadership import node_endpoints
 from kshim.cluster import (
     INTERNAL_TOPICS,
     NO_LEADER,
@@ -21,9 +18,12 @@ from kshim.cluster import (
     Topic,
     fault_in_name,
 )
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
+from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kshim.requests.later import if_not_stored
+from kshim.requests.leadership import node_endpoints
 from schemas.error_code import ErrorCode
-from schemas.metadata import (
+from schemas.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

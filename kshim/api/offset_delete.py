@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.divide import divided, merged
-from kshim.api.later import then
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
+from kshim.requests.divide import divided, merged
+from kshim.requests.later import then
 from schemas.error_code import ErrorCode
-from schemas.offset_delete import (
+from schemas.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,

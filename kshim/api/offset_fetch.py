@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import gather, then
 from kshim.cluster import Cluster
-from kshim.context import Broker, RequestContext
-from kshim.coordinator.refusals import StableOffsetFetch
+from kshim.coordination.groups.refusals import StableOffsetFetch
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import gather, then
 from schemas.error_code import ErrorCode
-from schemas.offset_fetch import (
+from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

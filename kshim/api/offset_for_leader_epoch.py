@@ -4,10 +4,10 @@ change of leaders whether its position was truncated (KIP-320).
 
 from __future__ import annotations
 
-from kshim.api.leadership import end_of_epoch, fault_in_leadership
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
+from kshim.requests.leadership import end_of_epoch, fault_in_leadership
 from schemas.error_code import ErrorCode
-from schemas.offset_for_leader_epoch import (
+from schemas.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,

@@ -12,17 +12,17 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import gather, if_not_stored, then
-from kshim.api.leadership import fault_in_leadership, node_endpoints
-from kshim.api.recompression import as_configured
-from kshim.api.record_checks import fault_in_records
-from kshim.api.transaction_checks import Asked, NotAllowed, Verdicts, verify
 from kshim.cluster import Partition, Topic
-from kshim.context import Broker, Refused, RequestContext
-from kshim.producers import Verification
+from kshim.producing.recompression import as_configured
+from kshim.producing.record_checks import fault_in_records
+from kshim.producing.rules import Verification
+from kshim.producing.transaction_checks import Asked, NotAllowed, Verdicts, verify
+from kshim.requests import Broker, Refused, RequestContext
+from kshim.requests.later import gather, if_not_stored, then
+from kshim.requests.leadership import fault_in_leadership, node_endpoints
 from kshim.storage.interfaces import Appended
 from schemas.error_code import ErrorCode
-from schemas.produce import (
+from schemas.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -33,7 +33,7 @@ from schemas.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from schemas.record_batch import (
+from schemas.records.batch import (
     HEADER_BYTES,
     CorruptRecordBatch,
     decode_header,

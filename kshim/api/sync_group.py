@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.context import Broker, RequestContext
+from kshim.requests import Broker, RequestContext
 from schemas.error_code import ErrorCode
-from schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 FIRST_VERSION_WITH_PROTOCOL = 5
 

@@ -13,20 +13,20 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.divide import divided, merged
-from kshim.api.later import then
 from kshim.cluster import GROUP_METADATA_TOPIC, Topic
-from kshim.context import Broker, RequestContext
-from kshim.coordinator.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
-from kshim.producers import in_transaction
-from schemas.add_partitions_to_txn import (
+from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
+from kshim.producing.rules import in_transaction
+from kshim.requests import Broker, RequestContext
+from kshim.requests.divide import divided, merged
+from kshim.requests.later import then
+from schemas.error_code import ErrorCode
+from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from schemas.error_code import ErrorCode
-from schemas.txn_offset_commit import (
+from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

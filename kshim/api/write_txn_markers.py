@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from twisted.internet.defer import Deferred
 
-from kshim.api.later import gather
-from kshim.api.leadership import fault_in_leadership
-from kshim.context import Broker, RequestContext
-from kshim.transactions.transaction import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from kshim.txn_markers import write_marker
-from schemas.end_txn_marker import EndTxnMarker
+from kshim.coordination.markers import write_marker
+from kshim.coordination.transactions.transaction import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import gather
+from kshim.requests.leadership import fault_in_leadership
 from schemas.error_code import ErrorCode
-from schemas.write_txn_markers import (
+from schemas.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -26,6 +25,7 @@ from schemas.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class Place(NamedTuple):

@@ -1,5 +1,1 @@
-"""`kshim check`: whether all that a data directory holds is whole, and what exactly is damaged."""
-
-from kshim.check.command import check
-
-__all__ = ["check"]
+"""Whether all that a data directory holds is whole, and what exactly is damaged."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kshim.cluster.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from schemas import group_metadata_log, transaction_log
+from schemas.internal_topics import group_metadata_log, transaction_log
 from schemas.message import MalformedMessage
-from schemas.record_batch import Record
+from schemas.records.batch import Record
 
 Decode = Callable[[Record], object]
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from kshim.check.faults import Fault
 from kshim.check.journals import JOURNALS, fault_in_record
 from kshim.storage.producers import Aborted, Produced, Producer, Producers
-from schemas.end_txn_marker import decode_marker
-from schemas.record_batch import (
+from schemas.records.batch import (
     HEADER_BYTES,
     NO_TIMESTAMP,
     CorruptRecordBatch,
@@ -23,6 +22,7 @@ from schemas.record_batch import (
     decode_header,
     records,
 )
+from schemas.records.end_txn_marker import decode_marker
 
 MAX_FAULTS = 20
 MAGIC = 2

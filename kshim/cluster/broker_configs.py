@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from kshim.addresses import Endpoint
-from kshim.config import PROPERTIES, Config, property_text
-from kshim.kafka_configs import java
-from kshim.kafka_configs.brokers import BROKER_CONFIGS
-from kshim.kafka_configs.definition import INT_MAX
-from kshim.kafka_configs.topics import TOPIC_CONFIGS
+from kshim.configs import java
+from kshim.configs.brokers import BROKER_CONFIGS
+from kshim.configs.config import PROPERTIES, Config, property_text
+from kshim.configs.definition import INT_MAX
+from kshim.configs.endpoint import Endpoint
+from kshim.configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
 """The name under which the configs of all brokers are changed."""

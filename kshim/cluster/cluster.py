@@ -17,6 +17,7 @@ from uuid import UUID
 from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks, succeed
 
 from kshim.cluster.broker_configs import BrokerConfigs, broker_configs
+from kshim.cluster.changes import Change, Move, Outcome, moves
 from kshim.cluster.checks import (
     DEFAULT,
     NewTopic,
@@ -27,7 +28,6 @@ from kshim.cluster.checks import (
 )
 from kshim.cluster.config_changes import ConfigChange, altered
 from kshim.cluster.internal_topics import auto_created
-from kshim.cluster.leaders import Change, Move, Outcome, moves
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kshim.cluster.replicas import fitted, placed
 from kshim.cluster.topic_configs import LogConfig, log_config
@@ -42,7 +42,7 @@ from kshim.cluster.topics import (
 )
 
 if TYPE_CHECKING:
-    from kshim.config import Config
+    from kshim.configs.config import Config
     from kshim.storage.interfaces import Log, Metadata
 
 _PRODUCER_ID_BLOCK = 1000  # ids taken by one durable write, as in Kafka

@@ -17,10 +17,10 @@ from kshim.cluster.checks import Refusal
 from kshim.cluster.names import fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
-from kshim.kafka_configs import java
-from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS
-from kshim.kafka_configs.definition import ConfigType, Definition
-from kshim.kafka_configs.topics import TOPIC_CONFIGS
+from kshim.configs import java
+from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS
+from kshim.configs.definition import ConfigType, Definition
+from kshim.configs.topics import TOPIC_CONFIGS
 from schemas.error_code import ErrorCode
 
 LISTENER_PREFIX = "listener.name."

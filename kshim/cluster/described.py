@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, listener_text, topic_setting
-from kshim.config import PROPERTIES
-from kshim.kafka_configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS
-from kshim.kafka_configs.definition import ConfigType, Definition
-from kshim.kafka_configs.topics import TOPIC_CONFIGS
+from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS
+from kshim.configs.config import PROPERTIES
+from kshim.configs.definition import ConfigType, Definition
+from kshim.configs.topics import TOPIC_CONFIGS
 
 _NO_EFFECT = "Apache Kafka's; it has no effect here."
 _WITHOUT_DEFAULT = ("node.id",)

@@ -8,7 +8,7 @@ from kshim.cluster.checks import NewTopic
 from kshim.cluster.names import TRANSACTION_STATE_TOPIC
 
 if TYPE_CHECKING:
-    from kshim.config import Config
+    from kshim.configs.config import Config
 
 
 def auto_created(name: str, config: Config, brokers: int) -> NewTopic:

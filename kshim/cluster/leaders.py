@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import replicas
+from kshim.cluster.changes import Change, Outcome, TopicPartition
 from kshim.cluster.checks import Refusal, fault_in_replicas
+from kshim.cluster.cluster import Cluster
 from kshim.cluster.replicas import Election
 from kshim.cluster.topics import NO_LEADER, Partition, Topic
 from schemas.error_code import ErrorCode
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
-
-    from kshim.cluster.cluster import Cluster
-
-TopicPartition = tuple[str, int]
-Outcome = Sequence[tuple[TopicPartition, Refusal | None]]
-"""A refusal, or None for success, of each partition that was asked for, in that order."""
 Step = Callable[[Partition, int], Partition | Refusal]
 """From a partition and its topic's min.insync.replicas to what becomes of it."""
 
@@ -39,22 +34,6 @@ _NOBODY = {
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
     ),
 }
-
-
-class Change(NamedTuple):
-    """topics: those that change, as they shall be. running: the brokers, None where these stay."""
-
-    topics: Mapping[str, Topic]
-    outcome: Outcome
-    running: tuple[int, ...] | None = None
-
-
-class Move(NamedTuple):
-    """A partition that has got another leader or leader epoch, as it was and as it is."""
-
-    topic: Topic
-    before: Partition
-    after: Partition
 
 
 def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition] | None) -> Deferred[Outcome]:
@@ -140,15 +119,6 @@ def start_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
         return _change(cluster, ((each, step) for each in _all(cluster.topics)), running)
 
     return cluster.change_topics(decide)
-
-
-def moves(before: Topic, after: Topic) -> list[Move]:
-    """The partitions that have got another leader or leader epoch."""
-    return [
-        Move(after, old, new)
-        for old, new in zip(before.partitions, after.partitions, strict=False)
-        if (old.leader, old.leader_epoch) != (new.leader, new.leader_epoch)
-    ]
 
 
 def _all(topics: Mapping[str, Topic]) -> Iterator[TopicPartition]:

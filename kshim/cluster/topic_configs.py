@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kshim.cluster.broker_configs import BrokerConfigs, topic_value
-from kshim.kafka_configs.definition import LONG_MAX
-from kshim.kafka_configs.topics import TOPIC_CONFIGS
+from kshim.configs.definition import LONG_MAX
+from kshim.configs.topics import TOPIC_CONFIGS
 from kshim.storage.interfaces import Cleanup, Compaction, Retention
-from schemas.compression import Compression
+from schemas.records.compression import Compression
 
 __all__ = ["LONG_MAX", "LogConfig", "fault_in_configs", "log_config"]
 

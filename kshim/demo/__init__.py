@@ -3,7 +3,3 @@
 A server, two producers, three consumers and an admin client, each a process of its own. The parent starts and
 kills them, and checks at the end that nothing was lost. It knows only what the clients tell.
 """
-
-from kshim.demo.command import demo
-
-__all__ = ["demo"]

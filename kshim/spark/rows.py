@@ -1,8 +1,8 @@
 """The coordinator's log as typed rows: `decode` gives one for each record of `__consumer_offsets`.
 
-The layouts are those of `schemas.group_metadata_log`, written once more as column expressions; tests hold the
-two equal. A record of another kind, of a version that is not known, or that is damaged, keeps its bytes and
-says why.
+The layouts are those of `schemas.internal_topics.group_metadata_log`, written once more as column
+expressions; tests hold the two equal. A record of another kind, of a version that is not known, or that is
+damaged, keeps its bytes and says why.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from kshim.storage.interfaces import TimestampOffset
 from kshim.storage.producers import Produced
-from schemas.end_txn_marker import decode_marker
-from schemas.record_batch import (
+from schemas.records.batch import (
     LOG_APPEND_TIME_BIT,
     NO_TIMESTAMP,
     CorruptRecordBatch,
@@ -25,6 +24,7 @@ from schemas.record_batch import (
     records,
     set_max_timestamp,
 )
+from schemas.records.end_txn_marker import decode_marker
 
 
 class Chunk(NamedTuple):

@@ -13,8 +13,15 @@ from hashlib import blake2b
 
 from kshim.storage.interfaces import Compaction
 from kshim.storage.producers import Aborted, Producers
-from schemas.end_txn_marker import decode_marker
-from schemas.record_batch import CorruptRecordBatch, Record, RecordBatchHeader, decode_header, records, retain
+from schemas.records.batch import (
+    CorruptRecordBatch,
+    Record,
+    RecordBatchHeader,
+    decode_header,
+    records,
+    retain,
+)
+from schemas.records.end_txn_marker import decode_marker
 
 MAX_KEYS = 200_000
 """Keys of one pass, about 200 bytes each; what has more takes several passes."""

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from twisted.internet.defer import Deferred
 
 from kshim.storage.producers import Aborted, Producers
-from schemas.end_txn_marker import EndTxnMarker
+from schemas.records.end_txn_marker import EndTxnMarker
 
 __all__ = [
     "NO_PRODUCER",

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.storage.interfaces import NO_PRODUCER, Appended, JournalBatch, Log, StorageError
-from schemas.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
-from schemas.record_batch import CorruptRecordBatch, Record, batches, decode_header, encode, records
+from schemas.records.batch import CorruptRecordBatch, Record, batches, decode_header, encode, records
+from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 
 __all__ = ["LogJournal"]
 

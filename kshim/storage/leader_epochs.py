@@ -7,7 +7,7 @@ is found by bisection, nothing is written for it, and nothing can be lost.
 
 from kshim.storage.chunk import Chunk, Seek
 from kshim.storage.interfaces import EpochBoundary
-from schemas.record_batch import batches, decode_header
+from schemas.records.batch import batches, decode_header
 
 NO_EPOCH = -1
 

@@ -22,7 +22,7 @@ from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
 from kshim.storage.retention import expired, run
 from kshim.storage.watchers import Watchers
-from schemas.record_batch import NO_TIMESTAMP
+from schemas.records.batch import NO_TIMESTAMP
 
 __all__ = ["MemoryLog", "MemoryMetadata", "MemoryStore"]
 

@@ -1,8 +1,8 @@
 """What a partition's batches say of their producers: epochs, the last five batches, open transactions.
 
 Pure. `Producers.replay` is the only writer, and knows no rule: whoever appends has checked the batches before
-(`kshim.producers`). What it changes is made durable together with the batches, so a restart knows just as
-much. Kafka keeps the same things (KIP-98), in snapshots and in the index of aborted transactions.
+(`kshim.producing.rules`). What it changes is made durable together with the batches, so a restart knows just
+as much. Kafka keeps the same things (KIP-98), in snapshots and in the index of aborted transactions.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from schemas.end_txn_marker import EndTxnMarker
-from schemas.record_batch import RecordBatchHeader
+from schemas.records.batch import RecordBatchHeader
+from schemas.records.end_txn_marker import EndTxnMarker
 
 REMEMBERED_BATCHES = 5
 MAX_PRODUCERS = 5000

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 from kshim.storage.chunk import Chunk, Seek, first_since
 from kshim.storage.interfaces import Retention
-from schemas.record_batch import NO_TIMESTAMP, batches, decode_header
+from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
 
 Sizes = Callable[[int], Iterator[Sequence[tuple[int, int]]]]
 """From an offset on, some chunks at a time: (last offset, bytes) of each."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kshim.control_client import ask
+from kshim.control.client import ask
 
 __all__ = ["Kshim", "NotStarted", "serving"]
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from kshim.api.alter_configs import alter_configs
 from kshim.api.describe_configs import describe_configs
 from kshim.api.incremental_alter_configs import incremental_alter_configs
-from kshim.context import Broker
-from schemas import alter_configs as legacy
-from schemas import incremental_alter_configs as incremental
-from schemas.describe_configs import (
+from kshim.requests import Broker
+from schemas.error_code import ErrorCode
+from schemas.messages import alter_configs as legacy
+from schemas.messages import incremental_alter_configs as incremental
+from schemas.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
-from schemas.error_code import ErrorCode
 from tests.api.harness import ask
 
 TOPIC, BROKER = 2, 4

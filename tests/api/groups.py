@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kshim.context import Broker
-from kshim.dispatch import API
-from kshim.group_runtime import GroupRuntime, new_coordinator
+from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
+from kshim.network.dispatch import API
+from kshim.requests import Broker
 from kshim.storage.journal import LogJournal
 from schemas.api_key import ApiKey
-from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_response
-from schemas.sync_group import SyncGroupRequest
 from tests.api.harness import context, new_broker
 
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}

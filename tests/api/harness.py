@@ -15,17 +15,18 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from kshim.addresses import Endpoint
 from kshim.cluster import Cluster, Topic
-from kshim.config import Config
-from kshim.context import Broker, RequestContext, Signal
-from kshim.producer_appends import ProducerAppends
+from kshim.configs.config import Config
+from kshim.configs.endpoint import Endpoint
+from kshim.fetching.sessions import FetchSessions
+from kshim.producing.appends import ProducerAppends
+from kshim.requests import Broker, RequestContext, Signal
 from kshim.storage.chunk import place
 from kshim.storage.interfaces import Appended, Offsets, StorageError
 from kshim.storage.memory import MemoryLog, MemoryMetadata, MemoryStore
 from kshim.storage.producers import Produced, Producers
-from schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from schemas.record_batch import Record, decode_header, encode
+from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from schemas.records.batch import Record, decode_header, encode
 
 NOW_MS = 1_700_000_000_000
 PENDING = object()
@@ -74,6 +75,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         transactions=NoTransactions(),
         clock=clock,
         producers=ProducerAppends(store.log, settings),
+        fetch_sessions=FetchSessions(),
     )
 
 

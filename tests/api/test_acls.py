@@ -13,12 +13,12 @@ from kshim.api.create_acls import create_acls
 from kshim.api.delete_acls import delete_acls
 from kshim.api.describe_acls import describe_acls
 from kshim.api.describe_user_scram_credentials import describe_user_scram_credentials
-from kshim.context import Refused
-from schemas.create_acls import AclCreation, CreateAclsRequest
-from schemas.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from schemas.describe_acls import DescribeAclsRequest
-from schemas.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from kshim.requests import Refused
 from schemas.error_code import ErrorCode
+from schemas.messages.create_acls import AclCreation, CreateAclsRequest
+from schemas.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from schemas.messages.describe_acls import DescribeAclsRequest
+from schemas.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from tests.api.harness import ask, new_broker
 
 ANY = {"principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1}

@@ -10,17 +10,17 @@ from twisted.internet.defer import fail
 from kshim.api.alter_partition_reassignments import alter_partition_reassignments
 from kshim.api.list_partition_reassignments import list_partition_reassignments
 from kshim.cluster import leaders
-from kshim.context import Broker
+from kshim.requests import Broker
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
-from schemas.alter_partition_reassignments import (
+from schemas.error_code import ErrorCode
+from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
 )
-from schemas.error_code import ErrorCode
-from schemas.list_partition_reassignments import (
+from schemas.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )

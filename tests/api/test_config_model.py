@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshim.cluster.broker_configs import ConfigSource
-from kshim.context import Broker
+from kshim.requests import Broker
 from tests.api.configs import BROKER, DELETE, SET, TOPIC, alter, replace, value
 from tests.api.harness import create, new_broker
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from kshim.api.create_partitions import create_partitions
-from kshim.context import Broker
-from schemas.create_partitions import (
+from kshim.requests import Broker
+from schemas.error_code import ErrorCode
+from schemas.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
 )
-from schemas.error_code import ErrorCode
 from tests.api.harness import HeldStore, ask, collect, context, create, new_broker
 
 

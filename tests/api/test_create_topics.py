@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kshim.api.create_topics import create_topics
-from kshim.context import Broker
-from schemas.create_topics import (
+from kshim.requests import Broker
+from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from schemas.error_code import ErrorCode
 from tests.api.harness import HeldStore, ask, collect, context, new_broker
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.api_key import ApiKey
-from schemas.delete_groups import DeletableGroupResult, DeleteGroupsRequest
 from schemas.error_code import ErrorCode
+from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest
 from tests.api.groups import Groups, join, versions
 
 

@@ -9,12 +9,12 @@ from kshim.api.fetch import fetch
 from kshim.api.list_offsets import list_offsets
 from kshim.cluster import Topic
 from kshim.cluster.checks import NewTopic
-from kshim.context import Broker
-from schemas.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from schemas.record_batch import Record, encode
+from schemas.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from schemas.records.batch import Record, encode
 from tests.api.harness import NOW_MS, HeldStore, ask, batch, collect, context, create, new_broker, result
 
 REFUSED = -1

@@ -8,10 +8,10 @@ import pytest
 
 from kshim.api.create_topics import create_topics
 from kshim.api.delete_topics import delete_topics
-from kshim.context import Broker
-from schemas.create_topics import CreatableTopic, CreateTopicsRequest
-from schemas.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
 from tests.api.harness import NOW_MS, HeldStore, ask, batch, collect, context, create, new_broker, result
 
 ZERO = UUID(int=0)

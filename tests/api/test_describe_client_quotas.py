@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kshim.api.describe_client_quotas import describe_client_quotas
-from schemas.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from tests.api.harness import ask, new_broker
 
 EXACT, DEFAULT, SPECIFIED = range(3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kshim.api.describe_cluster import describe_cluster
-from schemas.describe_cluster import DescribeClusterBroker, DescribeClusterRequest
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest
 from tests.api.harness import ask, new_broker
 
 

@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
-from kshim.addresses import Endpoint
 from kshim.api.describe_configs import describe_configs
-from kshim.context import Broker
-from kshim.kafka_configs.definition import ConfigType
-from kshim.kafka_configs.topics import TOPIC_CONFIGS
-from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResult
+from kshim.configs.definition import ConfigType
+from kshim.configs.endpoint import Endpoint
+from kshim.configs.topics import TOPIC_CONFIGS
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+)
 from tests.api.harness import ask, create, new_broker
 
 TOPIC, BROKER, LOGGER = 2, 4, 8

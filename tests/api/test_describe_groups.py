@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.api_key import ApiKey
-from schemas.describe_groups import DescribedGroup, DescribeGroupsRequest
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from tests.api.groups import Groups, versions
 
 NOT_ASKED = -(1 << 31)

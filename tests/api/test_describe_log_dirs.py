@@ -10,9 +10,9 @@ from twisted.internet.task import Clock
 
 from kshim.api.describe_log_dirs import describe_log_dirs
 from kshim.cluster import NewTopic
-from kshim.context import Broker
+from kshim.requests import Broker
 from kshim.storage.interfaces import Appended
-from schemas.describe_log_dirs import (
+from schemas.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResult,

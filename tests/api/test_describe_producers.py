@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from kshim.api.describe_producers import describe_producers
-from kshim.context import Broker
-from schemas.describe_producers import (
+from kshim.requests import Broker
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_producers import (
     DescribeProducersRequest,
     PartitionResponse,
     ProducerState,
     TopicRequest,
 )
-from schemas.end_txn_marker import EndTxnMarker, encode_marker
-from schemas.error_code import ErrorCode
-from schemas.record_batch import Record, encode
+from schemas.records.batch import Record, encode
+from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.api.harness import NOW_MS, ask, batch, create, new_broker, result
 
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from kshim.api.authorized_operations import TOPIC_OPERATIONS
 from kshim.api.describe_topic_partitions import describe_topic_partitions
-from kshim.context import Broker
-from schemas.describe_topic_partitions import (
+from kshim.requests import Broker
+from kshim.requests.authorized_operations import TOPIC_OPERATIONS
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     TopicRequest,
 )
-from schemas.error_code import ErrorCode
 from tests.api.harness import ask, create, new_broker
 
 NOT_ASKED_FOR = -(1 << 31)

@@ -8,11 +8,11 @@ from twisted.internet.defer import fail
 from kshim.api.elect_leaders import elect_leaders
 from kshim.cluster import leaders
 from kshim.cluster.replicas import Election
-from kshim.context import Broker
+from kshim.requests import Broker
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
-from schemas.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 from schemas.error_code import ErrorCode
+from schemas.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 from tests.api.harness import ask, create, new_broker, result
 
 PREFERRED, UNCLEAN = 0, 1

@@ -10,10 +10,10 @@ import pytest
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
 from kshim.cluster import Topic
-from kshim.context import Broker, Signal
-from schemas.delete_topics import DeleteTopicsRequest
+from kshim.requests import Broker, Signal
 from schemas.error_code import ErrorCode
-from schemas.fetch import (
+from schemas.messages.delete_topics import DeleteTopicsRequest
+from schemas.messages.fetch import (
     EpochEndOffset,
     FetchPartition,
     FetchRequest,
@@ -22,7 +22,7 @@ from schemas.fetch import (
     PartitionData,
     ReplicaState,
 )
-from schemas.record_batch import batches, decode_header
+from schemas.records.batch import batches, decode_header
 from tests.api.harness import NOW_MS, ask, batch, collect, context, create, new_broker, result
 
 SIZE = len(batch(b"x" * 100))

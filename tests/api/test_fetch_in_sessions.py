@@ -11,10 +11,10 @@ import pytest
 
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
-from kshim.context import Broker, Signal
-from schemas.delete_topics import DeleteTopicsRequest
+from kshim.requests import Broker, Signal
 from schemas.error_code import ErrorCode
-from schemas.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
+from schemas.messages.delete_topics import DeleteTopicsRequest
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
 from tests.api.harness import ask, collect, context, create, new_broker
 from tests.api.test_fetch import advance, append, offsets, request, wanted
 

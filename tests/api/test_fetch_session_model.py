@@ -13,12 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
-from kshim.context import Broker
-from kshim.fetch_sessions import FetchSessions
-from schemas.delete_topics import DeleteTopicsRequest
-from schemas.end_txn_marker import EndTxnMarker, encode_marker
+from kshim.fetching.sessions import FetchSessions
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
-from schemas.fetch import (
+from schemas.messages.delete_topics import DeleteTopicsRequest
+from schemas.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -26,7 +25,8 @@ from schemas.fetch import (
     ForgottenTopic,
     PartitionData,
 )
-from schemas.record_batch import Record, batches, decode_header, encode
+from schemas.records.batch import Record, batches, decode_header, encode
+from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.api.harness import NOW_MS, batch, collect, context, create, new_broker, result
 from tests.api.test_fetch import advance
 

@@ -5,7 +5,7 @@ import pytest
 from kshim.api.find_coordinator import find_coordinator
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from tests.api.groups import Groups, versions
 from tests.api.harness import HeldStore, collect, context, new_broker
 

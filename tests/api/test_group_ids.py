@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from kshim.addresses import Endpoint
-from kshim.context import Caller, Signal
-from kshim.dispatch import answer
+from kshim.configs.endpoint import Endpoint
+from kshim.network.dispatch import answer
+from kshim.requests import Client, Signal
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
-from schemas.list_groups import ListGroupsRequest
-from schemas.offset_commit import (
+from schemas.messages.list_groups import ListGroupsRequest
+from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from schemas.registry import decode_response, encode_request
 from tests.api.groups import Groups, join
 from tests.api.harness import create, result
 
 HERE = Endpoint("kshim.example", 9092)
-CALLER = Caller("/127.0.0.1", Endpoint("127.0.0.1", 50_000), HERE)
+CALLER = Client("/127.0.0.1", Endpoint("127.0.0.1", 50_000), HERE)
 PLACE = "PLACE"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.heartbeat import HeartbeatRequest
+from schemas.messages.heartbeat import HeartbeatRequest
 from tests.api.groups import Groups, versions
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kshim.api.incremental_alter_configs import incremental_alter_configs
 from kshim.cluster.broker_configs import ConfigSource
-from kshim.context import Broker
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from tests.api.configs import (
     APPEND,

@@ -8,7 +8,7 @@ import pytest
 
 from kshim.api.init_producer_id import init_producer_id
 from schemas.error_code import ErrorCode
-from schemas.init_producer_id import InitProducerIdRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
 from tests.api.harness import HeldStore, ask, collect, context, new_broker
 
 

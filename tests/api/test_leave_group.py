@@ -4,7 +4,7 @@ import pytest
 
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from tests.api.groups import Groups, versions
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kshim.api.list_config_resources import list_config_resources
-from kshim.context import Broker
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
-from schemas.list_config_resources import ListConfigResourcesRequest
+from schemas.messages.list_config_resources import ListConfigResourcesRequest
 from tests.api.harness import ask, create, new_broker
 
 TOPICS = {(2, "t"), (2, "__consumer_offsets")}

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.list_groups import ListedGroup, ListGroupsRequest
+from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 from tests.api.groups import Groups, versions
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from kshim.api.list_offsets import list_offsets
-from kshim.context import Broker
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
-from schemas.list_offsets import (
+from schemas.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from schemas.record_batch import Record, encode
+from schemas.records.batch import Record, encode
 from tests.api.harness import NOW_MS, HeldStore, ask, create, new_broker, result
 
 BATCHES = ((100, 200, 300), (1000, 900, 5000), (400, 500), (5000, 10))

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from kshim.api.metadata import metadata
-from kshim.context import Broker
+from kshim.requests import Broker
 from schemas.error_code import ErrorCode
-from schemas.metadata import (
+from schemas.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

@@ -9,14 +9,14 @@ import pytest
 
 from kshim.api.delete_topics import delete_topics
 from schemas.api_key import ApiKey
-from schemas.delete_topics import DeleteTopicsRequest
 from schemas.error_code import ErrorCode
-from schemas.offset_commit import (
+from schemas.messages.delete_topics import DeleteTopicsRequest
+from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.api.groups import Groups, versions
 from tests.api.harness import ask, create
 

@@ -8,18 +8,18 @@ import pytest
 
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.offset_commit import (
+from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.offset_delete import (
+from schemas.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.api.groups import Groups, versions
 from tests.api.harness import create
 

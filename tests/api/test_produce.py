@@ -13,12 +13,12 @@ import pytest
 from kshim.api.delete_topics import delete_topics
 from kshim.api.produce import produce
 from kshim.cluster import NewTopic
-from kshim.context import Broker, Refused
-from kshim.producer_appends import ProducerAppends
-from schemas.delete_topics import DeleteTopicsRequest
+from kshim.producing.appends import ProducerAppends
+from kshim.requests import Broker, Refused
 from schemas.error_code import ErrorCode
-from schemas.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from schemas.record_batch import Compression, Record, crc32c, decode_header, encode
+from schemas.messages.delete_topics import DeleteTopicsRequest
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from schemas.records.batch import Compression, Record, crc32c, decode_header, encode
 from tests.api.harness import (
     NOW_MS,
     PENDING,

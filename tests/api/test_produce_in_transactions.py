@@ -12,18 +12,18 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.api.produce import produce
-from kshim.context import Broker, RequestContext
-from schemas.add_partitions_to_txn import (
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from schemas.end_txn_marker import EndTxnMarker
-from schemas.error_code import ErrorCode
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, encode
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import Record, encode
+from schemas.records.end_txn_marker import EndTxnMarker
 from tests.api.harness import NOW_MS, batch, collect, context, create, new_broker, result
 
 P, Q = 7, 8  # producer ids

@@ -8,11 +8,11 @@ import pytest
 
 from kshim.api.fetch import fetch
 from kshim.api.list_offsets import list_offsets
-from kshim.context import Broker
-from schemas.end_txn_marker import EndTxnMarker, encode_marker
-from schemas.fetch import PartitionData
-from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from schemas.record_batch import Record, encode
+from kshim.requests import Broker
+from schemas.messages.fetch import PartitionData
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from schemas.records.batch import Record, encode
+from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.api.harness import NOW_MS, ask, batch, collect, context, create, new_broker, result
 from tests.api.test_fetch import advance, offsets, read_one, request, wanted
 

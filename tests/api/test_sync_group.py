@@ -4,7 +4,7 @@ import pytest
 
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.api.groups import Groups, join, versions
 
 

@@ -10,26 +10,30 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.cluster import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from kshim.context import Broker, RequestContext
-from kshim.dispatch import API
-from kshim.transaction_runtime import TransactionRuntime
-from kshim.txn_markers import write_marker
-from schemas.add_offsets_to_txn import AddOffsetsToTxnRequest
-from schemas.add_partitions_to_txn import (
+from kshim.coordination.markers import write_marker
+from kshim.coordination.transaction_runtime import TransactionRuntime
+from kshim.network.dispatch import API
+from kshim.requests import Broker, RequestContext
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from schemas.api_key import ApiKey
-from schemas.describe_transactions import DescribeTransactionsRequest
-from schemas.end_txn import EndTxnRequest
-from schemas.end_txn_marker import EndTxnMarker, decode_marker
-from schemas.error_code import ErrorCode
-from schemas.init_producer_id import InitProducerIdRequest
-from schemas.list_transactions import ListTransactionsRequest
-from schemas.record_batch import batches
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
+from schemas.messages.end_txn import EndTxnRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.list_transactions import ListTransactionsRequest
+from schemas.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from schemas.records.batch import batches
+from schemas.records.end_txn_marker import EndTxnMarker, decode_marker
 from schemas.registry import MESSAGES, decode_response, encode_response
-from schemas.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from tests.api.harness import NoGroups, context, create, new_broker, result
 
 ID = "payments"

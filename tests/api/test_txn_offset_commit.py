@@ -10,25 +10,25 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
-from kshim.context import RequestContext
-from schemas.add_partitions_to_txn import (
+from kshim.requests import RequestContext
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from schemas.api_key import ApiKey
-from schemas.end_txn_marker import EndTxnMarker
-from schemas.error_code import ErrorCode
-from schemas.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from schemas.registry import VERSIONS
-from schemas.txn_offset_commit import (
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
+from schemas.records.end_txn_marker import EndTxnMarker
+from schemas.registry import VERSIONS
 from tests.api.groups import Groups
 from tests.api.harness import create, result
 

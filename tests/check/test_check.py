@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from kshim.cli import commands
+from kshim.cli.main import commands
 from kshim.cluster import Cluster, NewTopic
-from kshim.config import Config
+from kshim.configs.config import Config
 from kshim.storage.embedded import EmbeddedStore, compaction
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.producers import KEY
@@ -19,9 +19,14 @@ from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY, SO_F
 from kshim.storage.interfaces import Cleanup, Compaction
 from kshim.storage.journal import LogJournal
 from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch, encode_producer
-from schemas.end_txn_marker import EndTxnMarker, encode_marker
-from schemas.group_metadata_log import OffsetCommitKey, OffsetCommitValue, encode_key, encode_value
-from schemas.record_batch import Record, encode
+from schemas.internal_topics.group_metadata_log import (
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+)
+from schemas.records.batch import Record, encode
+from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.storage.reactor import Reactor
 
 VALUE = b"a value that is found in the file"

@@ -19,8 +19,8 @@ from schemas.message import definition, struct
 def message_versions() -> list[tuple[Any, int]]:
     """Every message class with each of its versions, with an API key or without one."""
     found = set()
-    for module in pkgutil.iter_modules(schemas.__path__):
-        names = vars(importlib.import_module(f"schemas.{module.name}")).values()
+    for module in pkgutil.walk_packages(schemas.__path__, "schemas."):
+        names = vars(importlib.import_module(module.name)).values()
         found |= {it for it in names if hasattr(it, "__definition__") and definition(it).versions is not None}
     classes = sorted(found, key=lambda it: it.__name__)
     return [(cls, version) for cls in classes for version in definition(cls).versions or ()]

@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 
 from schemas import compiled, primitives
 from schemas.compiled import decode, decoder, encode
-from schemas.describe_cluster import DescribeClusterRequest
-from schemas.fetch import (
+from schemas.message import MalformedMessage, entity, field, message
+from schemas.messages.describe_cluster import DescribeClusterRequest
+from schemas.messages.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
-from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
-from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from schemas.message import MalformedMessage, entity, field, message
-from schemas.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.primitives import ConstructError
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.schemas.strategies import message_versions, messages, version_name
 
 pytestmark = pytest.mark.thorough

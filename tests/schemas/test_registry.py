@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from schemas import registry
 from schemas.api_key import ApiKey
-from schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from schemas.header import RequestHeader
-from schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.message import MalformedMessage, definition
+from schemas.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.registry import (
     MESSAGES,
     VERSIONS,

@@ -11,9 +11,10 @@ from uuid import UUID
 import pytest
 
 from schemas.api_key import ApiKey
-from schemas.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from schemas.error_code import ErrorCode
-from schemas.fetch import (
+from schemas.header import RequestHeader
+from schemas.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from schemas.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -21,35 +22,34 @@ from schemas.fetch import (
     FetchTopic,
     PartitionData,
 )
-from schemas.find_coordinator import Coordinator, FindCoordinatorResponse
-from schemas.header import RequestHeader
-from schemas.join_group import (
+from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from schemas.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-from schemas.leave_group import LeaveGroupRequest, MemberIdentity
-from schemas.metadata import (
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from schemas.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from schemas.offset_commit import (
+from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.offset_fetch import (
+from schemas.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from schemas.registry import decode_request, decode_response, encode_request, encode_response
-from schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 VECTORS = Path(__file__).parent / "vectors"
 

@@ -8,7 +8,7 @@ import pytest
 
 from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.embedded.environment import Environment
-from schemas.record_batch import Record, batches, encode, records
+from schemas.records.batch import Record, batches, encode, records
 from tests.storage.reactor import PATIENCE_S, Reactor
 
 OpenStore = Callable[..., EmbeddedStore]

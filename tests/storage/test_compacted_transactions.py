@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, writes
 from kshim.storage.interfaces import Cleanup
-from schemas.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
-from schemas.record_batch import Record, decode_header, records
+from schemas.records.batch import Record, decode_header, records
+from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 from tests.storage.reactor import Reactor
 from tests.storage.test_compaction import (
     DAY_MS,

@@ -22,7 +22,7 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction, JournalBatch, Offsets, StorageError, TimestampOffset
 from kshim.storage.journal import LogJournal
-from schemas.record_batch import (
+from schemas.records.batch import (
     Compression,
     Record,
     RecordBatchHeader,

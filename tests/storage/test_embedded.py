@@ -210,7 +210,7 @@ FULL_DISK = """
 import resource, signal, sys
 from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.interfaces import Offsets, StorageError
-from schemas.record_batch import Record, encode
+from schemas.records.batch import Record, encode
 from tests.storage.reactor import Reactor
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -254,7 +254,7 @@ class TestKill:
 ENDLESS_WRITER = """
 import sys
 from kshim.storage.embedded import EmbeddedStore
-from schemas.record_batch import Record, encode
+from schemas.records.batch import Record, encode
 from tests.storage.reactor import Reactor
 
 reactor = Reactor()

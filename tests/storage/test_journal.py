@@ -4,8 +4,7 @@ import pytest
 
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError, Store
 from kshim.storage.journal import LOAD_BYTES, LogJournal
-from schemas.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
-from schemas.record_batch import (
+from schemas.records.batch import (
     Compression,
     Record,
     batches,
@@ -13,6 +12,7 @@ from schemas.record_batch import (
     encode,
     records,
 )
+from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 from tests.storage.reactor import Reactor
 
 SHARDS = (40, 41, 42)

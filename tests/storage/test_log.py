@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
-from schemas.record_batch import (
+from schemas.records.batch import (
     Compression,
     Record,
     TimestampType,

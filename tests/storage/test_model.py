@@ -14,7 +14,7 @@ from kshim.storage.embedded import EmbeddedStore, freeing, writes
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
 from kshim.storage.memory import MemoryStore
-from schemas.record_batch import Record, batches, decode_header, encode, records
+from schemas.records.batch import Record, batches, decode_header, encode, records
 from tests.storage.reactor import Reactor
 
 PARTITIONS = range(3)

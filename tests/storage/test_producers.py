@@ -14,8 +14,8 @@ from kshim.storage.producers import (
     decode_producer,
     encode_producer,
 )
-from schemas.end_txn_marker import EndTxnMarker, encode_marker
-from schemas.record_batch import Record, decode_header, encode
+from schemas.records.batch import Record, decode_header, encode
+from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 
 sent = st.tuples(
     st.just("send"), st.integers(0, 3), st.integers(-1, 3), st.integers(0, 2**31 - 1), st.booleans()

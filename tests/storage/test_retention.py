@@ -16,7 +16,7 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.writes import CHUNK_KEY
 from kshim.storage.interfaces import Appended, Cleanup, Compaction, Retention, StorageError, Store
 from kshim.storage.memory import MemoryStore
-from schemas.record_batch import Record, batches, encode, records
+from schemas.records.batch import Record, batches, encode, records
 from tests.storage.reactor import Reactor
 
 OpenStore = Callable[..., EmbeddedStore]

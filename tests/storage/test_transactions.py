@@ -11,8 +11,8 @@ from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import Aborted, Log, Offsets, StorageError, Store
 from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch
-from schemas.end_txn_marker import EndTxnMarker, encode_marker
-from schemas.record_batch import Record, batches, decode_header, encode
+from schemas.records.batch import Record, batches, decode_header, encode
+from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.storage.reactor import Reactor
 from tests.storage.test_embedded import when_deleted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from integration.differential.differences.guest import Guest
-from schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
 TOPIC, BROKER, LOGGER = 2, 4, 8
 DESCRIBE_CONFIGS = 4

@@ -7,9 +7,9 @@ from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest,
 from integration.differential.differences.member import Member, coordinated
 from integration.differential.differences.scenario import difference
 from schemas.api_key import ApiKey
-from schemas.api_versions import ApiVersionsRequest
 from schemas.header import RequestHeader
-from schemas.metadata import MetadataRequest
+from schemas.messages.api_versions import ApiVersionsRequest
+from schemas.messages.metadata import MetadataRequest
 from schemas.registry import VERSIONS, encode_request
 
 

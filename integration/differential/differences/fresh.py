@@ -17,10 +17,10 @@ from integration.differential.differences.partitions import (
 from integration.differential.differences.scenario import FRESH, difference
 from integration.differential.differences.topics import METADATA
 from integration.differential.talk import AT_MS
-from schemas.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.init_producer_id import InitProducerIdRequest
-from schemas.metadata import MetadataRequest
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.metadata import MetadataRequest
 
 DELETE_TOPICS = 6
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
 from integration.differential.differences.member import Member, coordinated, protocol
 from integration.differential.differences.scenario import difference
-from schemas.delete_groups import DeleteGroupsRequest
-from schemas.offset_commit import (
+from schemas.messages.delete_groups import DeleteGroupsRequest
+from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -9,12 +9,12 @@ from integration.awaiting import wait_until
 from integration.differential.differences.guest import Guest
 from schemas.api_key import ApiKey
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
-from schemas.describe_groups import DescribeGroupsRequest
 from schemas.error_code import ErrorCode
-from schemas.find_coordinator import FindCoordinatorRequest
-from schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from schemas.leave_group import LeaveGroupRequest, MemberIdentity
-from schemas.sync_group import SyncGroupRequest
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from schemas.messages.sync_group import SyncGroupRequest
 
 FIND, JOIN, SYNC, LEAVE, DESCRIBE = 1, 9, 4, 5, 5
 """The versions of the requests."""

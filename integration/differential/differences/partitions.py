@@ -7,10 +7,10 @@ from typing import Any
 from integration.awaiting import wait_until
 from integration.differential.differences.guest import PATIENCE_S, Guest
 from integration.differential.talk import AT_MS
-from schemas.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from schemas.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.record_batch import Record, batches, decode_header, encode
+from schemas.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import Record, batches, decode_header, encode
 
 PRODUCE, FETCH, LIST_OFFSETS, DELETE_RECORDS = 9, 12, 7, 2
 EARLIEST, LARGEST_TIMESTAMP = -2, -3

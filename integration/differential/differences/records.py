@@ -19,10 +19,10 @@ from integration.differential.differences.scenario import difference
 from integration.differential.talk import AT_MS
 from integration.differential.transaction_stories import Producer
 from schemas.api_key import ApiKey
-from schemas.describe_producers import DescribeProducersRequest, TopicRequest
 from schemas.error_code import ErrorCode
-from schemas.produce import ProduceRequest
-from schemas.record_batch import (
+from schemas.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from schemas.messages.produce import ProduceRequest
+from schemas.records.batch import (
     ATTRIBUTES_AT,
     CRC_AT,
     HEADER_BYTES,

@@ -10,7 +10,7 @@ from integration.differential.differences.guest import Guest
 from integration.differential.differences.partitions import offset, one, record_count
 from integration.differential.differences.scenario import difference
 from integration.differential.talk import AT_MS
-from schemas.record_batch import NO_TIMESTAMP, Record, encode
+from schemas.records.batch import NO_TIMESTAMP, Record, encode
 
 PATIENCE_S = 20
 ONE_DAY_MS = "86400000"

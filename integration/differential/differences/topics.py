@@ -12,10 +12,10 @@ from integration.differential.differences.guest import Guest
 from integration.differential.differences.member import coordinated
 from integration.differential.differences.partitions import delete_records, stored_bytes
 from integration.differential.differences.scenario import difference
-from schemas.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from schemas.create_topics import CreatableTopic, CreateTopicsRequest
-from schemas.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from schemas.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 METADATA, CREATE_TOPICS, CREATE_PARTITIONS, LOG_DIRS = 12, 7, 3, 4
 

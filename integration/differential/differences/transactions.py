@@ -10,9 +10,9 @@ from integration.differential.differences.partitions import PRODUCE, one, produc
 from integration.differential.differences.scenario import difference
 from integration.differential.differences.topics import enlarged
 from integration.differential.transaction_stories import Producer
-from schemas.add_partitions_to_txn import AddPartitionsToTxnRequest
-from schemas.end_txn import EndTxnRequest
-from schemas.list_transactions import ListTransactionsRequest
+from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from schemas.messages.end_txn import EndTxnRequest
+from schemas.messages.list_transactions import ListTransactionsRequest
 
 
 @difference("D-transactions-topic", apache_kafka="NONE", kshim="POLICY_VIOLATION")

@@ -19,7 +19,7 @@ from kshim.storage.embedded.producers import forget_aborted, load_aborted, load_
 from kshim.storage.embedded.writes import CHUNK_BYTES, CHUNK_KEY, PARTITION_KEY, SO_FAR, log_start_offset
 from kshim.storage.interfaces import Compaction
 from kshim.storage.producers import Aborted, Producers
-from schemas.record_batch import NO_TIMESTAMP, batches, decode_header
+from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
 
 STEP_BYTES = 16 * 1024
 """What a step reads; one chunk, if that is larger."""

@@ -41,7 +41,7 @@ from kshim.storage.interfaces import (
 from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
 from kshim.storage.watchers import Watchers
-from schemas.record_batch import NO_TIMESTAMP
+from schemas.records.batch import NO_TIMESTAMP
 
 MIN_DIRTY_RECORDS = 5000
 """Fewer are not worth a pass: to load them takes some milliseconds."""

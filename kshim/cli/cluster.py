@@ -1,0 +1,144 @@
+"""`kshim cluster`: look at a running server's brokers, and move what they lead."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kshim.cli.tables import print_table
+from kshim.control.client import FILE_NAME, ControlError, ask
+
+_NO_LEADER = -1
+
+
+@click.group()
+@click.option(
+    "--data-dir",
+    metavar="DIR",
+    default="./kshim-data",
+    show_default=True,
+    type=Path,
+    help="The data directory of the running server.",
+)
+@click.option("--control", metavar="PATH", type=Path, help="Its --control, where it was given one.")
+@click.pass_context
+def cluster(context: click.Context, data_dir: Path, control: Path | None) -> None:
+    """See and steer a running server's brokers.
+
+    Clients notice what they would notice of a Kafka cluster: a leader or a group's coordinator that is
+    elsewhere, a broker that was shut down.
+
+    \b
+    Examples:
+      kshim serve --brokers 3
+      kshim cluster describe
+      kshim cluster move-leader greetings 0 --to 2
+      kshim cluster move-coordinator readers --to 3
+      kshim cluster stop-broker 1
+    """
+    context.obj = control or data_dir / FILE_NAME
+
+
+_to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, help="The broker's node id.")
+
+
+@cluster.command()
+@click.option("--internal", is_flag=True, help="Show internal topics, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def describe(path: Path, internal: bool, as_json: bool) -> None:
+    """Show the brokers, and who leads which partition."""
+    known = _ask(path, "describe")
+    known["partitions"] = [p for p in known["partitions"] if internal or not p["is_internal"]]
+    if as_json:
+        click.echo(json.dumps(known))
+        return
+    click.echo(f"cluster {known['cluster_id']}, controller {known['controller_id']}\n")
+    brokers = [(str(b["node_id"]), b["address"], b["state"], str(b["leads"])) for b in known["brokers"]]
+    print_table(("Broker", "Address", "State", "Leads"), brokers)
+    rows = [
+        (
+            p["topic"],
+            str(p["partition"]),
+            "none" if p["leader"] == _NO_LEADER else str(p["leader"]),
+            str(p["leader_epoch"]),
+            _nodes(p["replicas"]),
+            _nodes(p["isr"]),
+        )
+        for p in known["partitions"]
+    ]
+    if rows:
+        click.echo()
+        print_table(("Topic", "Partition", "Leader", "Epoch", "Replicas", "In sync"), rows)
+
+
+@cluster.command()
+@click.argument("topic")
+@click.argument("partition", type=int)
+@_to
+@click.pass_obj
+def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
+    """Let another broker lead PARTITION of TOPIC.
+
+    One that had no replica of it takes the place of the broker that leads it now.
+    """
+    _say_moved(_ask(path, "move-leader", topic, partition, node_id))
+
+
+@cluster.command()
+@click.argument("group")
+@_to
+@click.pass_obj
+def move_coordinator(path: Path, group: str, node_id: int) -> None:
+    """Let another broker coordinate GROUP.
+
+    And all other groups of the same partition of __consumer_offsets.
+    """
+    _say_moved(_ask(path, "move-coordinator", group, node_id))
+
+
+@cluster.command()
+@click.argument("node_id", metavar="NODE", type=int)
+@click.pass_obj
+def stop_broker(path: Path, node_id: int) -> None:
+    """Shut a broker down.
+
+    Others lead what it led as far as they have replicas; then its connections are closed.
+    """
+    stopped = _ask(path, "stop-broker", node_id)
+    without = stopped["without_leader"]
+    lost = f", {without} have no leader now, as nobody else has a replica" if without else ""
+    click.echo(f"broker {node_id} is stopped: {stopped['moved']} partitions are led by others{lost}")
+
+
+@cluster.command()
+@click.argument("node_id", metavar="NODE", type=int)
+@click.pass_obj
+def start_broker(path: Path, node_id: int) -> None:
+    """Start a broker that was stopped.
+
+    It leads what nobody else may lead. Let it lead again what it did with an election of the preferred
+    leaders, as Kafka's tools ask for it, or with move-leader.
+    """
+    started = _ask(path, "start-broker", node_id)
+    click.echo(f"broker {node_id} runs: it leads {started['leads']} partitions")
+
+
+def _say_moved(moved: dict[str, Any]) -> None:
+    partition = f"{moved['topic']}-{moved['partition']}"
+    before = "nobody" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"
+    click.echo(f"{partition}: led by broker {moved['to']}, before by {before}; epoch {moved['leader_epoch']}")
+
+
+def _nodes(node_ids: list[int]) -> str:
+    return ",".join(map(str, node_ids)) or "none"
+
+
+def _ask(path: Path, command: str, *arguments: str | int) -> Any:
+    try:
+        return ask(path, command, *arguments)
+    except ControlError as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,22 @@
+"""`kshim config`: the properties, as a table."""
+
+from __future__ import annotations
+
+import click
+
+from kshim.cli.tables import print_table
+
+
+@click.command()
+def config() -> None:
+    """List every property, its default and what it does.
+
+    They are set with --set KEY=VALUE, or in the file that --config names.
+    """
+    from kshim.configs.config import PROPERTIES
+
+    rows = [
+        (p.name, p.default + (f" (Kafka: {p.kafka_default})" if p.kafka_default else ""), p.doc)
+        for p in PROPERTIES.values()
+    ]
+    print_table(("Property", "Default", "Meaning"), rows)

@@ -1,0 +1,49 @@
+"""One line a message, on standard error: time, level, text. Colour only where a terminal reads it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO
+
+logger = logging.getLogger("kshim")
+
+_COLOURS = {
+    logging.DEBUG: "\x1b[2m",
+    logging.WARNING: "\x1b[33m",
+    logging.ERROR: "\x1b[31m",
+    logging.CRITICAL: "\x1b[31m",
+}
+_RESET = "\x1b[0m"
+
+
+class _Lines(logging.Formatter):
+    default_msec_format = "%s.%03d"
+
+    def __init__(self, coloured: bool) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+        self._coloured = coloured
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        colour = _COLOURS.get(record.levelno) if self._coloured else None
+        return f"{colour}{line}{_RESET}" if colour else line
+
+
+def start(level: str, stream: TextIO | None = None) -> None:
+    """Send the log to `stream` (standard error), from `level` ("debug", "info", ...) upwards."""
+    stream = stream or sys.stderr
+    lines = logging.StreamHandler(stream)
+    lines.setFormatter(_Lines(stream.isatty()))
+    logging.basicConfig(level=level.upper(), handlers=[lines], force=True)
+
+
+def take_in_twisted() -> None:
+    """Let Twisted's own log join this one: what is wrong, from warning upwards.
+
+    At level info it tells that it started a factory.
+    """
+    from twisted.python.log import PythonLoggingObserver
+
+    logging.getLogger("twisted").setLevel(logging.WARNING)
+    PythonLoggingObserver().start()  # type: ignore[no-untyped-call]

@@ -1,0 +1,54 @@
+"""The `kshim` command: a group whose commands are a module each, imported when they are asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Final, NoReturn
+
+import click
+
+from kshim import __version__
+from kshim.cli.faults import EXIT_USAGE, fail
+
+COMMANDS: Final = ("serve", "apis", "config", "check", "cluster", "demo", "pipeline")
+"""The command `serve` is the function `serve` in kshim/cli/serve.py, and so are all others."""
+# A group of commands that was given none, which shows its help; an exception since click 8.2.
+_ASKED_FOR_NOTHING = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
+class Commands(click.Group):
+    """A group that imports one command's module, not all, so that `serve` starts quickly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"kshim.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="kshim", message="%(prog)s %(version)s")
+def commands() -> None:
+    """A Kafka-protocol server with its own group coordinator.
+
+    \b
+    Start one, and point any Kafka client at 127.0.0.1:9092:
+        kshim serve
+    """
+
+
+def main() -> NoReturn:
+    """The `kshim` command."""
+    try:
+        sys.exit(commands.main(prog_name="kshim", standalone_mode=False))
+    except click.ClickException as error:
+        if isinstance(error, _ASKED_FOR_NOTHING):
+            error.show()
+            sys.exit(EXIT_USAGE)
+        fail(" ".join(error.format_message().split()))
+    except click.Abort:
+        sys.exit(130)

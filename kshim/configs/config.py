@@ -1,0 +1,381 @@
+"""One frozen `Config`: Kafka's own property names, from a server.properties file and from KEY=VALUE options.
+
+An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The dataclass
+is the table of what is served: type, default, bounds and meaning stand there once; `kshim config` prints it.
+A property that Kafka has but that has no effect here gives a warning, because people pass the
+server.properties they have; any other name is an error.
+
+Those that are only the default of a topic config, as log.retention.ms is of retention.ms, are read from
+`given`, where the cluster's dynamic configs may stand before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from kshim.configs.endpoint import Endpoint
+from kshim.configs.values import (
+    INT_MAX,
+    LONG_MAX,
+    SHORT_MAX,
+    boolean,
+    gzip_level,
+    integer,
+    one_of,
+    ratio,
+    retention,
+)
+
+MAX_BROKERS = 100
+IN_MEMORY = ":memory:"
+
+ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
+# Options of the command line that are short for a property, and win over it.
+OPTIONS = {
+    "--listen": "listeners",
+    "--advertise": "advertised.listeners",
+    "--brokers": "brokers",
+    "--data-dir": "log.dirs",
+    "--control": "control.path",
+}
+# Read together with another property; no meaning of their own.
+COMPANIONS = {"listener.security.protocol.map", "controller.listener.names"}
+# KRaft's own; every server.properties has them, and a broker without a quorum has no use for them.
+SILENT = {
+    "process.roles",
+    "controller.quorum.voters",
+    "controller.quorum.bootstrap.servers",
+    "inter.broker.listener.name",
+}
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used. `problems`: a line for each fault, saying which values are right."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def _property(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
+    """kafka_default: Apache Kafka's, where ours is another."""
+    return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})
+
+
+def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_default: str = "") -> Any:
+    return _property(default, integer(low, high), doc, kafka_default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything a user may set. `Config()` holds the defaults."""
+
+    listeners: Endpoint = _property(
+        Endpoint("127.0.0.1", 9092),
+        Endpoint.parse,
+        "Address to listen at, HOST:PORT or PLAINTEXT://HOST:PORT; port 0 picks a free one. "
+        "Same as --listen.",
+        "PLAINTEXT://:9092",
+    )
+    advertised_listeners: Endpoint | None = _property(
+        None,
+        Endpoint.parse,
+        "Address told to clients, HOST:PORT. Without it each client is told the address at which its "
+        "connection arrived. Same as --advertise.",
+    )
+    log_dirs: str = _property(
+        "./kshim-data",
+        str,
+        "Directory for topics, records, offsets and groups; :memory: keeps nothing. Same as --data-dir.",
+        "/tmp/kafka-logs",
+    )
+    node_id: int = _int(1, "This broker's id, as clients see it.", low=0, kafka_default="none")
+    brokers: int = _int(
+        1,
+        "How many brokers this process plays, with the node ids from node.id on, on as many ports from that "
+        "of the listener on. Same as --brokers.",
+        high=MAX_BROKERS,
+        kafka_default="none",
+    )
+    control_path: str = _property(
+        "",
+        str,
+        "Socket at which `kshim cluster` finds the server. Without it, control.sock in the data directory, "
+        "and none with :memory:. Same as --control.",
+        "none",
+    )
+    default_replication_factor: int = _int(
+        1, "Replicas of a topic that is created without saying how many.", high=SHORT_MAX
+    )
+    num_partitions: int = _int(1, "Partitions of a topic that is created without saying how many.")
+    auto_create_topics_enable: bool = _property(
+        True, boolean, "Whether a topic is created when a client asks for its metadata or produces to it."
+    )
+    message_max_bytes: int = _int(
+        1048588, "Largest record batch a producer may send, in bytes, after compression.", low=0
+    )
+    log_message_timestamp_type: str = _property(
+        "CreateTime",
+        one_of("CreateTime", "LogAppendTime"),
+        "Whether records keep the producer's time (CreateTime) or get the broker's (LogAppendTime).",
+    )
+    log_message_timestamp_before_max_ms: int = _int(
+        LONG_MAX,
+        "How far a record's time may lie before the broker's; older ones are refused.",
+        low=0,
+        high=LONG_MAX,
+    )
+    log_message_timestamp_after_max_ms: int = _int(
+        3600000,
+        "How far a record's time may lie after the broker's; later ones are refused.",
+        low=0,
+        high=LONG_MAX,
+    )
+    log_cleanup_policy: str = _property(
+        "delete",
+        one_of("delete", "compact", "compact,delete", "delete,compact"),
+        "Cleanup policy of topics that set none. With compact every record must have a key.",
+    )
+    log_retention_ms: int | None = _property(
+        None,
+        retention(LONG_MAX),
+        "How long records are kept in topics with cleanup.policy=delete; -1 is for ever. Without it, "
+        "log.retention.minutes counts, and without that, log.retention.hours.",
+    )
+    log_retention_minutes: int | None = _property(
+        None, retention(INT_MAX), "The same in minutes, if log.retention.ms is not set."
+    )
+    log_retention_hours: int = _property(
+        168, retention(INT_MAX), "The same in hours, if neither of the other two is set. 168 is a week."
+    )
+    log_retention_bytes: int = _int(
+        -1,
+        "Bytes that a partition may grow to before its oldest records go; -1 is no limit.",
+        low=-LONG_MAX - 1,
+        high=LONG_MAX,
+    )
+    log_retention_check_interval_ms: int = _int(
+        300000, "How often to look for records that have become old enough to go.", high=LONG_MAX
+    )
+    flush_policy: str = _property(
+        "commit",
+        one_of("commit", "os"),
+        "When an acknowledged record is on disk: commit is before it is acknowledged; os is when the "
+        "operating system writes it, so that a crash of the server loses nothing and a loss of power may "
+        "cost the data.",
+        "none",
+    )
+    compression_type: str = _property(
+        "producer",
+        one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        "How record batches are compressed in topics that set nothing; producer keeps them as they came.",
+    )
+    compression_gzip_level: int = _property(
+        -1, gzip_level, "Level of gzip, if compression.type is gzip; -1 is gzip's own default."
+    )
+    compression_lz4_level: int = _int(9, "Level of lz4, if compression.type is lz4.", low=1, high=17)
+    compression_zstd_level: int = _int(3, "Level of zstd, if compression.type is zstd.", low=-131072, high=22)
+    min_insync_replicas: int = _int(
+        1, "In-sync replicas without which a topic that sets nothing takes no record with acks=all."
+    )
+    log_cleaner_delete_retention_ms: int = _int(
+        86400000, "How long a compacted topic keeps a tombstone.", low=0, high=LONG_MAX
+    )
+    log_cleaner_min_cleanable_ratio: float = _property(
+        0.5, ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
+    )
+    fetch_max_bytes: int = _int(57671680, "Most bytes of records in one Fetch response.", low=1024)
+    max_incremental_fetch_session_cache_slots: int = _int(
+        1000,
+        "Most fetch sessions that are kept; a client without one names all its partitions each time.",
+        low=0,
+    )
+    group_min_session_timeout_ms: int = _int(
+        6000, "Smallest session timeout that a group member may ask for."
+    )
+    group_max_session_timeout_ms: int = _int(
+        1800000, "Largest session timeout that a group member may ask for."
+    )
+    group_initial_rebalance_delay_ms: int = _int(
+        0,
+        "How long the first rebalance of an empty group waits for more members. 0 gives the first consumer "
+        "its partitions at once, as tests and laptops want; 3000, Kafka's own, saves rebalances where many "
+        "consumers start together.",
+        low=0,
+        kafka_default="3000",
+    )
+    group_max_size: int = _int(INT_MAX, "Most members of one group.")
+    offset_metadata_max_bytes: int = _int(
+        4096, "Longest metadata string that may come with a committed offset, in bytes.", low=0
+    )
+    offsets_retention_minutes: int = _int(
+        10080,
+        "How long committed offsets are kept, counted from when the last member left the group, for topics "
+        "that nobody in a group subscribes to from the commit. 10080 is a week.",
+    )
+    offsets_retention_check_interval_ms: int = _int(
+        600000,
+        "How often to look for committed offsets that have expired, and for groups without any.",
+        high=LONG_MAX,
+    )
+    offsets_topic_num_partitions: int = _int(
+        50, "Partitions of __consumer_offsets; fixed when the data directory is first used."
+    )
+    offsets_topic_replication_factor: int = _int(
+        3,
+        "Replicas of __consumer_offsets; as many as there are brokers where these are fewer. Fixed when the "
+        "data directory is first used.",
+        high=SHORT_MAX,
+    )
+    transaction_state_log_num_partitions: int = _int(
+        50, "Partitions of __transaction_state; fixed when the first transactional producer comes."
+    )
+    transaction_state_log_replication_factor: int = _int(
+        3,
+        "Replicas of __transaction_state; as many as there are brokers where these are fewer. Fixed when the "
+        "first transactional producer comes.",
+        high=SHORT_MAX,
+    )
+    transaction_state_log_min_isr: int = _int(
+        2, "In-sync replicas of __transaction_state that must have a record; no more than there are brokers."
+    )
+    transaction_max_timeout_ms: int = _int(
+        900000, "Longest time that a producer may give itself for a transaction."
+    )
+    transactional_id_expiration_ms: int = _int(
+        604800000, "How long a transactional id is remembered that nobody uses. 604800000 is a week."
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _int(
+        10000, "How often to look for transactions whose time is up, and abort them."
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = _int(
+        3600000, "How often to look for transactional ids that have expired."
+    )
+    add_partitions_to_txn_retry_backoff_max_ms: int = _int(
+        100, "How long Produce waits for a producer's last transaction to be ended before it refuses.", low=0
+    )
+    add_partitions_to_txn_retry_backoff_ms: int = _int(
+        20, "How often Produce looks meanwhile whether it has been.", low=1
+    )
+    producer_id_expiration_ms: int = _int(
+        86400000, "How long a partition knows the sequences of a producer that sends nothing."
+    )
+    producer_id_expiration_check_interval_ms: int = _int(600000, "How often to forget such producers.")
+    socket_request_max_bytes: int = _int(
+        104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
+    )
+    connections_max_idle_ms: int = _int(
+        600000,
+        "A connection on which nothing happens for so long is closed; -1 never.",
+        low=-1,
+        high=LONG_MAX,
+    )
+    given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """What the user set, as text, by Kafka's names; also what has no effect here."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing is to be kept on disk."""
+        return self.log_dirs == IN_MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One row of `kshim config`. `kafka_default` is "" where Kafka's default is the same."""
+
+    name: str
+    default: str
+    kafka_default: str
+    doc: str
+    parse: Callable[[str], Any]
+
+
+def property_text(value: Any) -> str:
+    """The value of a property as a server.properties file spells it."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+PROPERTIES: dict[str, Property] = {
+    name: Property(
+        name, property_text(f.default), f.metadata["kafka_default"], f.metadata["doc"], f.metadata["parse"]
+    )
+    for f in fields(Config)
+    if f.metadata
+    for name in [f.name.replace("_", ".")]
+}
+
+
+def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
+    """Make a Config from names and values. Names are those of PROPERTIES, ALIASES and OPTIONS.
+
+    Returns the config and a warning, one line, for every property that Kafka has but that has no effect here.
+    Raises ConfigError with one line for each thing that is wrong.
+    """
+    values: dict[str, Any] = {}
+    given: dict[str, str] = {}
+    problems: list[str] = []
+    warnings: list[str] = []
+    for key in sorted(properties, key=lambda key: (key in OPTIONS, key not in ALIASES)):
+        name, text = (ALIASES | OPTIONS).get(key, key), properties[key]
+        given[name] = text.strip()
+        try:
+            if name in PROPERTIES:
+                values[name.replace(".", "_")] = _value(name, text.strip(), properties)
+            elif name not in COMPANIONS and name not in SILENT:
+                warnings.append(_no_effect(name))
+        except ValueError as error:
+            problems.append(str(error) if name not in PROPERTIES else f"{key}={text.strip()}: {error}")
+    config = Config(**values, given=given)
+    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
+        problems.append(
+            f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
+            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
+        )
+    if problems:
+        raise ConfigError(problems)
+    return config, warnings
+
+
+def _value(name: str, text: str, properties: Mapping[str, str]) -> Any:
+    if name in ("listeners", "advertised.listeners"):
+        text = _plaintext_listener(text, properties)
+    if name == "log.dirs" and (not text or "," in text):
+        raise ValueError("expected one directory, or :memory:")
+    return PROPERTIES[name].parse(text)
+
+
+def _plaintext_listener(text: str, properties: Mapping[str, str]) -> str:
+    """HOST:PORT of the one listener in `text`, which must be PLAINTEXT; those of the KRaft controller do not
+    count.
+    """
+    protocols = dict(
+        pair.strip().split(":", 1)
+        for pair in properties.get("listener.security.protocol.map", "").split(",")
+        if ":" in pair
+    )
+    controllers = {name.strip() for name in properties.get("controller.listener.names", "").split(",")}
+    found = []
+    for listener in text.split(","):
+        name, scheme, address = listener.strip().rpartition("://")
+        if scheme and name in controllers:
+            continue
+        if scheme and protocols.get(name, name) != "PLAINTEXT":
+            raise ValueError("expected PLAINTEXT://HOST:PORT, the only security protocol that is served")
+        found.append(address)
+    if len(found) != 1:
+        raise ValueError("expected one listener, as in PLAINTEXT://127.0.0.1:9092")
+    return found[0]
+
+
+def _no_effect(name: str) -> str:
+    """The warning for a property that only Kafka has. Raises ValueError where Kafka has none of that name."""
+    from kshim.configs.brokers import is_kafka_property
+
+    if is_kafka_property(name):
+        return f"{name} has no effect here"
+    import difflib
+
+    near = difflib.get_close_matches(name, [*PROPERTIES, *ALIASES], n=1, cutoff=0.0)
+    raise ValueError(f"{name}: no such property; the nearest is {near[0]}; `kshim config` lists them all")

@@ -1,0 +1,29 @@
+"""A host and a port, as users write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A host and a port. An empty host means every address of this machine; port 0 any free port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Endpoint:
+        """`127.0.0.1:9092`, `localhost:9092`, `[::1]:9092` or `:9092`. Raises ValueError, in words for the
+        user.
+        """
+        host, colon, port = text.strip().rpartition(":")
+        bracketed = host.startswith("[") and host.endswith("]")
+        if not colon or (":" in host and not bracketed) or any(c.isspace() for c in host):
+            raise ValueError("expected HOST:PORT, as in 127.0.0.1:9092 or [::1]:9092")
+        if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+            raise ValueError("expected HOST:PORT with a port from 0 to 65535")
+        return cls(host[1:-1] if bracketed else host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

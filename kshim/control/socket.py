@@ -1,0 +1,132 @@
+"""The control socket: how `kshim cluster`, in another process, reaches the server's `Steering`.
+
+A Unix socket that only its owner may connect to. A request is one line of JSON, [command, arguments], and so
+is its reply: {"done": ...}, or {"refused": "why"}.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import stat
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, inlineCallbacks, maybeDeferred
+from twisted.internet.error import CannotListenError
+from twisted.internet.protocol import Factory
+from twisted.protocols.basic import LineOnlyReceiver
+from twisted.python.failure import Failure
+
+from kshim.control.client import FILE_NAME, short_path
+from kshim.control.steering import Steering, SteeringError
+from kshim.network.listeners import CannotListen
+
+if TYPE_CHECKING:
+    from kshim.configs.config import Config
+
+COMMANDS: Mapping[str, tuple[Callable[..., Any], tuple[type, ...]]] = {
+    "describe": (Steering.describe, ()),
+    "move-leader": (Steering.move_leader, (str, int, int)),
+    "move-coordinator": (Steering.move_coordinator, (str, int)),
+    "stop-broker": (Steering.stop_broker, (int,)),
+    "start-broker": (Steering.start_broker, (int,)),
+}
+
+logger = logging.getLogger(__name__)
+
+
+def control_path(config: Config) -> Path | None:
+    """Where the socket is to be; None where nothing is kept and no place was named."""
+    if config.control_path:
+        return Path(config.control_path)
+    return None if config.in_memory else Path(config.log_dirs) / FILE_NAME
+
+
+class ControlSocket:
+    """Listens while the server runs. Errors of clients are told to them, never to the log."""
+
+    def __init__(self, path: Path, steering: Steering, reactor: Any) -> None:
+        self._path = path
+        self._factory = _Requests(steering)
+        self._reactor = reactor
+        self._port: Any = None
+        self._open = ExitStack()
+
+    def open(self) -> None:
+        """Raises CannotListen."""
+        try:
+            _remove_what_nobody_listens_at(self._path)
+            short = self._open.enter_context(short_path(self._path))
+            self._port = self._reactor.listenUNIX(short, self._factory, mode=0o600)
+        except CannotListenError as error:
+            reason = getattr(error.socketError, "strerror", None) or error.socketError
+            raise CannotListen(f"cannot listen at {self._path}: {reason}") from error
+        except OSError as error:
+            raise CannotListen(f"cannot listen at {self._path}: {error.strerror}") from error
+
+    @inlineCallbacks
+    def close(self) -> Generator[Deferred[Any], Any, None]:
+        """Accept nothing more, and remove the socket. Fires when that is done."""
+        port, self._port = self._port, None
+        if port is not None:
+            yield port.stopListening()
+        self._open.close()
+
+
+def _remove_what_nobody_listens_at(path: Path) -> None:
+    """A server that was killed leaves its socket behind. Raises OSError where it is something else."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise FileExistsError(0, "the file exists, and is no socket")
+        with short_path(path) as short, socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(short) == 0:
+                raise FileExistsError(0, "another server listens there")
+        path.unlink()
+
+
+class _Requests(Factory):
+    noisy = False
+
+    def __init__(self, steering: Steering) -> None:
+        self.steering = steering
+
+    def buildProtocol(self, addr: object) -> _Request:
+        return _Request(self.steering)
+
+
+class _Request(LineOnlyReceiver):
+    """One connection of `kshim cluster`; requests are answered in their order."""
+
+    transport: Any
+    delimiter = b"\n"
+
+    def __init__(self, steering: Steering) -> None:
+        self._steering = steering
+
+    def lineReceived(self, line: bytes) -> None:
+        done: Deferred[Any] = maybeDeferred(self._do, line)
+        done.addCallback(lambda result: {"done": result}).addErrback(_refused).addCallback(self._reply)
+
+    def _do(self, line: bytes) -> Any:
+        try:
+            command, arguments = json.loads(line)
+            method, types = COMMANDS[command]
+            right = [type(argument) for argument in arguments] == list(types)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            right = False
+        if not right:
+            raise SteeringError("the server does not know this command; is it of another version?")
+        return method(self._steering, *arguments)
+
+    def _reply(self, reply: dict[str, Any]) -> None:
+        self.transport.write(json.dumps(reply).encode() + self.delimiter)
+
+
+def _refused(failure: Failure) -> dict[str, str]:
+    if not isinstance(failure.value, SteeringError):
+        logger.error("a command of the control socket failed: %r", failure.value, exc_info=failure.value)
+    return {"refused": str(failure.value)}

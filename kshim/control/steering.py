@@ -1,0 +1,152 @@
+"""A cluster's owner at the helm: which broker runs, and who leads what.
+
+What is done to it in this way, clients see as they would see it of a Kafka of several machines: a broker that
+is shut down, a leader or a coordinator that is elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
+
+from kshim.cluster import GROUP_METADATA_TOPIC, Cluster, leaders
+from kshim.cluster.changes import Outcome
+from kshim.cluster.topics import NO_LEADER
+from kshim.network.listeners import CannotListen, Listener
+from kshim.requests import Groups
+from kshim.storage.interfaces import StorageError
+
+
+class SteeringError(Exception):
+    """What was asked for is not done. str() is one line that says why, and what would be right."""
+
+
+class Steering:
+    """Everything that `kshim cluster` can do. Its methods fire when clients see it, and errback
+    SteeringError.
+    """
+
+    def __init__(self, cluster: Cluster, groups: Groups, listeners: Mapping[int, Listener]) -> None:
+        self._cluster = cluster
+        self._groups = groups
+        self._listeners = listeners
+        self._one_at_a_time = DeferredLock()
+
+    def describe(self) -> dict[str, Any]:
+        """The brokers and partitions, as JSON values."""
+        cluster = self._cluster
+        led = [p.leader for topic in cluster.topics.values() for p in topic.partitions]
+        return {
+            "cluster_id": cluster.cluster_id,
+            "controller_id": cluster.controller_id,
+            "brokers": [
+                {
+                    "node_id": node_id,
+                    "address": str(listener.address),
+                    "state": "running" if node_id in cluster.running else "stopped",
+                    "leads": led.count(node_id),
+                }
+                for node_id, listener in self._listeners.items()
+            ],
+            "partitions": [
+                {
+                    "topic": topic.name,
+                    "partition": p.index,
+                    "leader": p.leader,
+                    "leader_epoch": p.leader_epoch,
+                    "replicas": p.replicas,
+                    "isr": p.isr,
+                    "is_internal": topic.is_internal,
+                }
+                for topic in sorted(cluster.topics.values(), key=lambda topic: topic.name)
+                for p in topic.partitions
+            ],
+        }
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, Any]]:
+        """Let a broker lead a partition, also one that had no replica of it."""
+        return self._one_at_a_time.run(self._move_leader, topic, partition, node_id)
+
+    def move_coordinator(self, group_id: str, node_id: int) -> Deferred[dict[str, Any]]:
+        """Let a broker coordinate a group, and all others of its shard: lead its __consumer_offsets
+        partition.
+        """
+        return self.move_leader(GROUP_METADATA_TOPIC, self._groups.shard_for(group_id), node_id)
+
+    def stop_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
+        """As Kafka's controlled shutdown: others lead what they may, then connections are closed."""
+        return self._one_at_a_time.run(self._stop_broker, node_id)
+
+    def start_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
+        """Let a broker accept connections again; it leads what nobody else may, and follows elsewhere."""
+        return self._one_at_a_time.run(self._start_broker, node_id)
+
+    @inlineCallbacks
+    def _move_leader(
+        self, topic: str, partition: int, node_id: int
+    ) -> Generator[Deferred[Any], Any, dict[str, Any]]:
+        self._check(node_id, running=True)
+        known = self._cluster.topics.get(topic)
+        if known is None:
+            raise SteeringError(f"no topic {topic}; there are {_listed(self._cluster.topics)}")
+        before = known.partition(partition)
+        if before is None:
+            raise SteeringError(f"{topic} has the partitions 0 to {len(known.partitions) - 1}")
+        yield self._stored(leaders.move_leader(self._cluster, (topic, partition), node_id))
+        after = self._cluster.topics[topic].partitions[partition]
+        return {
+            "topic": topic,
+            "partition": partition,
+            "from": before.leader,
+            "to": after.leader,
+            "leader_epoch": after.leader_epoch,
+        }
+
+    @inlineCallbacks
+    def _stop_broker(self, node_id: int) -> Generator[Deferred[Any], Any, dict[str, Any]]:
+        self._check(node_id, running=True)
+        before = self._led_by(node_id)
+        yield self._stored(leaders.stop_broker(self._cluster, node_id))
+        yield self._listeners[node_id].suspend()
+        without = sum(self._leader(*partition) == NO_LEADER for partition in before)
+        return {"node_id": node_id, "moved": len(before) - without, "without_leader": without}
+
+    @inlineCallbacks
+    def _start_broker(self, node_id: int) -> Generator[Deferred[Any], Any, dict[str, Any]]:
+        self._check(node_id, running=False)
+        try:
+            self._listeners[node_id].resume()
+        except CannotListen as error:
+            raise SteeringError(str(error)) from error
+        yield self._stored(leaders.start_broker(self._cluster, node_id))
+        return {"node_id": node_id, "leads": len(self._led_by(node_id))}
+
+    def _check(self, node_id: int, *, running: bool) -> None:
+        if node_id not in self._cluster.node_ids:
+            raise SteeringError(f"no broker {node_id}; there are {_listed(self._cluster.node_ids)}")
+        if (node_id in self._cluster.running) != running:
+            raise SteeringError(f"broker {node_id} {'is stopped' if running else 'runs already'}")
+
+    def _led_by(self, node_id: int) -> list[tuple[str, int]]:
+        topics = self._cluster.topics.values()
+        return [(topic.name, p.index) for topic in topics for p in topic.partitions if p.leader == node_id]
+
+    def _leader(self, topic: str, partition: int) -> int:
+        known = self._cluster.topics.get(topic)
+        return known.partitions[partition].leader if known else NO_LEADER
+
+    @inlineCallbacks
+    def _stored(self, changed: Deferred[Outcome]) -> Generator[Deferred[Any], Any, None]:
+        try:
+            outcome = yield changed
+        except StorageError as error:
+            raise SteeringError(str(error)) from error
+        for _, refusal in outcome:
+            if refusal is not None:
+                raise SteeringError(refusal.message or refusal.error_code.name)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names))

@@ -1,0 +1,75 @@
+"""Runs a coordinator's due work, at most 10 ms per turn, so that requests are not starved."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshim.storage.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+LONGEST_TURN_MS = 10
+"""For how long to do what has come due before requests get their turn; the rest follows after them."""
+PAUSE_MS = 1_000
+"""How long to leave what is due alone after a fault of ours in it, so that it does not take all the time."""
+
+
+class Alarm:
+    """Keeps one call scheduled, for the next deadline or earlier.
+
+    next_deadline_ms: None for never. due: does all that is due at a time, some in each step of the iterator;
+    what it has not come to when the turn is over stays due.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        next_deadline_ms: Callable[[], int | None],
+        due: Callable[[int], Iterator[object]],
+    ) -> None:
+        self._clock = clock
+        self._next_deadline_ms = next_deadline_ms
+        self._due = due
+        self._call: Any = None
+        self._call_at_ms = 0
+        self._not_before_ms = 0
+
+    @property
+    def at_ms(self) -> int | None:
+        """When it goes off."""
+        return None if self._call is None else self._call_at_ms
+
+    def set(self) -> None:
+        """Deadlines may have changed."""
+        deadline_ms = self._next_deadline_ms()
+        if deadline_ms is None:
+            return
+        deadline_ms = max(deadline_ms, self._not_before_ms)
+        if self._call is not None and self._call_at_ms <= deadline_ms:
+            return
+        self.cancel()
+        self._call_at_ms = deadline_ms
+        self._call = self._clock.callLater(max(deadline_ms / 1000 - self._clock.seconds(), 0), self._go_off)
+
+    def cancel(self) -> None:
+        """Until it is set again."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+    def _go_off(self) -> None:
+        self._call = None
+        now_ms = self._now_ms()
+        try:
+            for _ in self._due(now_ms):
+                if self._now_ms() - now_ms >= LONGEST_TURN_MS:
+                    break
+        except Exception:
+            logger.exception("what was due has failed; it goes on in %d ms", PAUSE_MS)
+            self._not_before_ms = now_ms + PAUSE_MS
+        self.set()
+
+    def _now_ms(self) -> int:
+        return int(self._clock.seconds() * 1000)

@@ -1,0 +1,69 @@
+"""Who may still write of a producer's transactions: an epoch that was followed by a later one may not.
+
+A producer that was replaced (KIP-98), or whose transaction has ended with a later epoch (KIP-890), must not
+commit any more; nor may a transaction coordinator that was replaced end transactions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from schemas.error_code import ErrorCode
+from schemas.records.end_txn_marker import EndTxnMarker
+
+MOST_PRODUCERS = 5_000
+"""Of one shard; beyond, the one that has been silent for longest is forgotten."""
+
+
+class Producer(NamedTuple):
+    """Who writes records that are part of a transaction."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class Epochs(NamedTuple):
+    """The latest that was seen of one producer id."""
+
+    producer_epoch: int
+    coordinator_epoch: int = -1
+
+
+class Fencing:
+    """The latest epochs of the producers that have written to a shard."""
+
+    __slots__ = ("_epochs",)
+
+    def __init__(self) -> None:
+        self._epochs: dict[int, Epochs] = {}
+
+    def check(self, producer: Producer) -> ErrorCode:
+        """Whether a producer may commit offsets."""
+        known = self._epochs.get(producer.producer_id)
+        is_fenced = known is not None and producer.producer_epoch < known.producer_epoch
+        return ErrorCode.INVALID_PRODUCER_EPOCH if is_fenced else ErrorCode.NONE
+
+    def check_marker(self, marker: EndTxnMarker) -> ErrorCode:
+        """Whether a transaction coordinator may end a transaction so."""
+        error = self.check(Producer(marker.producer_id, marker.producer_epoch))
+        if error is not ErrorCode.NONE:
+            return error
+        known = self._epochs.get(marker.producer_id)
+        is_fenced = known is not None and marker.coordinator_epoch < known.coordinator_epoch
+        return ErrorCode.TRANSACTION_COORDINATOR_FENCED if is_fenced else ErrorCode.NONE
+
+    def wrote(self, producer: Producer) -> None:
+        """Records of a transaction were written."""
+        known = self._epochs.pop(producer.producer_id, None)
+        coordinator_epoch = -1 if known is None else known.coordinator_epoch
+        self._remember(producer.producer_id, Epochs(producer.producer_epoch, coordinator_epoch))
+
+    def ended(self, marker: EndTxnMarker) -> None:
+        """A transaction was ended."""
+        self._epochs.pop(marker.producer_id, None)
+        self._remember(marker.producer_id, Epochs(marker.producer_epoch, marker.coordinator_epoch))
+
+    def _remember(self, producer_id: int, epochs: Epochs) -> None:
+        self._epochs[producer_id] = epochs
+        if len(self._epochs) > MOST_PRODUCERS:
+            del self._epochs[next(iter(self._epochs))]

@@ -1,0 +1,74 @@
+"""The group coordinator as a broker has it: a `Runtime` over __consumer_offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import uuid4
+
+from twisted.internet.defer import Deferred, succeed
+
+from kshim.configs.config import Config
+from kshim.coordination.groups.coordinator import Coordinator
+from kshim.coordination.groups.refusals import EndTransaction, GroupRequest
+from kshim.coordination.groups.settings import Settings
+from kshim.coordination.runtime import Runtime
+from kshim.requests import RequestContext
+from kshim.storage.clock import Clock
+from kshim.storage.interfaces import Journal
+from schemas.error_code import ErrorCode
+from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.records.end_txn_marker import EndTxnMarker
+
+
+def new_coordinator(config: Config, partitions: int) -> Coordinator:
+    """A coordinator with the limits of `config` and random member ids; it leads no shard yet."""
+    settings = Settings(
+        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        group_max_size=config.group_max_size,
+        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        message_max_bytes=config.message_max_bytes,
+        offsets_retention_minutes=config.offsets_retention_minutes,
+        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+    )
+    return Coordinator(settings, new_member_id, partitions)
+
+
+def new_member_id(prefix: str) -> str:
+    """Kafka's form of a member id: the client id or group instance id, a dash, a random UUID."""
+    return f"{prefix}-{uuid4()}"
+
+
+class GroupRuntime(Runtime):
+    """Implements `kshim.requests.context.Groups`."""
+
+    def __init__(self, coordinator: Coordinator, journal: Journal, clock: Clock) -> None:
+        super().__init__(coordinator, journal, clock)
+        self._groups = coordinator
+
+    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+        """See `Groups.write_marker`."""
+        answer = self.submit_as_broker(0, EndTransaction(shard, marker))
+        return answer if isinstance(answer, Deferred) else succeed(answer)
+
+    def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+        """The groups of all shards that the broker leads."""
+        if not self.is_running:
+            return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return self._groups.list_groups(request, context.node_id)
+
+    def refusal(self, context: RequestContext, request: GroupRequest) -> ErrorCode:
+        """See `Groups.refusal`."""
+        if not self.is_running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self._groups.refusal(context.node_id, request)
+
+    def shard_for(self, group_id: str) -> int:
+        """The partition of __consumer_offsets that a group belongs to."""
+        return self._groups.shard_for(group_id)
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Forget what was committed for topics that are gone: another topic may come to have the name."""
+        topics = frozenset(names)
+        self.decide_everywhere(lambda shard, now_ms: self._groups.delete_offsets(shard, topics, now_ms))

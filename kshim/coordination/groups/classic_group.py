@@ -1,0 +1,237 @@
+"""A classic group: its members, its state, and the bookkeeping that keeps its counts true.
+
+This is the live group, of which only a snapshot survives a restart: the metadata record written when a
+leader's assignments are accepted or the group becomes empty. The rules of when to change it are in the
+modules beside this one; here stand the operations that keep members, protocol counts, static ids and leader
+consistent, each O(1) in the number of members unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.rebalance_report import RebalanceReport
+from kshim.coordination.groups.states import TRANSITIONS, State
+from kshim.coordination.java import in_order_of_a_hash_map
+from schemas.consumer_protocol import decode_topics
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import GroupMetadataValue
+from schemas.message import MalformedMessage
+from schemas.messages.join_group import JoinGroupRequestProtocol
+
+CONSUMER = "consumer"
+"""The protocol type whose metadata the coordinator can read."""
+
+
+@dataclass(slots=True)
+class InitialDelay:
+    """How long an empty group waits for more members before its first join phase ends (KIP-134)."""
+
+    delay_ms: int
+    remaining_ms: int
+    member_added: bool = False
+
+
+@dataclass(slots=True)
+class ClassicGroup:
+    """One group of the classic protocol. `generation` is 0 until a join phase has completed."""
+
+    group_id: str
+    state_timestamp_ms: int
+    state: State = State.EMPTY
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    pending_join: set[str] = field(default_factory=set)
+    """Ids handed out with MEMBER_ID_REQUIRED whose owners have not joined yet."""
+    pending_sync: set[str] = field(default_factory=set)
+    """Members that completed the join phase and have not sent SyncGroup in this generation."""
+    awaiting_join: int = 0
+    """How many members have a parked JoinGroup."""
+    subscriptions: tuple[bytes, ...] | None = None
+    """What the members of the last generation sent for its protocol; None before the first one."""
+    initial_delay: InitialDelay | None = None
+    rebalance: RebalanceReport | None = None
+    """The rebalance under way and why it started."""
+    _offered: Counter[str] = field(default_factory=Counter)
+    """How many members offer each protocol name."""
+
+    # ---- state
+
+    def transition_to(self, state: State, now_ms: int) -> None:
+        """The only place where the state changes."""
+        assert state in TRANSITIONS[self.state], f"{self.group_id}: {self.state} -> {state}"
+        self.state, self.state_timestamp_ms = state, now_ms
+
+    @property
+    def has_all_members_joined(self) -> bool:
+        """Whether every member has a parked JoinGroup and nobody is expected to come back with an id."""
+        return len(self.members) == self.awaiting_join and not self.pending_join
+
+    def rebalance_timeout_ms(self) -> int:
+        """The largest rebalance timeout of its members, 0 without members. O(members)."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # ---- members
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        """Take in `member`; the first member decides the protocol type, and leads."""
+        assert member.member_id not in self.members, member.member_id
+        if not self.members:
+            self.protocol_type = protocol_type
+        if self.leader is None:
+            self.leader = member.member_id
+        self.members[member.member_id] = member
+        self.pending_join.discard(member.member_id)
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        self._offered.update(member.protocol_names())
+
+    def remove(self, member_id: str) -> Member | None:
+        """Take out a member, or an id that was handed out, and return the member; if it led, another does."""
+        self.pending_join.discard(member_id)
+        self.pending_sync.discard(member_id)
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return None
+        self._withdraw(member)
+        if member.parked_join is not None:
+            self.awaiting_join -= 1
+        if member.group_instance_id is not None:
+            self.static_members.pop(member.group_instance_id, None)
+        if self.leader == member_id:
+            self.leader = next(iter(self.members), None)
+        return member
+
+    def rename(self, member: Member, member_id: str) -> None:
+        """Give a static member a new id; it keeps its place as leader and whether it still has to sync."""
+        assert member.group_instance_id is not None
+        old_id = member.member_id
+        del self.members[old_id]
+        member.rename(member_id)
+        self.members[member_id] = member
+        self.static_members[member.group_instance_id] = member_id
+        if self.leader == old_id:
+            self.leader = member_id
+        if old_id in self.pending_sync:
+            self.pending_sync.remove(old_id)
+            self.pending_sync.add(member_id)
+
+    def set_protocols(self, member: Member, protocols: tuple[JoinGroupRequestProtocol, ...]) -> None:
+        """Replace what `member` offers."""
+        self._withdraw(member)
+        member.protocols = protocols
+        self._offered.update(member.protocol_names())
+
+    def static_member_id(self, group_instance_id: str | None) -> str | None:
+        """The member id that a group instance id stands for at present; None where there is none."""
+        return None if group_instance_id is None else self.static_members.get(group_instance_id)
+
+    def validate(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """Whether `member_id` is a member, and the one its instance id belongs to (KIP-345)."""
+        if group_instance_id is not None:
+            owner = self.static_member_id(group_instance_id)
+            if owner is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if owner != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    # ---- parked requests
+
+    def park_join(self, member: Member, token: int) -> int | None:
+        """Hold a JoinGroup of `member`; the one that it takes the place of, if any."""
+        older, member.parked_join = member.parked_join, token
+        if older is None:
+            self.awaiting_join += 1
+        return older
+
+    def take_join(self, member: Member) -> int | None:
+        """The parked JoinGroup of `member`, which it no longer holds."""
+        parked, member.parked_join = member.parked_join, None
+        if parked is not None:
+            self.awaiting_join -= 1
+        return parked
+
+    # ---- protocols
+
+    def supports(self, protocol_type: str, protocols: tuple[JoinGroupRequestProtocol, ...]) -> bool:
+        """Whether one that offers these may join: the group's type, and a name that every member offers."""
+        if self.state is State.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        return protocol_type == self.protocol_type and any(
+            self._offered[protocol.name] == len(self.members) for protocol in protocols
+        )
+
+    def select_protocol(self) -> str:
+        """The protocol most members vote for among those that all offer. O(members).
+
+        Of those with as many votes, the one that comes first in Kafka's hash map of votes.
+        """
+        candidates = {name for name, offering in self._offered.items() if offering == len(self.members)}
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
+
+    def subscribed_topics(self) -> Collection[str] | None:
+        """What the members of the last generation consume, also when all have left, until another begins.
+        O(members), and reads what they sent.
+
+        None when it cannot be known, which counts as every topic: no generation has formed yet, or a member's
+        subscription cannot be read. Groups of another protocol type subscribe to nothing.
+        """
+        if self.protocol_type != CONSUMER:
+            return ()
+        if self.subscriptions is None:
+            return None
+        try:
+            return {topic for subscription in self.subscriptions for topic in decode_topics(subscription)}
+        except MalformedMessage:
+            return None
+
+    def keep_subscriptions(self) -> None:
+        """A generation begins: what its members consume stays so until the next one. O(members)."""
+        self.subscriptions = tuple(member.metadata(self.protocol_name) for member in self.members.values())
+
+    def _withdraw(self, member: Member) -> None:
+        for name in member.protocol_names():
+            self._offered[name] -= 1
+            if not self._offered[name]:
+                del self._offered[name]
+
+    # ---- the record
+
+    def to_metadata(self) -> GroupMetadataValue:
+        """The group as its record shows it, with the members' present assignments. O(members)."""
+        return GroupMetadataValue(
+            protocol_type=self.protocol_type or "",
+            generation=self.generation,
+            protocol=self.protocol_name,
+            leader=self.leader,
+            current_state_timestamp=self.state_timestamp_ms,
+            members=tuple(member.to_metadata(self.protocol_name) for member in self.members.values()),
+        )
+
+    @classmethod
+    def from_metadata(cls, group_id: str, stored: GroupMetadataValue) -> ClassicGroup:
+        """The group that a record describes: Stable with members, else Empty; no rebalance is ever stored."""
+        group = cls(
+            group_id=group_id,
+            state_timestamp_ms=stored.current_state_timestamp,
+            state=State.STABLE if stored.members else State.EMPTY,
+            generation=stored.generation,
+            protocol_type=stored.protocol_type or None,
+            protocol_name=stored.protocol,
+            leader=stored.leader,
+        )
+        for entry in stored.members:
+            member = Member.from_metadata(group_id, stored.protocol, entry)
+            group.add(member, stored.protocol_type)
+        if stored.generation or not stored.members:
+            group.keep_subscriptions()
+        return group

@@ -1,0 +1,176 @@
+"""The group coordinator: fifty shards, the way from a group id to its shard, and what is checked before a
+group is asked.
+
+A shard is loaded by replaying its records, serves while it is led here, and is unloaded when it is not. Time
+comes in with every call; `next_deadline_ms` says when to call `advance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from kshim.coordination.decision import Caller, Decision, Record, Reply
+from kshim.coordination.fencing import Producer
+from kshim.coordination.groups.draft import Surroundings
+from kshim.coordination.groups.records import decode_record, encode_record
+from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, refuse
+from kshim.coordination.groups.settings import Settings
+from kshim.coordination.groups.shard import OPERATIONS, Shard
+from kshim.coordination.groups.timers import ShardTimer, Timers
+from kshim.coordination.shards import partition_for
+from schemas.error_code import ErrorCode
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.join_group import JoinGroupRequest
+from schemas.messages.leave_group import LeaveGroupRequest
+from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.messages.offset_commit import OffsetCommitRequest
+from schemas.messages.offset_delete import OffsetDeleteRequest
+from schemas.messages.sync_group import SyncGroupRequest
+from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
+from schemas.primitives import can_be_written
+from schemas.records.end_txn_marker import EndTxnMarker
+
+_NEEDS_GROUP_ID = frozenset(
+    {
+        JoinGroupRequest,
+        SyncGroupRequest,
+        HeartbeatRequest,
+        LeaveGroupRequest,
+        TxnOffsetCommitRequest,
+        OffsetDeleteRequest,
+    }
+)
+"""Requests for which an empty group id is an error; offsets may be kept under it, as old consumers did."""
+
+
+_NAMES_WRITTEN: Mapping[type, Callable[[Any], Iterable[str]]] = {
+    JoinGroupRequest: lambda it: (it.group_id, it.protocol_type, *(each.name for each in it.protocols)),
+    OffsetCommitRequest: lambda it: (it.group_id,),
+    TxnOffsetCommitRequest: lambda it: (it.group_id,),
+}
+"""Of the requests that may create a group: the names that its records would hold as the client spelled them.
+Kafka, too, answers UNKNOWN_SERVER_ERROR where one cannot be written.
+"""
+
+
+class Coordinator:
+    """All groups of the shards that are led here. Pure: no clock, no disk, no network.
+
+    Of several brokers each leads some of the shards, and refuses what is asked of the others'.
+    """
+
+    topic = "__consumer_offsets"
+    encode = staticmethod(encode_record)
+    decode = staticmethod(decode_record)
+    refuse = staticmethod(refuse)
+
+    def __init__(self, settings: Settings, new_member_id: Callable[[str], str], partitions: int = 50) -> None:
+        self.settings = settings
+        self.partitions = partitions
+        self._timers = Timers()
+        self._surroundings = Surroundings(settings, self._timers, new_member_id)
+        self._shards: dict[int, Shard] = {}
+
+    # ---- shards
+
+    def shard_for(self, group_id: str) -> int:
+        """The number of the shard that a group belongs to."""
+        return partition_for(group_id, self.partitions)
+
+    def begin_load(self, shard: int, node_id: int = 0) -> None:
+        """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
+        self._shards[shard] = Shard(shard, node_id, self._surroundings)
+
+    def replay(self, shard: int, records: Iterable[Record], producer: Producer | None = None) -> None:
+        """Apply records of `shard` in the order of its log, while loading and after each decision alike.
+
+        `producer`: whose transaction they are part of.
+        """
+        self._shards[shard].replay(records, producer)
+
+    def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
+        """Apply the end of a transaction, in the order of the log as well."""
+        self._shards[shard].hard_state.end_transaction(marker)
+
+    def finish_load(self, shard: int, now_ms: int) -> Decision:
+        """Serve `shard` from now on."""
+        return self._shards[shard].finish_load(now_ms)
+
+    def unload(self, shard: int, now_ms: int) -> Decision:
+        """Give `shard` up; the decision answers what it has parked."""
+        return self._shards.pop(shard).unload(now_ms)
+
+    # ---- requests
+
+    def handle(self, caller: Caller, request: GroupRequest | EndTransaction, now_ms: int) -> Decision:
+        """Decide one request. What can be wrong before the group is asked is checked in Kafka's order."""
+        if isinstance(request, EndTransaction):
+            return self._end_transaction(caller, request)
+        shard = partition_for(request.group_id, self.partitions)
+        found = self._find(shard, caller.node_id, request)
+        if isinstance(found, ErrorCode):
+            return Decision(shard, (), (Reply(caller.token, refuse(request, caller, found)),))
+        return OPERATIONS[type(request)](found, caller, request, now_ms)
+
+    def refusal(self, node_id: int, request: GroupRequest) -> ErrorCode:
+        """Why a request is refused before its group is asked; NONE where it is not."""
+        found = self._find(partition_for(request.group_id, self.partitions), node_id, request)
+        return found if isinstance(found, ErrorCode) else ErrorCode.NONE
+
+    def _end_transaction(self, caller: Caller, request: EndTransaction) -> Decision:
+        led = self._shards.get(request.shard)
+        if led is not None and not led.is_loading:
+            return led.end_transaction(caller, request.marker)
+        error = ErrorCode.NOT_COORDINATOR if led is None else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return Decision(request.shard, (), (Reply(caller.token, refuse(request, caller, error)),))
+
+    def list_groups(self, request: ListGroupsRequest, node_id: int = 0) -> ListGroupsResponse:
+        """All groups that a broker leads; while one shard is loading the list would be incomplete, and is
+        refused.
+        """
+        led = [shard for shard in self._shards.values() if shard.node_id == node_id]
+        if any(shard.is_loading for shard in led):
+            return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        groups = (group for shard in led for group in shard.list_groups(request))
+        return ListGroupsResponse(groups=tuple(groups))
+
+    def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
+        """Drop what the groups of `shard` have committed for topics that no longer exist."""
+        return self._shards[shard].delete_offsets(topics, now_ms)
+
+    def _find(self, number: int, node_id: int, request: GroupRequest) -> Shard | ErrorCode:
+        """The shard that answers, or what is wrong before that."""
+        if not request.group_id and type(request) in _NEEDS_GROUP_ID:
+            return ErrorCode.INVALID_GROUP_ID
+        if isinstance(request, JoinGroupRequest):
+            settings = self.settings
+            lowest, highest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+            if not lowest <= request.session_timeout_ms <= highest:
+                return ErrorCode.INVALID_SESSION_TIMEOUT
+        shard = self._shards.get(number)
+        if shard is None or shard.node_id != node_id:
+            return ErrorCode.NOT_COORDINATOR
+        if shard.is_loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        names = _NAMES_WRITTEN.get(type(request))
+        if names is not None and not all(map(can_be_written, names(request))):
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return shard
+
+    # ---- time
+
+    def next_deadline_ms(self) -> int | None:
+        """When to call `advance`; it may be early, never late. None when nothing is waited for. O(1)."""
+        return self._timers.next_deadline_ms()
+
+    def advance(self, now_ms: int) -> Iterator[Decision]:
+        """Do all that is due: each timer's decision, to be carried out before the next is taken.
+
+        What its reader does not take stays due, and is what comes first the next time.
+        """
+        for key in self._timers.due(now_ms):
+            number = key.shard if isinstance(key, ShardTimer) else self.shard_for(key.group_id)
+            shard = self._shards.get(number)
+            if shard is not None:
+                yield shard.on_timer(key, now_ms)

@@ -1,0 +1,73 @@
+"""What a group looks like from the outside: DescribeGroups (15) and ListGroups (16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.states import State
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
+
+TYPE = "classic"
+FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
+LONGEST_TOLD = 10_000
+"""How many characters of an id there is room for in a message of 32767 bytes, with others."""
+
+
+def describe(group: ClassicGroup) -> DescribedGroup:
+    """The group and its members; only while it is stable with their subscriptions, which are final then."""
+    stable = group.state is State.STABLE
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if stable else "",
+        members=tuple(
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ),
+    )
+
+
+def describe_absent(group_id: str, api_version: int) -> DescribedGroup:
+    """A group that does not exist: up to v5 it is shown as Dead, without an error."""
+    if api_version < FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND:
+        return DescribedGroup(group_id=group_id, group_state=State.DEAD)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=State.DEAD,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id[:LONGEST_TOLD]} not found.",
+    )
+
+
+def _listed(group: ClassicGroup) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state,
+        group_type=TYPE,
+    )
+
+
+def list_groups(groups: Iterable[ClassicGroup], request: ListGroupsRequest) -> Iterator[ListedGroup]:
+    """Those that the filters let through; an empty filter lets all through.
+
+    Case does not matter. Of states, but not of types, blanks around them are ignored, as Apache Kafka does.
+    """
+    states = {state.strip().lower() for state in request.states_filter}
+    types = {type_.lower() for type_ in request.types_filter}
+    if types and TYPE not in types:
+        return
+    for group in groups:
+        if not states or group.state.lower() in states:
+            yield _listed(group)

@@ -1,0 +1,123 @@
+"""A decision in the making: what one call to the coordinator collects before it returns.
+
+The functions that hold the rules (`join_group`, `rebalance`, ...) take a draft as their first argument. It
+gives them the time, the settings, the timers and fresh member ids, and takes their records and replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kshim.coordination.decision import Decision, Record, Reply
+from kshim.coordination.fencing import Producer
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.settings import Settings
+from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
+from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+
+class Surroundings(NamedTuple):
+    """What a coordinator is given once and every call uses."""
+
+    settings: Settings
+    timers: Timers
+    new_member_id: Callable[[str], str]
+    """From a client id or group instance id to a member id that was never used before."""
+
+
+class Draft:
+    """Collects the records and replies of one call."""
+
+    __slots__ = (
+        "_records",
+        "_replies",
+        "_reports",
+        "_shard",
+        "new_member_id",
+        "now_ms",
+        "producer",
+        "settings",
+        "timers",
+    )
+
+    def __init__(self, shard: int, surroundings: Surroundings, now_ms: int) -> None:
+        self._shard = shard
+        self.settings, self.timers, self.new_member_id = surroundings
+        self.now_ms = now_ms
+        self._records: list[Record] = []
+        self._replies: list[Reply] = []
+        self._reports: list[object] = []
+        self.producer: Producer | None = None
+        """Whose transaction the records are part of; None where they count at once."""
+
+    def reply(self, token: int, response: Any) -> None:
+        """Answer the request of `token`."""
+        self._replies.append(Reply(token, response))
+
+    def write_group(self, group: ClassicGroup) -> None:
+        """Make the group as it stands durable."""
+        self._records.append(Record(GroupMetadataKey(group=group.group_id), group.to_metadata()))
+
+    def write(
+        self, key: GroupMetadataKey | OffsetCommitKey, value: GroupMetadataValue | OffsetCommitValue | None
+    ) -> None:
+        """Make one record durable; None is a tombstone."""
+        self._records.append(Record(key, value))
+
+    def forget_offset(self, group_id: str, topic: str, index: int) -> None:
+        """Write the tombstone of what a group has committed for one partition."""
+        self.write(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
+
+    def forget_group(self, group: ClassicGroup) -> None:
+        """Write the tombstone of a group's metadata; its offsets have tombstones of their own."""
+        self.write(GroupMetadataKey(group=group.group_id), None)
+
+    def report(self, report: object) -> None:
+        """Tell the log of a rebalance that is complete, or of what has expired."""
+        self._reports.append(report)
+
+    def decision(self) -> Decision:
+        """All that was collected."""
+        return Decision(
+            self._shard,
+            tuple(self._records),
+            tuple(self._replies),
+            tuple(self._reports),
+            producer=self.producer if self._records else None,
+        )
+
+    # ---- timers, by what they are for
+
+    def restart_session(self, member: Member) -> None:
+        """Give `member` a whole session timeout from now."""
+        self.timers.arm(member.timer, self.now_ms + member.session_timeout_ms)
+
+    def arm_join(self, group: ClassicGroup, delay_ms: int) -> None:
+        """End the join phase of `group` after `delay_ms` at the latest."""
+        self.timers.arm(TimerKey(TimerKind.JOIN, group.group_id), self.now_ms + max(delay_ms, 0))
+
+    def arm_sync(self, group: ClassicGroup, delay_ms: int) -> None:
+        """Take members that have not sent SyncGroup after `delay_ms` out of `group`."""
+        self.timers.arm(TimerKey(TimerKind.SYNC, group.group_id), self.now_ms + max(delay_ms, 0))
+
+    def cancel_all(self, group: ClassicGroup) -> None:
+        """The group is no more, or not here."""
+        self.cancel_join(group)
+        self.cancel_sync(group)
+        for member_id in (*group.members, *group.pending_join):
+            self.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
+
+    def cancel_join(self, group: ClassicGroup) -> None:
+        """The join phase is over."""
+        self.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
+
+    def cancel_sync(self, group: ClassicGroup) -> None:
+        """Nobody is waited for in the sync phase any more."""
+        self.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))

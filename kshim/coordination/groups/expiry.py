@@ -1,0 +1,74 @@
+"""Expiry: what was committed and is of no use to anybody goes after `offsets.retention.minutes` (KIP-211).
+
+The clock of an offset begins at its commit; that of a group with members once, when the last of them went. An
+offset that was committed with a retention time of its own, which versions 2 to 4 can ask for, goes by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.expiry_report import ExpiryReport
+from kshim.coordination.groups.offsets import NO_TIMESTAMP, Committed
+from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.groups.states import State
+from schemas.internal_topics.group_metadata_log import OffsetCommitValue
+
+
+def expire(
+    draft: Draft,
+    group: ClassicGroup,
+    committed: Committed,
+    pending: Collection[Partition],
+    partitions: Iterable[Partition],
+) -> bool:
+    """Of these partitions, write a tombstone for every offset of `group` that has expired; and one for itself
+    if it is to go.
+
+    A group goes when it has no members and no offset is left: there is no grace period. Returns whether it
+    does. What a transaction that is still open has committed stays, and is not left behind by its group.
+    """
+    looked_at = {
+        partition: committed[partition]
+        for partition in partitions
+        if partition in committed and partition not in pending
+    }
+    expired = _expired(draft, group, looked_at)
+    for topic, index in expired:
+        draft.forget_offset(group.group_id, topic, index)
+    is_deleted = group.state is State.EMPTY and len(expired) == len(committed) and not pending
+    if is_deleted:
+        draft.forget_group(group)
+    if expired or is_deleted:
+        draft.report(ExpiryReport(group.group_id, len(expired), is_deleted))
+    return is_deleted
+
+
+def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tuple[str, int]]:
+    """Of a group with members only topics that a stable group of consumers does not subscribe to.
+
+    Subscriptions are only read when an offset is old enough.
+    """
+    since_ms = NO_TIMESTAMP
+    if group.state is State.EMPTY:
+        since_ms = group.state_timestamp_ms if group.protocol_type else NO_TIMESTAMP
+    elif group.state is not State.STABLE or group.protocol_type != CONSUMER:
+        return []
+    retention_ms = draft.settings.offsets_retention_minutes * 60_000
+    old = [
+        partition
+        for partition, value in committed.items()
+        if _is_old(value, since_ms, draft.now_ms, retention_ms)
+    ]
+    subscribed = group.subscribed_topics() if old else ()
+    return [] if subscribed is None else [(topic, index) for topic, index in old if topic not in subscribed]
+
+
+def _is_old(value: OffsetCommitValue, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+    """`since_ms`: when the group's clock began; NO_TIMESTAMP where the offset's own counts."""
+    if value.expire_timestamp != NO_TIMESTAMP:
+        return now_ms >= value.expire_timestamp
+    begin_ms = value.commit_timestamp if since_ms == NO_TIMESTAMP else since_ms
+    return now_ms - begin_ms >= retention_ms

@@ -1,0 +1,80 @@
+"""What survives a restart: each group's last metadata record, its committed offsets, and those that are
+pending in transactions.
+
+`replay` and `end_transaction` are the only writers, at run time and at start-up alike, so that what a
+coordinator knows after a restart is what it knew before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kshim.coordination.decision import Record
+from kshim.coordination.fencing import Fencing, Producer
+from kshim.coordination.groups.pending_offsets import PendingOffsets
+from schemas.internal_topics.group_metadata_log import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from schemas.records.end_txn_marker import EndTxnMarker
+
+
+class HardState:
+    """The records of one shard, by what they are about."""
+
+    __slots__ = ("fencing", "groups", "offsets", "pending")
+
+    def __init__(self) -> None:
+        self.groups: dict[str, GroupMetadataValue] = {}
+        self.offsets: dict[str, dict[tuple[str, int], OffsetCommitValue]] = {}
+        """By group id, then by (topic, partition index)."""
+        self.pending = PendingOffsets()
+        self.fencing = Fencing()
+
+    def replay(self, records: Iterable[Record], producer: Producer | None = None) -> None:
+        """Apply records in the order of the log: of a producer's transaction, or that count at once.
+
+        A tombstone of something unknown changes nothing.
+        """
+        for key, value in records:
+            if isinstance(key, OffsetCommitKey):
+                assert value is None or isinstance(value, OffsetCommitValue)
+                self._replay_offset(key, value, producer)
+            elif value is None:
+                self.groups.pop(key.group, None)
+            else:
+                assert isinstance(value, GroupMetadataValue)
+                self.groups[key.group] = value
+        if producer is not None:
+            self.fencing.wrote(producer)
+
+    def end_transaction(self, marker: EndTxnMarker) -> None:
+        """What a transaction has committed counts from now on, or it is forgotten.
+
+        A transaction without offsets here changes nothing.
+        """
+        self.fencing.ended(marker)
+        for group_id, partition, value in self.pending.end(marker.producer_id, committed=marker.committed):
+            self.offsets.setdefault(group_id, {})[partition] = value
+
+    def group_ids(self) -> Iterable[str]:
+        """Every group that has a record of any kind, once, in an order that only the records decide."""
+        return dict.fromkeys((*self.groups, *self.offsets, *self.pending.group_ids()))
+
+    def _replay_offset(
+        self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer: Producer | None
+    ) -> None:
+        if value is None:
+            self._forget_offset(key)
+        elif producer is not None:
+            self.pending.add(producer.producer_id, key, value)
+        else:
+            self.offsets.setdefault(key.group, {})[key.topic, key.partition] = value
+            if self.pending:
+                self.pending.overtake(key)
+
+    def _forget_offset(self, key: OffsetCommitKey) -> None:
+        if self.pending:
+            self.pending.forget(key)
+        committed = self.offsets.get(key.group)
+        if committed is None:
+            return
+        if committed.pop((key.topic, key.partition), None) is not None and not committed:
+            del self.offsets[key.group]

@@ -1,0 +1,134 @@
+"""JoinGroup (11): who may join, under which id, and whether that starts a rebalance.
+
+The order of the checks is Apache Kafka's, since it decides which of two errors a client sees. A JoinGroup
+without a member id gets one: with MEMBER_ID_REQUIRED from v4 on (KIP-394), so that a client which gives up
+and retries does not leave a phantom member behind; at once for a static member (KIP-345) and below v4.
+"""
+
+from __future__ import annotations
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups import static_member
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.membership import rebalance_timeout_ms, remove_member, update_member
+from kshim.coordination.groups.rebalance import joined, maybe_complete_join, rebalance_or_complete
+from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kshim.coordination.groups.states import ANSWERS, Action, State
+from kshim.coordination.groups.timers import TimerKey, TimerKind
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+FIRST_VERSION_THAT_REQUIRES_MEMBER_ID = 4
+LONGEST_PREFIX_BYTES = 32_767 - 37
+"""Of a client id or group instance id, with room for the rest of a member id: a dash and a UUID."""
+
+
+def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
+    """Admit, park, answer or refuse one JoinGroup to an existing group."""
+    if not _has_room(draft, group, request):
+        remove_member(draft, group, request.member_id)
+        maybe_complete_join(draft, group)
+        refuse(draft, caller, ErrorCode.GROUP_MAX_SIZE_REACHED)
+    elif group.state is State.DEAD:
+        refuse(draft, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
+    elif not group.supports(request.protocol_type, request.protocols):
+        refuse(draft, caller, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+    elif request.member_id:
+        _join_existing(draft, group, caller, request)
+    else:
+        _join_new(draft, group, caller, request)
+
+
+def refuse(draft: Draft, caller: Caller, error: ErrorCode, member_id: str = "") -> None:
+    """Answer with `error`; `member_id` is echoed where the request named one."""
+    draft.reply(caller.token, JoinGroupResponse(error_code=error, member_id=member_id))
+
+
+def _has_room(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> bool:
+    """Whether `group.max.size` allows this join.
+
+    During a join phase those that have joined count, else all members. Apache Kafka refuses a static member
+    that comes back to a full group without its id; it is a member already, so here it is let in.
+    """
+    limit = draft.settings.group_max_size
+    member_id = request.member_id or group.static_member_id(request.group_instance_id)
+    member = group.members.get(member_id or "")
+    if group.state is State.PREPARING_REBALANCE:
+        return (member is not None and member.parked_join is not None) or group.awaiting_join < limit
+    return group.state in (State.EMPTY, State.DEAD) or member is not None or len(group.members) < limit
+
+
+def _join_new(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
+    instance_id = request.group_instance_id
+    prefix = caller.client_id if instance_id is None else instance_id
+    if len(prefix.encode()) > LONGEST_PREFIX_BYTES:
+        refuse(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    if instance_id is not None:
+        member_id = draft.new_member_id(instance_id)
+        old_id = group.static_member_id(instance_id)
+        if old_id is None:
+            _add_member(draft, group, caller, request, member_id)
+        else:
+            static_member.replace(draft, group, group.members[old_id], member_id, caller, request)
+        return
+    member_id = draft.new_member_id(caller.client_id)
+    if caller.api_version < FIRST_VERSION_THAT_REQUIRES_MEMBER_ID:
+        _add_member(draft, group, caller, request, member_id)
+        return
+    group.pending_join.add(member_id)
+    timer = TimerKey(TimerKind.MEMBER, group.group_id, member_id)
+    draft.timers.arm(timer, draft.now_ms + request.session_timeout_ms)
+    refuse(draft, caller, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+
+
+def _join_existing(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
+    if request.member_id in group.pending_join:
+        if request.group_instance_id is None:
+            _add_member(draft, group, caller, request, request.member_id)
+        else:
+            refuse(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    error = group.validate(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        refuse(draft, caller, error, request.member_id)
+        return
+    answer = ANSWERS[ApiKey.JOIN_GROUP][group.state]
+    if isinstance(answer, ErrorCode):
+        refuse(draft, caller, answer, request.member_id)
+        return
+    member = group.members[request.member_id]
+    unchanged = member.protocols == request.protocols
+    leads_stable_group = group.state is State.STABLE and group.leader == member.member_id
+    if answer is Action.COMPARE and unchanged and not leads_stable_group:
+        draft.reply(caller.token, joined(group, member))
+        return
+    update_member(draft, group, member, caller, request)
+    trigger = Trigger.LEADER_REJOINED if unchanged else Trigger.MEMBER_REJOINED
+    rebalance_or_complete(draft, group, trigger, member.member_id, request.reason or "")
+
+
+def _add_member(
+    draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, member_id: str
+) -> None:
+    member = Member(
+        group_id=group.group_id,
+        member_id=member_id,
+        group_instance_id=request.group_instance_id,
+        client_id=caller.client_id,
+        client_host=caller.client_host,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms(caller, request),
+        protocols=request.protocols,
+        is_new=True,
+    )
+    group.add(member, request.protocol_type)
+    group.park_join(member, caller.token)
+    if group.initial_delay is not None:
+        group.initial_delay.member_added = True
+    draft.timers.arm(member.timer, draft.now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
+    rebalance_or_complete(draft, group, Trigger.MEMBER_JOINED, member_id, request.reason or "")

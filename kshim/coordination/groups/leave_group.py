@@ -1,0 +1,84 @@
+"""LeaveGroup (13): members leave, alone or many at once, with one rebalance for all of them.
+
+From v3 on a request lists members, also by instance id alone, which is how an administrator removes a static
+member (KIP-345); from v5 on with a reason (KIP-800).
+"""
+
+from __future__ import annotations
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.membership import remove_member
+from kshim.coordination.groups.rebalance import maybe_complete_join, rebalance_or_complete
+from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.states import State
+from schemas.error_code import ErrorCode
+from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+
+FIRST_VERSION_WITH_MEMBERS = 3
+
+
+def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: LeaveGroupRequest) -> None:
+    """Remove whom the request names, in its order, and rebalance once when a member is gone.
+
+    An id that was handed out and never used is dropped without a rebalance; a join phase that waited for it
+    may end.
+    """
+    if group.state is State.DEAD:
+        draft.reply(caller.token, LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return
+    left: list[str] = []
+    responses: list[MemberResponse] = []
+    for identity in leaving(caller, request):
+        responses.append(_answer(identity, _leave(draft, group, identity, left)))
+    draft.reply(caller.token, left_group(caller, tuple(responses)))
+    if left:
+        reason = next((entry.reason for entry in request.members if entry.reason), "")
+        rebalance_or_complete(draft, group, Trigger.MEMBER_LEFT, ", ".join(left), reason or "")
+    else:
+        maybe_complete_join(draft, group)
+
+
+def leaving(caller: Caller, request: LeaveGroupRequest) -> tuple[MemberIdentity, ...]:
+    """Who leaves: below v3 a request is for one member."""
+    if caller.api_version >= FIRST_VERSION_WITH_MEMBERS:
+        return request.members
+    return (MemberIdentity(member_id=request.member_id),)
+
+
+def left_group(caller: Caller, members: tuple[MemberResponse, ...]) -> LeaveGroupResponse:
+    """The answer; below v3 the one member's error is the answer's own."""
+    if caller.api_version >= FIRST_VERSION_WITH_MEMBERS:
+        return LeaveGroupResponse(error_code=ErrorCode.NONE, members=members)
+    return LeaveGroupResponse(error_code=members[0].error_code)
+
+
+def unknown_members(caller: Caller, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    """The answer for a group that does not exist: nobody in it is known."""
+    entries = (_answer(identity, ErrorCode.UNKNOWN_MEMBER_ID) for identity in leaving(caller, request))
+    return left_group(caller, tuple(entries))
+
+
+def _leave(draft: Draft, group: ClassicGroup, identity: MemberIdentity, left: list[str]) -> ErrorCode:
+    member_id = identity.member_id
+    if not member_id:
+        member_id = group.static_member_id(identity.group_instance_id) or ""
+        if not member_id:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+    elif member_id in group.pending_join:
+        remove_member(draft, group, member_id)
+        return ErrorCode.NONE
+    else:
+        error = group.validate(member_id, identity.group_instance_id)
+        if error is not ErrorCode.NONE:
+            return error
+    remove_member(draft, group, member_id)
+    left.append(member_id)
+    return ErrorCode.NONE
+
+
+def _answer(identity: MemberIdentity, error: ErrorCode) -> MemberResponse:
+    return MemberResponse(
+        member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
+    )

@@ -1,0 +1,55 @@
+"""How one member's place in a group changes: what a JoinGroup says of it, and its removal.
+
+Whether such a change starts or ends a rebalance is not decided here (`rebalance`).
+"""
+
+from __future__ import annotations
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.timers import TimerKey, TimerKind
+from schemas.error_code import ErrorCode
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.messages.sync_group import SyncGroupResponse
+
+
+def update_member(
+    draft: Draft, group: ClassicGroup, member: Member, caller: Caller, request: JoinGroupRequest
+) -> None:
+    """Take over what a joining member says of itself, but not its client id and host; park its JoinGroup."""
+    group.set_protocols(member, request.protocols)
+    member.session_timeout_ms = request.session_timeout_ms
+    member.rebalance_timeout_ms = rebalance_timeout_ms(caller, request)
+    park_join(draft, group, member, caller.token)
+
+
+def rebalance_timeout_ms(caller: Caller, request: JoinGroupRequest) -> int:
+    """v0 has no rebalance timeout: its session timeout serves for both (KIP-62)."""
+    return request.rebalance_timeout_ms if caller.api_version > 0 else request.session_timeout_ms
+
+
+def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> None:
+    """Hold `member`'s JoinGroup until the join phase ends; an older one of it is sent back to join."""
+    older = group.park_join(member, token)
+    if older is not None:
+        draft.reply(
+            older,
+            JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id),
+        )
+
+
+def remove_member(draft: Draft, group: ClassicGroup, member_id: str) -> None:
+    """Take out a member or a pending id; what a member has parked is answered UNKNOWN_MEMBER_ID.
+
+    Apache Kafka leaves a removed member's parked SyncGroup unanswered; here no request is forgotten.
+    """
+    draft.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
+    member = group.remove(member_id)
+    if member is None:
+        return
+    if member.parked_join is not None:
+        draft.reply(member.parked_join, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    if member.parked_sync is not None:
+        draft.reply(member.parked_sync, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))

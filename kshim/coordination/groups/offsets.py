@@ -1,0 +1,246 @@
+"""Committed offsets: OffsetCommit (8) writes them, OffsetFetch (9) reads them, OffsetDelete (47) and
+DeleteGroups (42) drop them.
+
+Whether the topics exist and the caller may see them is checked before a request comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.groups.states import ANSWERS, State
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import OffsetCommitKey, OffsetCommitValue
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from schemas.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from schemas.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+Committed = Mapping[Partition, OffsetCommitValue]
+
+FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
+NO_TIMESTAMP = -1
+LONG_MAX = 2**63 - 1
+
+
+def validate_commit(
+    draft: Draft, group: ClassicGroup | None, caller: Caller, request: OffsetCommitRequest
+) -> ErrorCode:
+    """Whether the sender may commit now. A commit in time also restarts the member's session.
+
+    A generation below 0 is a consumer without group management or an administrator; it may commit only while
+    the group has no members. In the join phase the old generation is still accepted: that is how a consumer
+    saves its position before it joins again.
+    """
+    generation = request.generation_id_or_member_epoch
+    if group is None:
+        if generation < 0:
+            return ErrorCode.NONE
+        known = caller.api_version >= FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND
+        return ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION
+    if group.state is State.EMPTY and generation < 0:
+        return ErrorCode.NONE
+    answer = ANSWERS[ApiKey.OFFSET_COMMIT][group.state]
+    if group.state not in (State.EMPTY, State.DEAD):
+        error = group.validate(request.member_id, request.group_instance_id)
+        if error is ErrorCode.NONE and generation != group.generation:
+            error = ErrorCode.ILLEGAL_GENERATION
+        if error is not ErrorCode.NONE:
+            return error
+    if isinstance(answer, ErrorCode):
+        return answer
+    draft.restart_session(group.members[request.member_id])
+    return ErrorCode.NONE
+
+
+def commit(draft: Draft, caller: Caller, request: OffsetCommitRequest) -> None:
+    """Write a record for every partition whose metadata is not too long, and answer for each."""
+    limit = draft.settings.offset_metadata_max_bytes
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for partition in topic.partitions:
+            error = ErrorCode.NONE
+            if too_long(partition.committed_metadata, limit):
+                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                key = OffsetCommitKey(
+                    group=request.group_id, topic=topic.name, partition=partition.partition_index
+                )
+                draft.write(key, _value(draft.now_ms, request.retention_time_ms, topic, partition))
+            partitions.append(
+                OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            )
+        topics.append(
+            OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
+        )
+    draft.reply(caller.token, OffsetCommitResponse(topics=tuple(topics)))
+
+
+def too_long(metadata: str | None, limit: int) -> bool:
+    """Whether `metadata` exceeds `offset.metadata.max.bytes`, which Kafka compares with UTF-16 units."""
+    if not metadata or len(metadata) * 2 <= limit:
+        return False
+    return len(metadata.encode("utf-16-be", "surrogatepass")) // 2 > limit
+
+
+def _value(
+    now_ms: int,
+    retention_ms: int,
+    topic: OffsetCommitRequestTopic,
+    partition: OffsetCommitRequestPartition,
+) -> OffsetCommitValue:
+    """What is kept of a commit; the topic's id where the sender named it so, from v10 on."""
+    expires = retention_ms != NO_TIMESTAMP
+    # For ever, where a client asks for a time beyond all that can be written.
+    expire_timestamp = min(now_ms + retention_ms, LONG_MAX) if expires else NO_TIMESTAMP
+    return OffsetCommitValue(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp=now_ms,
+        expire_timestamp=expire_timestamp,
+        topic_id=topic.topic_id,
+    )
+
+
+def fetch(
+    committed: Committed, request: OffsetFetchRequestGroup, unstable: Collection[Partition] = ()
+) -> OffsetFetchResponseGroup:
+    """What a group has committed, for the partitions asked for or, with null topics, for all that it has.
+
+    A partition without a commit is offset -1 and no error, whether or not it exists. `unstable`: partitions
+    whose offset is refused, since a transaction that is still open may move it (KIP-447).
+    """
+    wanted = _all_topics(committed) if request.topics is None else request.topics
+    topics = tuple(
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                _unstable(index)
+                if (topic.name, index) in unstable
+                else _fetched(topic, index, committed.get((topic.name, index)))
+                for index in topic.partition_indexes
+            ),
+        )
+        for topic in wanted
+    )
+    return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
+
+
+def _all_topics(committed: Committed) -> tuple[OffsetFetchRequestTopics, ...]:
+    indexes: dict[str, list[int]] = {}
+    for name, index in committed:
+        indexes.setdefault(name, []).append(index)
+    return tuple(
+        OffsetFetchRequestTopics(name=name, partition_indexes=tuple(of_topic))
+        for name, of_topic in indexes.items()
+    )
+
+
+def _unstable(index: int) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=-1,
+        metadata="",
+        error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    )
+
+
+def _fetched(
+    topic: OffsetFetchRequestTopics, index: int, value: OffsetCommitValue | None
+) -> OffsetFetchResponsePartitions:
+    if value is None or _is_of_another_topic(value, topic):
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=value.offset,
+        committed_leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+    )
+
+
+def _is_of_another_topic(value: OffsetCommitValue, topic: OffsetFetchRequestTopics) -> bool:
+    """Whether both ids are known and differ: the topic was made again under its name."""
+    return bool(value.topic_id.int and topic.topic_id.int) and value.topic_id != topic.topic_id
+
+
+def validate_delete(group: ClassicGroup | None) -> ErrorCode:
+    """Whether single offsets of `group` may be deleted: what members of another type use is not known."""
+    if group is None or group.state is State.DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.state is not State.EMPTY and group.protocol_type != CONSUMER:
+        return ErrorCode.NON_EMPTY_GROUP
+    return ErrorCode.NONE
+
+
+def delete(
+    draft: Draft,
+    group: ClassicGroup,
+    known: Collection[Partition],
+    caller: Caller,
+    request: OffsetDeleteRequest,
+) -> None:
+    """Write a tombstone for every offset named that is `known`, but of topics that the group subscribes
+    to.
+    """
+    subscribed = group.subscribed_topics()
+    topics = []
+    for topic in request.topics:
+        error = ErrorCode.NONE
+        if subscribed is None or topic.name in subscribed:
+            error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        else:
+            _delete_partitions(draft, group.group_id, known, topic)
+        partitions = tuple(
+            OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=error)
+            for partition in topic.partitions
+        )
+        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+    draft.reply(caller.token, OffsetDeleteResponse(topics=tuple(topics)))
+
+
+def _delete_partitions(
+    draft: Draft, group_id: str, known: Collection[Partition], topic: OffsetDeleteRequestTopic
+) -> None:
+    for index in dict.fromkeys(partition.partition_index for partition in topic.partitions):
+        if (topic.name, index) in known:
+            draft.forget_offset(group_id, topic.name, index)
+
+
+def delete_group(draft: Draft, group: ClassicGroup, known: Collection[Partition]) -> None:
+    """Write a tombstone for every offset of `group` that is known, then one for the group itself."""
+    for topic, index in known:
+        draft.forget_offset(group.group_id, topic, index)
+    draft.forget_group(group)
+
+
+def delete_topics(draft: Draft, group_id: str, known: Collection[Partition], topics: Collection[str]) -> None:
+    """Write a tombstone for whatever a group has committed for one of `topics`."""
+    for topic, index in known:
+        if topic in topics:
+            draft.forget_offset(group_id, topic, index)

@@ -1,0 +1,209 @@
+"""A rebalance from its start to the end of its join phase, and the timers that bound it.
+
+Join phase: every member is told to join again; it ends when all have, or when the largest rebalance timeout
+has passed and the missing ones are left out. Then everybody's JoinGroup is answered at once, with a new
+generation, and the sync phase begins (`sync_group`). The first join phase of an empty group is held open for
+the initial rebalance delay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kshim.coordination.groups.classic_group import ClassicGroup, InitialDelay
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.membership import remove_member
+from kshim.coordination.groups.rebalance_report import RebalanceReport, Trigger
+from kshim.coordination.groups.states import CAN_REBALANCE, State
+from schemas.error_code import ErrorCode
+from schemas.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from schemas.messages.sync_group import SyncGroupResponse
+
+SHORTEST_EXTENSION_MS = 1_000
+"""How long a join phase to which nobody came goes on at least. Its members may have no rebalance timeout."""
+
+
+def rebalance_or_complete(
+    draft: Draft, group: ClassicGroup, trigger: Trigger, member_id: str, reason: str = ""
+) -> None:
+    """Membership changed: start a rebalance where one can start, else see if the join phase is complete."""
+    if group.state in CAN_REBALANCE:
+        prepare_rebalance(draft, group, trigger, member_id, reason)
+    else:
+        maybe_complete_join(draft, group)
+
+
+def prepare_rebalance(
+    draft: Draft, group: ClassicGroup, trigger: Trigger, member_id: str, reason: str = ""
+) -> None:
+    """Begin a join phase. Parked SyncGroups are told REBALANCE_IN_PROGRESS; nobody has to sync any more."""
+    if group.state is State.COMPLETING_REBALANCE:
+        reset_assignments(draft, group)
+    group.pending_sync.clear()
+    draft.cancel_sync(group)
+    from_empty = group.state is State.EMPTY
+    group.transition_to(State.PREPARING_REBALANCE, draft.now_ms)
+    group.rebalance = RebalanceReport(group.group_id, trigger, member_id, reason, started_ms=draft.now_ms)
+    if from_empty:
+        delay_ms = draft.settings.group_initial_rebalance_delay_ms
+        group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms() - delay_ms, 0))
+        draft.arm_join(group, delay_ms)
+    elif not maybe_complete_join(draft, group):
+        draft.arm_join(group, group.rebalance_timeout_ms())
+
+
+def maybe_complete_join(draft: Draft, group: ClassicGroup) -> bool:
+    """End the join phase early when everybody has joined. The initial delay is always waited for."""
+    complete = (
+        group.state is State.PREPARING_REBALANCE
+        and group.initial_delay is None
+        and group.has_all_members_joined
+    )
+    if complete:
+        complete_join(draft, group)
+    return complete
+
+
+def on_join_deadline(draft: Draft, group: ClassicGroup) -> None:
+    """The join timer fired: extend the initial delay while members keep arriving, else end the join phase."""
+    if group.state is not State.PREPARING_REBALANCE:
+        return
+    initial = group.initial_delay
+    if initial is not None and initial.member_added and initial.remaining_ms > 0:
+        delay_ms = min(draft.settings.group_initial_rebalance_delay_ms, initial.remaining_ms)
+        group.initial_delay = InitialDelay(delay_ms, max(initial.remaining_ms - initial.delay_ms, 0))
+        draft.arm_join(group, delay_ms)
+    else:
+        complete_join(draft, group)
+
+
+def complete_join(draft: Draft, group: ClassicGroup) -> None:
+    """End the join phase with those that joined; static members stay until their session ends (KIP-345)."""
+    draft.cancel_join(group)
+    group.initial_delay = None
+    _evict_missing_members(draft, group)
+    if group.members and not _leader_has_joined(group):
+        draft.arm_join(group, max(group.rebalance_timeout_ms(), SHORTEST_EXTENSION_MS))
+        return
+    group.generation += 1
+    assert group.rebalance is not None
+    group.rebalance = replace(
+        group.rebalance, joined_ms=draft.now_ms, generation=group.generation, members=len(group.members)
+    )
+    if group.members:
+        _begin_sync_phase(draft, group)
+    else:
+        group.protocol_name = None
+        group.keep_subscriptions()
+        group.transition_to(State.EMPTY, draft.now_ms)
+        draft.write_group(group)
+        complete_rebalance(draft, group)
+
+
+def complete_rebalance(draft: Draft, group: ClassicGroup) -> None:
+    """Tell of the rebalance that is now complete."""
+    assert group.rebalance is not None
+    draft.report(replace(group.rebalance, completed_ms=draft.now_ms))
+    group.rebalance = None
+
+
+def _evict_missing_members(draft: Draft, group: ClassicGroup) -> None:
+    missing = [m for m in group.members.values() if m.parked_join is None and not m.is_static]
+    for member in missing:
+        draft.timers.cancel(member.timer)
+        group.remove(member.member_id)
+    assert group.rebalance is not None
+    evicted = (*group.rebalance.evicted, *(member.member_id for member in missing))
+    group.rebalance = replace(group.rebalance, evicted=evicted)
+
+
+def _leader_has_joined(group: ClassicGroup) -> bool:
+    """Make sure that a member which joined leads; False when none did."""
+    leader = group.members.get(group.leader or "")
+    if leader is None or leader.parked_join is None:
+        joined = next((m for m in group.members.values() if m.parked_join is not None), None)
+        if joined is None:
+            return False
+        group.leader = joined.member_id
+    return True
+
+
+def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
+    """Answer every parked JoinGroup with the new generation, and wait for everybody's SyncGroup."""
+    group.protocol_name = group.select_protocol()
+    group.keep_subscriptions()
+    group.transition_to(State.COMPLETING_REBALANCE, draft.now_ms)
+    for member in group.members.values():
+        parked = group.take_join(member)
+        if parked is not None:
+            draft.reply(parked, joined(group, member))
+        member.is_new = False
+        draft.restart_session(member)
+    group.pending_sync = set(group.members)
+    draft.arm_sync(group, group.rebalance_timeout_ms())
+
+
+def joined(group: ClassicGroup, member: Member) -> JoinGroupResponse:
+    """The answer to `member`'s JoinGroup in the present generation; only the leader is told of the others."""
+    is_leader = group.leader == member.member_id
+    return JoinGroupResponse(
+        error_code=ErrorCode.NONE,
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader or "",
+        member_id=member.member_id,
+        members=listed(group) if is_leader else (),
+    )
+
+
+def listed(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
+    """All members with their subscriptions, as the leader needs them to assign partitions. O(members)."""
+    return tuple(
+        JoinGroupResponseMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            metadata=member.metadata(group.protocol_name),
+        )
+        for member in group.members.values()
+    )
+
+
+def reset_assignments(draft: Draft, group: ClassicGroup) -> None:
+    """Drop the assignments of a sync phase that will not complete, and send its parked SyncGroups back to
+    join.
+
+    An answered member's session starts anew: it could not expire while the request was parked.
+    """
+    for member in group.members.values():
+        member.assignment = b""
+        parked, member.parked_sync = member.parked_sync, None
+        if parked is not None:
+            draft.reply(parked, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+            draft.restart_session(member)
+
+
+def on_sync_deadline(draft: Draft, group: ClassicGroup) -> None:
+    """The sync timer fired: members that never sent SyncGroup go, and the others rebalance."""
+    if not group.pending_sync or group.state not in (State.COMPLETING_REBALANCE, State.STABLE):
+        return
+    silent = [member_id for member_id in group.members if member_id in group.pending_sync]
+    for member_id in silent:
+        remove_member(draft, group, member_id)
+    prepare_rebalance(draft, group, Trigger.SYNC_EXPIRED, ", ".join(silent))
+
+
+def on_member_deadline(draft: Draft, group: ClassicGroup, member_id: str) -> None:
+    """A session expired, or an id that was handed out was not used in time, or a new member's join waited too
+    long.
+
+    A member whose request is parked here cannot send heartbeats; its session starts anew when it is answered.
+    """
+    member = group.members.get(member_id)
+    if member is None:
+        group.pending_join.discard(member_id)
+        maybe_complete_join(draft, group)
+    elif not member.is_waiting:
+        remove_member(draft, group, member_id)
+        rebalance_or_complete(draft, group, Trigger.SESSION_EXPIRED, member_id)

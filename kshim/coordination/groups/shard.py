@@ -1,0 +1,338 @@
+"""One shard: the groups whose records are in one partition of `__consumer_offsets`.
+
+It finds the group a request is about, lets the module of that API decide, and returns the decision. The live
+groups are derived from the hard state once, when loading ends; from then on both move together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kshim.coordination.decision import Caller, Decision, Record, Reply
+from kshim.coordination.fencing import Producer
+from kshim.coordination.groups import describe, offsets, rebalance, txn_offset_commit
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft, Surroundings
+from kshim.coordination.groups.expiry import expire
+from kshim.coordination.groups.hard_state import HardState
+from kshim.coordination.groups.heartbeat import heartbeat
+from kshim.coordination.groups.join_group import join_group, refuse
+from kshim.coordination.groups.leave_group import leave_group, unknown_members
+from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
+from kshim.coordination.groups.refusals import refuse as _refuse
+from kshim.coordination.groups.sizes import offsets_fit
+from kshim.coordination.groups.states import ANSWERS, State
+from kshim.coordination.groups.sync_group import sync_group
+from kshim.coordination.groups.timers import AnyTimer, ShardTimer, TimerKind
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue
+from schemas.messages.delete_groups import DeletableGroupResult
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.messages.leave_group import LeaveGroupRequest
+from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
+from schemas.messages.offset_commit import OffsetCommitRequest
+from schemas.messages.offset_delete import OffsetDeleteRequest
+from schemas.messages.offset_fetch import OffsetFetchRequestGroup
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
+from schemas.records.end_txn_marker import EndTxnMarker
+
+MOST_OFFSETS = 1_000
+"""How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work, if
+all have expired. The offsets of a large group are divided among steps; the group itself goes with the last.
+"""
+
+_NO_OFFSETS: Mapping[Any, Any] = {}
+_HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode}
+"""The answers to heartbeats, made once: the most frequent request needs no new message."""
+
+
+class Shard:
+    """The groups of one partition. Requests go to `OPERATIONS`."""
+
+    __slots__ = (
+        "_surroundings",
+        "_timer",
+        "_unchecked",
+        "groups",
+        "hard_state",
+        "is_loading",
+        "node_id",
+        "number",
+    )
+
+    def __init__(self, number: int, node_id: int, surroundings: Surroundings) -> None:
+        """node_id: the broker that leads the shard; the others do not answer for it."""
+        self.number = number
+        self.node_id = node_id
+        self._surroundings = surroundings
+        self._timer = ShardTimer(number)
+        self._unchecked: Iterator[tuple[str, Sequence[Partition]]] | None = None
+        """While a run for what has expired is under way: what it has not come to."""
+        self.hard_state = HardState()
+        self.groups: dict[str, ClassicGroup] = {}
+        self.is_loading = True
+
+    # ---- loading and unloading
+
+    def replay(self, records: Iterable[Record], producer: Producer | None) -> None:
+        """Apply records to what survives; see `HardState`."""
+        self.hard_state.replay(records, producer)
+
+    def finish_load(self, now_ms: int) -> Decision:
+        """Bring the groups to life: a whole session for each member, a rebalance where one is too large."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        self.is_loading = False
+        self._schedule_expiry(draft)
+        for group_id in self.hard_state.group_ids():
+            stored = self.hard_state.groups.get(group_id)
+            group = ClassicGroup.from_metadata(group_id, stored) if stored else ClassicGroup(group_id, now_ms)
+            self.groups[group_id] = group
+            for member in group.members.values():
+                draft.restart_session(member)
+            if len(group.members) > draft.settings.group_max_size:
+                rebalance.prepare_rebalance(draft, group, Trigger.GROUP_TOO_LARGE, "")
+        return draft.decision()
+
+    def unload(self, now_ms: int) -> Decision:
+        """Let go of the groups: what they have parked is answered NOT_COORDINATOR, and their timers end."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        draft.timers.cancel(self._timer)
+        for group in self.groups.values():
+            draft.cancel_all(group)
+            for member in group.members.values():
+                if member.parked_join is not None:
+                    refusal = JoinGroupResponse(
+                        error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id
+                    )
+                    draft.reply(member.parked_join, refusal)
+                if member.parked_sync is not None:
+                    draft.reply(member.parked_sync, SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+            group.transition_to(State.DEAD, now_ms)
+        self.groups.clear()
+        return draft.decision()
+
+    # ---- requests
+
+    def join_group(self, caller: Caller, request: JoinGroupRequest, now_ms: int) -> Decision:
+        """A JoinGroup without a member id creates the group; that it exists is durable at once."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        group = self.groups.get(request.group_id)
+        if group is None and request.member_id:
+            refuse(draft, caller, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            return draft.decision()
+        if group is None:
+            group = self.groups[request.group_id] = ClassicGroup(request.group_id, now_ms)
+            draft.write(GroupMetadataKey(group=request.group_id), _empty_group(now_ms))
+        join_group(draft, group, caller, request)
+        return draft.decision()
+
+    def sync_group(self, caller: Caller, request: SyncGroupRequest, now_ms: int) -> Decision:
+        """See `sync_group`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return self._reply(caller, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        draft = Draft(self.number, self._surroundings, now_ms)
+        sync_group(draft, group, caller, request)
+        return draft.decision()
+
+    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Decision:
+        """See `heartbeat`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+        else:
+            error = heartbeat(self._surroundings.timers, now_ms, group, request)
+        return self._reply(caller, _HEARTBEATS[error])
+
+    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Decision:
+        """See `leave_group`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return self._reply(caller, unknown_members(caller, request))
+        draft = Draft(self.number, self._surroundings, now_ms)
+        leave_group(draft, group, caller, request)
+        return draft.decision()
+
+    def offset_commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Decision:
+        """A commit without a generation creates the group: its consumers assign partitions themselves."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        group = self.groups.get(request.group_id)
+        error = offsets.validate_commit(draft, group, caller, request)
+        if error is not ErrorCode.NONE:
+            return self._reply(caller, _refuse(request, caller, error))
+        offsets.commit(draft, caller, request)
+        return self._committed_or_refused(draft, caller, request)
+
+    def txn_offset_commit(self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int) -> Decision:
+        """As with `offset_commit`, a group that there is not yet is created; its offsets are pending."""
+        group = self.groups.get(request.group_id)
+        error = txn_offset_commit.validate_commit(group, request)
+        if error is ErrorCode.NONE:
+            error = self.hard_state.fencing.check(Producer(request.producer_id, request.producer_epoch))
+        if error is not ErrorCode.NONE:
+            return self._reply(caller, _refuse(request, caller, error))
+        draft = Draft(self.number, self._surroundings, now_ms)
+        txn_offset_commit.commit(draft, caller, request)
+        return self._committed_or_refused(draft, caller, request)
+
+    def _committed_or_refused(
+        self, draft: Draft, caller: Caller, request: OffsetCommitRequest | TxnOffsetCommitRequest
+    ) -> Decision:
+        """A commit is one batch, or nothing. What it writes creates the group where there is none."""
+        decision = draft.decision()
+        if not offsets_fit(decision.records, draft.settings):
+            return self._reply(caller, _refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
+        if decision.records and request.group_id not in self.groups:
+            self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
+        return decision
+
+    def end_transaction(self, caller: Caller, marker: EndTxnMarker) -> Decision:
+        """The marker is written even where nothing is pending: from then on its epoch fences older ones."""
+        error = self.hard_state.fencing.check_marker(marker)
+        reply = Reply(caller.token, error)
+        return Decision(self.number, replies=(reply,), marker=marker if error is ErrorCode.NONE else None)
+
+    def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
+        """Answered whether or not the group exists."""
+        return self._reply(caller, offsets.fetch(self._committed(request.group_id), request))
+
+    def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
+        """Offsets that a transaction may still move are refused."""
+        group_id = fetch.group_id
+        unstable = self.hard_state.pending.of_group(group_id)
+        return self._reply(caller, offsets.fetch(self._committed(group_id), fetch.request, unstable))
+
+    def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
+        """Offsets that nobody consumes from are deleted; the group stays, if without any."""
+        group = self.groups.get(request.group_id)
+        error = offsets.validate_delete(group)
+        if group is None or error is not ErrorCode.NONE:
+            return self._reply(caller, _refuse(request, caller, error))
+        draft = Draft(self.number, self._surroundings, now_ms)
+        offsets.delete(draft, group, self._known(request.group_id), caller, request)
+        return draft.decision()
+
+    def describe_group(self, caller: Caller, request: DescribeGroup, now_ms: int) -> Decision:
+        """See `describe`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return self._reply(caller, describe.describe_absent(request.group_id, caller.api_version))
+        return self._reply(caller, describe.describe(group))
+
+    def delete_group(self, caller: Caller, request: DeleteGroup, now_ms: int) -> Decision:
+        """Only a group without members is deleted, with all its offsets."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        group = self.groups.get(request.group_id)
+        answer = ANSWERS[ApiKey.DELETE_GROUPS][State.DEAD if group is None else group.state]
+        error = answer if isinstance(answer, ErrorCode) else ErrorCode.NONE
+        if group is not None and error is ErrorCode.NONE:
+            del self.groups[request.group_id]
+            draft.cancel_all(group)
+            offsets.delete_group(draft, group, self._known(request.group_id))
+        draft.reply(caller.token, DeletableGroupResult(group_id=request.group_id, error_code=error))
+        return draft.decision()
+
+    def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
+        """The groups that the request's filters let through."""
+        return describe.list_groups(self.groups.values(), request)
+
+    def delete_offsets(self, topics: Collection[str], now_ms: int) -> Decision:
+        """See `offsets.delete_topics`. O(offsets of the shard)."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
+            offsets.delete_topics(draft, group_id, self._known(group_id), topics)
+        return draft.decision()
+
+    # ---- time
+
+    def on_timer(self, key: AnyTimer, now_ms: int) -> Decision:
+        """Do what is due for one timer."""
+        if isinstance(key, ShardTimer):
+            return self.expire(now_ms)
+        group = self.groups.get(key.group_id)
+        if group is None:
+            return Decision(self.number)
+        draft = Draft(self.number, self._surroundings, now_ms)
+        if key.kind is TimerKind.MEMBER:
+            rebalance.on_member_deadline(draft, group, key.member_id)
+        elif key.kind is TimerKind.JOIN:
+            rebalance.on_join_deadline(draft, group)
+        else:
+            rebalance.on_sync_deadline(draft, group)
+        return draft.decision()
+
+    def expire(self, now_ms: int) -> Decision:
+        """One step of a run over all groups, see `expiry`; the next step is due at once.
+
+        A step ends when it exceeds MOST_OFFSETS. The next run is due an interval after the last.
+        """
+        draft = Draft(self.number, self._surroundings, now_ms)
+        if self._unchecked is None:
+            self._unchecked = self._to_check()
+        checked = 0
+        for group_id, partitions in self._unchecked:
+            group, committed = self.groups.get(group_id), self._committed(group_id)
+            pending = self.hard_state.pending.of_group(group_id)
+            if group is not None and expire(draft, group, committed, pending, partitions):
+                del self.groups[group_id]
+                draft.cancel_all(group)
+            checked += 1 + len(partitions)
+            if checked > MOST_OFFSETS:
+                draft.timers.arm(self._timer, now_ms)
+                return draft.decision()
+        self._unchecked = None
+        self._schedule_expiry(draft)
+        return draft.decision()
+
+    def _to_check(self) -> Iterator[tuple[str, Sequence[Partition]]]:
+        """Every group with the partitions it has offsets for, no more than MOST_OFFSETS of them at a time."""
+        for group_id in tuple(self.groups):
+            partitions = tuple(self._committed(group_id))
+            for start in range(0, len(partitions) or 1, MOST_OFFSETS):
+                yield group_id, partitions[start : start + MOST_OFFSETS]
+
+    def _schedule_expiry(self, draft: Draft) -> None:
+        interval_ms = draft.settings.offsets_retention_check_interval_ms
+        draft.timers.arm(self._timer, draft.now_ms + interval_ms)
+
+    def _reply(self, caller: Caller, response: Any) -> Decision:
+        return Decision(self.number, (), (Reply(caller.token, response),))
+
+    def _committed(self, group_id: str) -> offsets.Committed:
+        return self.hard_state.offsets.get(group_id, _NO_OFFSETS)
+
+    def _known(self, group_id: str) -> Collection[Partition]:
+        """What a group has committed, be it for good or pending, once."""
+        committed, pending = self._committed(group_id), self.hard_state.pending.of_group(group_id)
+        return dict.fromkeys((*committed, *pending)) if pending else committed.keys()
+
+
+Operation = Callable[[Shard, Caller, Any, int], Decision]
+
+OPERATIONS: dict[type, Operation] = {
+    JoinGroupRequest: Shard.join_group,
+    SyncGroupRequest: Shard.sync_group,
+    HeartbeatRequest: Shard.heartbeat,
+    LeaveGroupRequest: Shard.leave_group,
+    OffsetCommitRequest: Shard.offset_commit,
+    OffsetFetchRequestGroup: Shard.offset_fetch,
+    StableOffsetFetch: Shard.stable_offset_fetch,
+    TxnOffsetCommitRequest: Shard.txn_offset_commit,
+    OffsetDeleteRequest: Shard.offset_delete,
+    DescribeGroup: Shard.describe_group,
+    DeleteGroup: Shard.delete_group,
+}
+"""What a shard does with each kind of request."""
+
+
+def _empty_group(now_ms: int) -> GroupMetadataValue:
+    """The record of a group that was just created."""
+    return GroupMetadataValue(
+        protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=now_ms, members=()
+    )

@@ -1,0 +1,73 @@
+"""Whether records fit into one batch of `message.max.bytes` bytes; what does not fit is refused, as in Kafka.
+
+Most are so small that a look at the lengths of their texts is enough. Others are encoded to be measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kshim.coordination.decision import Record
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.records import encode_record
+from kshim.coordination.groups.settings import Settings
+from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+)
+from schemas.records import batch as record_batch
+
+UTF8_BYTES = 4
+"""At most, of one character."""
+RECORD_BYTES = 200
+"""More than a batch and one record of it need without texts; so does a member in the record of a group."""
+FEW = 5
+"""So few offsets are the hot path."""
+FEW_NAMES_BYTES = FEW * (RECORD_BYTES + 2 * 32_767)
+"""More than so few offsets need without their metadata."""
+
+
+def offsets_fit(records: Sequence[Record], settings: Settings) -> bool:
+    """Whether the offsets of one commit do."""
+    metadata_bytes = FEW * UTF8_BYTES * settings.offset_metadata_max_bytes
+    if len(records) <= FEW and FEW_NAMES_BYTES + metadata_bytes <= settings.message_max_bytes:
+        return True
+    return _fit(records, settings)
+
+
+def group_fits(group: ClassicGroup, settings: Settings) -> bool:
+    """Whether the record of a group does. O(members)."""
+    return _fit([Record(GroupMetadataKey(group=group.group_id), group.to_metadata())], settings)
+
+
+def _fit(records: Sequence[Record], settings: Settings) -> bool:
+    limit = settings.message_max_bytes
+    return sum(map(_at_most, records)) <= limit or batch_bytes(records) <= limit
+
+
+def batch_bytes(records: Sequence[Record]) -> int:
+    """The size of the batch as it is stored."""
+    return len(
+        record_batch.encode(
+            record_batch.Record(delta, 0, *encode_record(record)) for delta, record in enumerate(records)
+        )
+    )
+
+
+def _at_most(record: Record) -> int:
+    key, value = record
+    characters = len(key.group)
+    if isinstance(key, OffsetCommitKey):
+        characters += len(key.topic)
+    if value is None:
+        return RECORD_BYTES + UTF8_BYTES * characters
+    if not isinstance(value, GroupMetadataValue):
+        return RECORD_BYTES + UTF8_BYTES * (characters + len(value.metadata))
+    characters += len(value.protocol_type) + len(value.protocol or "") + len(value.leader or "")
+    size = RECORD_BYTES * (1 + len(value.members))
+    for member in value.members:
+        characters += len(member.member_id) + len(member.group_instance_id or "")
+        characters += len(member.client_id) + len(member.client_host)
+        size += len(member.subscription) + len(member.assignment)
+    return size + UTF8_BYTES * characters

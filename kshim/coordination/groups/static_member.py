@@ -1,0 +1,82 @@
+"""A static member that comes back without its member id (KIP-345).
+
+It takes over its old id's place, subscription and assignment under a new id, and whoever still uses the old
+id is fenced. When the group is stable and would choose the same protocol again, nobody else notices: no
+rebalance.
+"""
+
+from __future__ import annotations
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.membership import update_member
+from kshim.coordination.groups.rebalance import listed, rebalance_or_complete
+from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.sizes import group_fits
+from kshim.coordination.groups.states import State
+from schemas.error_code import ErrorCode
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.messages.sync_group import SyncGroupResponse
+
+FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
+
+
+def replace(
+    draft: Draft,
+    group: ClassicGroup,
+    member: Member,
+    member_id: str,
+    caller: Caller,
+    request: JoinGroupRequest,
+) -> None:
+    """Give `member`'s place to `member_id`, and rebalance only where the others have to know."""
+    leader_before = group.leader or ""
+    _fence(draft, group, member)
+    draft.timers.cancel(member.timer)
+    group.rename(member, member_id)
+    member.is_new = False
+    draft.restart_session(member)
+    update_member(draft, group, member, caller, request)
+    if (
+        group.state is State.STABLE
+        and group.select_protocol() == group.protocol_name
+        and group_fits(group, draft.settings)
+    ):
+        group.take_join(member)
+        draft.write_group(group)
+        draft.reply(caller.token, _resumed(group, member, caller, leader_before))
+    else:
+        rebalance_or_complete(draft, group, Trigger.STATIC_MEMBER_REPLACED, member_id, request.reason or "")
+
+
+def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    """Answer what the old id has parked; its answer carries the old id."""
+    parked_join = group.take_join(member)
+    if parked_join is not None:
+        fenced = JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, member_id=member.member_id)
+        draft.reply(parked_join, fenced)
+    parked_sync, member.parked_sync = member.parked_sync, None
+    if parked_sync is not None:
+        draft.reply(parked_sync, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+
+
+def _resumed(group: ClassicGroup, member: Member, caller: Caller, leader_before: str) -> JoinGroupResponse:
+    """The answer that lets the member go on in its generation.
+
+    A returning leader must not assign anew. From v9 on it is told so (KIP-814); before, it is shown its old
+    id as the leader, and so takes itself for a follower.
+    """
+    can_skip = caller.api_version >= FIRST_VERSION_WITH_SKIP_ASSIGNMENT
+    leads = can_skip and group.leader == member.member_id
+    return JoinGroupResponse(
+        error_code=ErrorCode.NONE,
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=(group.leader or "") if can_skip else leader_before,
+        skip_assignment=leads,
+        member_id=member.member_id,
+        members=listed(group) if leads else (),
+    )

@@ -1,0 +1,106 @@
+"""SyncGroup (14): the leader's assignments go in, everybody's own assignment comes out.
+
+The leader's request makes the generation durable: one metadata record with all members and their assignments.
+The group is stable from then on; the replies wait for the record, as do those to all later requests of the
+shard.
+"""
+
+from __future__ import annotations
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.rebalance import complete_rebalance, prepare_rebalance
+from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.sizes import group_fits
+from kshim.coordination.groups.states import ANSWERS, Action, State
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def sync_group(draft: Draft, group: ClassicGroup, caller: Caller, request: SyncGroupRequest) -> None:
+    """Park, answer or refuse one SyncGroup."""
+    error = _validate(group, request)
+    answer = ANSWERS[ApiKey.SYNC_GROUP][group.state] if error is ErrorCode.NONE else error
+    if isinstance(answer, ErrorCode):
+        draft.reply(caller.token, SyncGroupResponse(error_code=answer))
+        return
+    member = group.members[request.member_id]
+    _heard_from(draft, group, member)
+    if answer is Action.ANSWER:
+        draft.reply(caller.token, synced(group, member))
+        return
+    _park(draft, member, caller)
+    if group.leader == member.member_id:
+        _accept_assignments(draft, group, request)
+
+
+def _validate(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
+    if group.state in (State.EMPTY, State.DEAD):
+        return ErrorCode.NONE
+    error = group.validate(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if _differs(request.protocol_type, group.protocol_type) or _differs(
+        request.protocol_name, group.protocol_name
+    ):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.NONE
+
+
+def _differs(given: str | None, known: str | None) -> bool:
+    return given is not None and known is not None and given != known
+
+
+def _heard_from(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    group.pending_sync.discard(member.member_id)
+    if not group.pending_sync:
+        draft.cancel_sync(group)
+
+
+def _park(draft: Draft, member: Member, caller: Caller) -> None:
+    older, member.parked_sync = member.parked_sync, caller.token
+    if older is not None:
+        draft.reply(older, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+
+
+def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupRequest) -> None:
+    """Give each member what the leader assigned, nothing where it is silent; strangers are ignored."""
+    assigned = {entry.member_id: entry.assignment for entry in request.assignments}
+    for member in group.members.values():
+        member.assignment = assigned.get(member.member_id, b"")
+    if not group_fits(group, draft.settings):
+        _refuse_assignments(draft, group)
+        return
+    group.transition_to(State.STABLE, draft.now_ms)
+    draft.write_group(group)
+    for member in group.members.values():
+        parked, member.parked_sync = member.parked_sync, None
+        if parked is not None:
+            draft.reply(parked, synced(group, member))
+            draft.restart_session(member)
+    complete_rebalance(draft, group)
+
+
+def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:
+    """The generation cannot be stored: everybody who waits for it is told, and is to join again."""
+    for member in group.members.values():
+        parked, member.parked_sync = member.parked_sync, None
+        if parked is not None:
+            draft.reply(parked, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+            draft.restart_session(member)
+    prepare_rebalance(draft, group, Trigger.TOO_LARGE_TO_STORE, group.leader or "")
+
+
+def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
+    """The answer that carries `member`'s assignment."""
+    return SyncGroupResponse(
+        error_code=ErrorCode.NONE,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=member.assignment,
+    )

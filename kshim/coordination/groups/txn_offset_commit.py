@@ -1,0 +1,77 @@
+"""TxnOffsetCommit (28): offsets that are committed together with what a producer writes, or not at all.
+
+A group's offsets are pending until the producer's transaction ends (`pending_offsets`). That the transaction
+is under way is made sure before a request comes here, as is whether the topics exist.
+"""
+
+from __future__ import annotations
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.fencing import Producer
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.offsets import NO_TIMESTAMP, too_long
+from kshim.coordination.groups.states import ANSWERS, State
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import OffsetCommitKey, OffsetCommitValue
+from schemas.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+
+def validate_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
+    """Whether offsets of the group may be committed.
+
+    A producer need not say for which member it commits; below v3 it cannot (KIP-447). If it does, the member
+    must be of the present generation, in whatever phase of it.
+    """
+    if group is None:
+        return ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
+    if group.state is State.EMPTY and request.generation_id < 0:
+        return ErrorCode.NONE
+    answer = ANSWERS[ApiKey.TXN_OFFSET_COMMIT][group.state]
+    if isinstance(answer, ErrorCode):
+        return answer
+    says_who = request.generation_id >= 0 or request.member_id or request.group_instance_id is not None
+    if not says_who:
+        return ErrorCode.NONE
+    error = group.validate(request.member_id, request.group_instance_id)
+    if error is ErrorCode.NONE and request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error
+
+
+def commit(draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> None:
+    """Write a record for every partition whose metadata is not too long, and answer for each."""
+    draft.producer = Producer(request.producer_id, request.producer_epoch)
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for partition in topic.partitions:
+            error = ErrorCode.NONE
+            if too_long(partition.committed_metadata, draft.settings.offset_metadata_max_bytes):
+                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                index = partition.partition_index
+                key = OffsetCommitKey(group=request.group_id, topic=topic.name, partition=index)
+                draft.write(key, _value(draft.now_ms, partition))
+            partitions.append(
+                TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            )
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
+    draft.reply(caller.token, TxnOffsetCommitResponse(topics=tuple(topics)))
+
+
+def _value(now_ms: int, partition: TxnOffsetCommitRequestPartition) -> OffsetCommitValue:
+    return OffsetCommitValue(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp=now_ms,
+        expire_timestamp=NO_TIMESTAMP,
+    )

@@ -1,0 +1,48 @@
+"""One shard while a broker leads it: the records it has gathered, and what waits until they are durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kshim.coordination.decision import Decision, Reply
+from kshim.coordination.fencing import Producer
+from kshim.coordination.loading import Leader
+from schemas.records.end_txn_marker import EndTxnMarker
+
+MOST_BYTES: Final = 512 * 1024
+"""An append that holds more takes no further records: what is due in the same turn goes into the next one."""
+
+Entry = tuple[bytes, bytes | None]
+"""Key and value of a record."""
+
+
+@dataclass(slots=True, eq=False)
+class Append:
+    """Records that become durable together, and what waits for that."""
+
+    producer: Producer | None = None
+    marker: EndTxnMarker | None = None
+    entries: list[Entry] = field(default_factory=list)
+    size: int = 0
+    replies: list[Reply] = field(default_factory=list)
+    endings: list[Any] = field(default_factory=list)
+
+    def takes(self, decision: Decision) -> bool:
+        """Whether the records of `decision` may be in the same batch."""
+        may_grow = self.marker is None and decision.marker is None and self.size < MOST_BYTES
+        return may_grow and self.producer == decision.producer
+
+
+@dataclass(slots=True, eq=False)
+class Lead:
+    """One shard for as long as it is led by a broker.
+
+    gathering: takes the records of this turn. unsettled: all appends that are not durable, that one included.
+    """
+
+    shard: int
+    leader: Leader
+    gathering: Append | None = None
+    unsettled: deque[Append] = field(default_factory=deque)

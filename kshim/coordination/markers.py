@@ -1,0 +1,132 @@
+"""The markers that end a transaction: a control batch in each partition, where that partition's records are.
+
+Markers are written again until they are durable. A partition that can never get its own is no reason for the
+others to wait.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.python.failure import Failure
+
+from kshim.cluster import GROUP_METADATA_TOPIC
+from kshim.coordination.transactions.transaction import TopicPartition
+from kshim.requests import Broker
+from kshim.requests.later import if_not_stored
+from kshim.storage.clock import Clock
+from schemas.error_code import ErrorCode
+from schemas.records.end_txn_marker import EndTxnMarker
+
+RETRY_MS = 1_000
+"""When to write a marker again that could not be written."""
+
+ENDED_WITHOUT = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "a newer producer has written there",
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: "a newer coordinator has written there",
+}
+"""Why a partition may never get its marker: the transaction is over there, or will be without it."""
+
+logger = logging.getLogger(__name__)
+
+
+class WriteMarker(Protocol):
+    """`write_marker` of one broker."""
+
+    def __call__(
+        self, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int
+    ) -> Deferred[ErrorCode]: ...
+
+
+class Markers:
+    """Those of one transaction. `is_wanted`: whether it is still for this coordinator to write them."""
+
+    def __init__(
+        self,
+        transactional_id: str,
+        write: Callable[[str, int], Deferred[ErrorCode]],
+        clock: Clock,
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        """write: a marker in a partition; it fires as `write_marker` does."""
+        self._transactional_id = transactional_id
+        self._write = write
+        self._clock = clock
+        self._is_wanted = is_wanted
+        self._left: set[TopicPartition] = set()
+        self._done: Deferred[None] = Deferred()
+
+    def write(self, partitions: Collection[TopicPartition]) -> Deferred[None]:
+        """Fires when each partition has its marker or needs none; never, if they are no longer wanted."""
+        self._left.update(partitions)
+        for partition in sorted(partitions):
+            self._attempt(partition)
+        if not partitions:
+            self._done.callback(None)
+        return self._done
+
+    def _attempt(self, partition: TopicPartition) -> None:
+        if self._is_wanted():
+            written = maybeDeferred(self._write, *partition)
+            written.addErrback(self._failed, partition)
+            written.addCallback(self._written, partition)
+
+    def _failed(self, failure: Failure, partition: TopicPartition) -> ErrorCode:
+        """A fault of ours: no reason to leave the transaction open for ever."""
+        logger.error(
+            "transactional id %s: no marker in %s-%d: %s", self._transactional_id, *partition, failure
+        )
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+    def _written(self, error: ErrorCode, partition: TopicPartition) -> None:
+        if error is not ErrorCode.NONE:
+            why = ENDED_WITHOUT.get(error)
+            self._warn(error, partition, why or "trying again")
+            if why is None:
+                self._clock.callLater(RETRY_MS / 1000, self._attempt, partition)
+                return
+        self._left.discard(partition)
+        if not self._left:
+            self._done.callback(None)
+
+    def _warn(self, error: ErrorCode, partition: TopicPartition, why: str) -> None:
+        logger.warning(
+            "transactional id %s: no marker in %s-%d (%s), %s",
+            self._transactional_id,
+            *partition,
+            error.name,
+            why,
+        )
+
+
+def write_marker(
+    broker: Broker, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int = 0
+) -> Deferred[ErrorCode]:
+    """End the marker's transaction in one partition. Fires when that is durable, or with the error.
+
+    transaction_version: the one that the transaction was made with, see `ProducerAppends.append_marker`.
+    In `__consumer_offsets` it is the group coordinator that makes the offsets of the transaction count, or
+    forgets them. UNKNOWN_TOPIC_OR_PARTITION where the topic is gone; INVALID_PRODUCER_EPOCH or
+    TRANSACTION_COORDINATOR_FENCED where it comes too late; KAFKA_STORAGE_ERROR.
+    """
+    topic = broker.cluster.topics.get(topic_name)
+    partition = None if topic is None else topic.partition(index)
+    if partition is None:
+        return succeed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic_name == GROUP_METADATA_TOPIC:
+        return broker.groups.write_marker(index, marker)
+    appended = broker.producers.append_marker(
+        partition.partition_no,
+        marker,
+        leader_epoch=partition.leader_epoch,
+        now_ms=marker.timestamp_ms,
+        transaction_version=transaction_version,
+    )
+    if isinstance(appended, ErrorCode):
+        return succeed(appended)
+    not_stored = if_not_stored(lambda: ErrorCode.KAFKA_STORAGE_ERROR)
+    return appended.addCallbacks(lambda _: ErrorCode.NONE, not_stored)

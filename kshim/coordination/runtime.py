@@ -1,0 +1,380 @@
+"""The shell around a coordinator: it gives it time, makes its records durable, and delivers its replies.
+
+    request ──> coordinator.handle ──> Decision(shard, records, replies, reports, endings)
+                    encode ──> replay ──> all decisions of a shard in one turn: one append
+                                                      │ durable
+                                          replies by token, endings
+
+So nobody is ever told of something that a crash could take back. A record that cannot be encoded fails its
+own request. When an append fails the shard is dropped and loaded again from its journal.
+
+Each shard is led by one broker, or by none: `load` and `unload` say by whom. All brokers of a process share
+one runtime of groups and one of transactions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
+
+from kshim.coordination.alarm import LONGEST_TURN_MS, Alarm
+from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
+from kshim.coordination.leads import Append, Entry, Lead
+from kshim.coordination.loading import Leader, Loadable, Loading
+from kshim.requests import RequestContext
+from kshim.storage.clock import Clock
+from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageError
+from schemas.error_code import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+
+class Coordinator(Loadable, Protocol):
+    """What a runtime runs. It knows no clock, no disk and no network."""
+
+    def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
+        """Decide one request."""
+
+    def refuse(self, request: Any, caller: Caller, error: ErrorCode) -> Any:
+        """The response that says `error` and nothing else."""
+
+    def encode(self, record: Any) -> Entry:
+        """Key and value of a record. Raises ValueError for one that cannot be written."""
+
+    def finish_load(self, shard: int, now_ms: int) -> Decision:
+        """Serve `shard` from now on."""
+
+    def unload(self, shard: int, now_ms: int) -> Decision:
+        """Give `shard` up; the decision answers what it has parked."""
+
+    def next_deadline_ms(self) -> int | None:
+        """When to call `advance`; it may be early, never late. None when nothing is waited for."""
+
+    def advance(self, now_ms: int) -> Iterator[Decision]:
+        """Do all that is due; each decision is carried out before the next is taken."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request without an answer yet."""
+
+    deferred: Deferred[Any]
+    request: Any
+    caller: Caller
+
+
+class Runtime:
+    """Runs a coordinator over a journal. Everything happens on the reactor thread."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        journal: Journal,
+        clock: Clock,
+        end: Callable[[Lead, Any], None] | None = None,
+    ) -> None:
+        """end: called with each of a decision's endings, when it is durable."""
+        self._coordinator = coordinator
+        self._journal = journal
+        self._clock = clock
+        self._end = end
+        self._is_running = False
+        self._leads: dict[int, Lead] = {}
+        self._loading: dict[int, Loading] = {}
+        self._leader_epochs: dict[int, int] = {}
+        self._in_flight: Counter[int] = Counter()
+        """How many appends of each shard have not settled, be it led still or not."""
+        self._waiting: dict[int, _Waiting] = {}
+        self._tokens = count()
+        self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due)
+        self._turn: list[Lead] = []
+        """The shards that have gathered records in this turn."""
+        self._turn_ends: Any = None
+
+    # ---- start and stop
+
+    def start(self, leaders: Mapping[int, Leader] | None = None) -> None:
+        """Answer from now on, and load the shards that have a leader: all, of node 0, where none is given.
+
+        Raises StorageError.
+        """
+        self._is_running = True
+        if leaders is None:
+            leaders = dict.fromkeys(range(self._coordinator.partitions), Leader())
+        for shard, leader in leaders.items():
+            self._leader_epochs[shard] = leader.leader_epoch
+            loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
+            self._replay(loading, lambda: False)
+        self._alarm.set()
+
+    def stop(self) -> None:
+        """Give every shard up; what is parked is answered NOT_COORDINATOR: clients look elsewhere.
+
+        What comes later is answered COORDINATOR_NOT_AVAILABLE.
+        """
+        self._is_running = False
+        for shard in {*self._leads, *self._loading}:
+            self._give_up(shard)
+        self.end_turn()  # nothing is left to append
+        self._alarm.cancel()
+
+    @property
+    def is_running(self) -> bool:
+        return self._is_running
+
+    # ---- requests
+
+    def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
+        """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
+        it, token = context, next(self._tokens)
+        return self._ask(Caller(token, it.api_version, it.client_id, it.client_host, it.node_id), request)
+
+    def submit_as_broker(self, api_version: int, request: Any) -> Any | Deferred[Any]:
+        """The same for what brokers ask of whichever of them leads the shard."""
+        return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
+
+    def _ask(self, caller: Caller, request: Any) -> Any | Deferred[Any]:
+        token = caller.token
+        if not self._is_running:
+            return self._coordinator.refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        decision = self._coordinator.handle(caller, request, self._now_ms())
+        self._alarm.set()
+        lead = self._leads.get(decision.shard)
+        replies = decision.replies
+        answered = not decision.records and len(replies) == 1 and replies[0].token == token
+        if answered and decision.marker is None and (lead is None or not lead.unsettled):
+            return replies[0].response
+        assert lead is not None, f"{request} is answered by nobody"
+        deferred: Deferred[Any] = Deferred()
+        self._waiting[token] = _Waiting(deferred, request, caller)
+        self._carry_out(lead, decision)
+        return deferred
+
+    def decide(self, lead: Lead, decide: Callable[[int, int], Decision]) -> None:
+        """Carry out `decide(shard, now_ms)`, unless the shard has another lead by now, or none."""
+        if self.is_led(lead):
+            self._carry_out(lead, decide(lead.shard, self._now_ms()))
+            self._alarm.set()
+
+    def decide_everywhere(self, decide: Callable[[int, int], Decision]) -> None:
+        """Carry out `decide(shard, now_ms)` in each shard that is led; in one that is loading, when that is
+        done.
+        """
+        for loading in self._loading.values():
+            loading.decisions.append(decide)
+        for lead in list(self._leads.values()):
+            self.decide(lead, decide)
+
+    def is_led(self, lead: Lead) -> bool:
+        """Whether this is still how the shard is led."""
+        return self._leads.get(lead.shard) is lead
+
+    # ---- decisions
+
+    def _carry_out(self, lead: Lead, decision: Decision) -> None:
+        for report in decision.reports:
+            logger.info("%s", report)
+        if decision.records or decision.marker is not None:
+            self._gather(lead, decision)
+        elif lead.unsettled:
+            lead.unsettled[-1].replies.extend(decision.replies)
+            lead.unsettled[-1].endings.extend(decision.endings)
+        else:
+            self._release(lead, decision.replies, decision.endings)
+
+    def _gather(self, lead: Lead, decision: Decision) -> None:
+        """Replay what was decided, and let it be appended with the rest of this turn."""
+        try:
+            entries = [self._coordinator.encode(record) for record in decision.records]
+        except ValueError as error:
+            name = f"{self._coordinator.topic}-{lead.shard}"
+            logger.error("%s: a record cannot be written: %s", name, error)
+            self._refuse(decision.replies, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        append = lead.gathering
+        if append is not None and not append.takes(decision):
+            self._append(lead)
+            append = None
+            if not self.is_led(lead):  # the journal has failed at once
+                self._refuse(decision.replies, ErrorCode.NOT_COORDINATOR)
+                return
+        if decision.marker is not None:
+            self._coordinator.replay_marker(lead.shard, decision.marker)
+        else:
+            self._coordinator.replay(lead.shard, decision.records, decision.producer)
+        if append is None:
+            append = lead.gathering = Append(decision.producer, decision.marker)
+            lead.unsettled.append(append)
+            self._turn.append(lead)
+            if self._turn_ends is None:
+                self._turn_ends = self._clock.callLater(0, self._turn_is_over)
+        append.entries += entries
+        append.size += sum(len(key) + len(value or b"") for key, value in entries)
+        append.replies += decision.replies
+        append.endings += decision.endings
+
+    def _refuse(self, replies: Iterable[Reply], error: ErrorCode) -> None:
+        """What was decided is void: answer each of its requests with `error` instead."""
+        for token, _ in replies:
+            waiting = self._waiting.get(token)
+            if waiting is not None:
+                refusal = self._coordinator.refuse(waiting.request, waiting.caller, error)
+                self._deliver([Reply(token, refusal)])
+
+    def _turn_is_over(self) -> None:
+        self._turn_ends = None
+        self.end_turn()
+
+    def end_turn(self) -> None:
+        """Append what the shards have gathered in this turn of the reactor. It happens by itself."""
+        if self._turn_ends is not None:
+            self._turn_ends.cancel()
+            self._turn_ends = None
+        turn, self._turn = self._turn, []
+        for lead in turn:
+            self._append(lead)
+
+    def _append(self, lead: Lead) -> None:
+        append, lead.gathering = lead.gathering, None
+        if append is None:
+            return
+        self._in_flight[lead.shard] += 1
+        if append.marker is not None:
+            appended = self._journal.end_transaction(lead.shard, append.marker)
+        else:
+            producer = append.producer or NO_PRODUCER
+            appended = self._journal.append(lead.shard, append.entries, self._now_ms(), producer=producer)
+        appended.addCallbacks(self._settled, self._failed, callbackArgs=(lead,), errbackArgs=(lead,))
+
+    def _settled(self, _: None, lead: Lead) -> None:
+        if self.is_led(lead):
+            append = lead.unsettled.popleft()
+            self._release(lead, append.replies, append.endings)
+        self._landed(lead.shard)
+
+    def _failed(self, failure: Failure, lead: Lead) -> None:
+        """The journal did not take a record, what was decided since is void: begin with what is durable."""
+        shard = lead.shard
+        if self.is_led(lead):
+            name = f"{self._coordinator.topic}-{shard}"
+            logger.error("%s: not written, loading it again: %s", name, failure.value)
+            self._give_up(shard)
+            self._begin_load(shard, lead.leader).served.addErrback(lambda _: None)
+        self._landed(shard)
+
+    def _landed(self, shard: int) -> None:
+        """An append has settled, on which loading the shard again may wait."""
+        self._in_flight[shard] -= 1
+        loading = self._loading.get(shard)
+        if loading is not None and loading.call is None:
+            self._go_on_loading(loading)
+
+    def _release(
+        self, lead: Lead, replies: list[Reply] | tuple[Reply, ...], endings: list[Any] | tuple[Any, ...]
+    ) -> None:
+        self._deliver(replies)
+        for ending in endings:
+            assert self._end is not None
+            self._end(lead, ending)
+
+    def _deliver(self, replies: list[Reply] | tuple[Reply, ...]) -> None:
+        for token, response in replies:
+            waiting = self._waiting.pop(token, None)
+            if waiting is not None:
+                waiting.deferred.callback(response)
+
+    # ---- shards
+
+    def load(self, shard: int, leader: Leader) -> Deferred[None]:
+        """Let a broker lead `shard`: until all of it is known, requests are answered that it is loading.
+
+        Fires when the shard is served, or is given up before; errbacks StorageError when it cannot be read,
+        and is not led then. As in Kafka, a leader from before the present one is ignored, and one that leads
+        already goes on.
+        """
+        now = self._leads.get(shard) or self._loading.get(shard)
+        known = self._leader_epochs.get(shard, -1)
+        if leader.leader_epoch < known or (now is not None and leader.leader_epoch == known):
+            return succeed(None)
+        self._leader_epochs[shard] = leader.leader_epoch
+        if now is not None and now.leader.node_id == leader.node_id:
+            now.leader = leader
+            return succeed(None)
+        self._give_up(shard)
+        return self._begin_load(shard, leader).served
+
+    def unload(self, shard: int, leader_epoch: int | None = None) -> None:
+        """Let nobody lead `shard`: what it has parked and what is asked of it is answered NOT_COORDINATOR.
+
+        With the epoch from which on somebody else leads, nothing happens where that has begun already.
+        """
+        if leader_epoch is None or leader_epoch > self._leader_epochs.get(shard, -1):
+            self._give_up(shard)
+
+    def _begin_load(self, shard: int, leader: Leader) -> Loading:
+        loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
+        self._go_on_loading(loading)
+        return loading
+
+    def _go_on_loading(self, loading: Loading) -> None:
+        """Load for one turn, once nothing is under way that a former leader has appended."""
+        loading.call = None
+        if self._in_flight[loading.shard]:
+            return
+        until_s = self._clock.seconds() + LONGEST_TURN_MS / 1000
+        try:
+            if not self._replay(loading, lambda: self._clock.seconds() >= until_s):
+                loading.call = self._clock.callLater(0, self._go_on_loading, loading)
+        except StorageError as error:
+            logger.error("%s-%d: cannot be loaded: %s", self._coordinator.topic, loading.shard, error)
+            loading.served.errback(error)
+        self._alarm.set()
+
+    def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
+        """Whether the shard is served now. Raises StorageError; it is not led here then, which is better than
+        to serve a part of it.
+        """
+        shard, now_ms = loading.shard, self._now_ms()
+        try:
+            if not loading.replay(is_long_enough):
+                return False
+        except StorageError:
+            del self._loading[shard]
+            self._coordinator.unload(shard, now_ms)
+            raise
+        del self._loading[shard]
+        lead = self._leads[shard] = Lead(shard, loading.leader)
+        for decide in (self._coordinator.finish_load, *loading.decisions):
+            self._carry_out(lead, decide(shard, now_ms))
+        loading.served.callback(None)
+        return True
+
+    def _give_up(self, shard: int) -> None:
+        """Let go of a shard that is led or loading; nothing happens to another."""
+        lead, loading = self._leads.pop(shard, None), self._loading.pop(shard, None)
+        if loading is not None:
+            self._coordinator.unload(shard, self._now_ms())
+            loading.cancel()
+        if lead is None:
+            return
+        lead.gathering = None
+        void = [reply for append in lead.unsettled for reply in append.replies]
+        self._deliver(self._coordinator.unload(shard, self._now_ms()).replies)
+        self._refuse(void, ErrorCode.NOT_COORDINATOR)
+
+    # ---- time
+
+    def _now_ms(self) -> int:
+        return int(self._clock.seconds() * 1000)
+
+    def _do_due(self, now_ms: int) -> Iterator[None]:
+        for decision in self._coordinator.advance(now_ms):
+            self._carry_out(self._leads[decision.shard], decision)
+            yield

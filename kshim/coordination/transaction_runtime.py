@@ -1,0 +1,218 @@
+"""The transaction coordinator as a broker has it: a `Runtime` over __transaction_state, and the markers.
+
+When the outcome of a transaction is durable, every partition of it gets its marker; when the last marker is
+durable, that is one more decision. So an outcome that is durable is carried out whatever happens: what a
+restart finds half done is done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC, Cluster
+from kshim.cluster.changes import Move
+from kshim.configs.config import Config
+from kshim.coordination.decision import Caller
+from kshim.coordination.leads import Lead
+from kshim.coordination.loading import Leader
+from kshim.coordination.markers import Markers, WriteMarker
+from kshim.coordination.runtime import Runtime
+from kshim.coordination.transactions.coordinator import TransactionCoordinator
+from kshim.coordination.transactions.decision import Ending
+from kshim.coordination.transactions.requests import AddPartitions, DescribeTransaction, Request, refuse
+from kshim.coordination.transactions.settings import Settings
+from kshim.coordination.transactions.states import State
+from kshim.requests import RequestContext
+from kshim.requests.later import gather, if_not_stored
+from kshim.storage.clock import Clock
+from kshim.storage.interfaces import Log
+from kshim.storage.journal import LogJournal
+from schemas.error_code import ErrorCode
+from schemas.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTransaction,
+)
+from schemas.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from schemas.messages.end_txn import EndTxnRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+from schemas.messages.list_transactions import ListTransactionsRequest
+from schemas.records.end_txn_marker import EndTxnMarker
+
+
+class TransactionRuntime:
+    """Implements `kshim.requests.Transactions`. Its topic is made when a coordinator is first asked for."""
+
+    def __init__(self, cluster: Cluster, log: Log, config: Config, clock: Clock) -> None:
+        self._cluster = cluster
+        self._log = log
+        self._clock = clock
+        self._settings = _settings(config)
+        self._coordinator = TransactionCoordinator(self._settings, self._take_producer_id)
+        """Leads nothing until there is a topic."""
+        self._runtime: Runtime | None = None
+        self._write_marker: WriteMarker | None = None
+        self._spare_producer_id: int | None = None
+        self._stopped = False
+
+    # ---- start and stop
+
+    def start(self, write_marker: WriteMarker) -> None:
+        """Lead every shard, if there are any yet, and finish what was being ended. Raises StorageError."""
+        self._write_marker = write_marker
+        self._running()
+
+    def stop(self) -> None:
+        """Give every shard up; what waits for the journal is answered NOT_COORDINATOR."""
+        self._stopped = True
+        if self._runtime is not None:
+            self._runtime.stop()
+
+    def follow(self, moves: Iterable[Move]) -> None:
+        """Let transactions be coordinated where their partition is led now, as after a restart."""
+        if self._runtime is None or self._stopped:
+            return
+        for topic, _, after in moves:
+            if topic.name != TRANSACTION_STATE_TOPIC:
+                continue
+            if after.leader == NO_LEADER:
+                self._runtime.unload(after.index, after.leader_epoch)
+            else:
+                leader = Leader(after.leader, after.leader_epoch)
+                self._runtime.load(after.index, leader).addErrback(lambda _: None)  # the log knows
+
+    def _running(self) -> Runtime | None:
+        """The runtime; None before its topic is made."""
+        topic = self._cluster.topics.get(TRANSACTION_STATE_TOPIC)
+        if self._runtime is None and topic is not None and not self._stopped:
+            partitions = topic.partitions
+            journal = LogJournal(self._log, [partition.partition_no for partition in partitions])
+            self._coordinator = TransactionCoordinator(
+                self._settings, self._take_producer_id, len(partitions)
+            )
+            self._runtime = Runtime(self._coordinator, journal, self._clock, self._end)
+            self._runtime.start(
+                {
+                    partition.index: Leader(partition.leader, partition.leader_epoch)
+                    for partition in partitions
+                    if partition.leader != NO_LEADER
+                }
+            )
+        return self._runtime
+
+    # ---- requests
+
+    def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
+        """The response to a request about transactions, or a Deferred of it while it waits for the journal.
+
+        AddPartitionsToTxn, in the form of v4 and later, is what brokers ask: of whichever broker coordinates
+        the transaction. Everything else is for the one that was asked.
+        """
+        match request:
+            case AddPartitionsToTxnRequest():
+                asked = [self._ask_any(context, _add_partitions(each)) for each in request.transactions]
+                return gather(
+                    asked, lambda results: AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
+                )
+            case DescribeTransactionsRequest():
+                ids = request.transactional_ids
+                described = [self._ask(context, DescribeTransaction(each)) for each in ids]
+                return gather(
+                    described, lambda states: DescribeTransactionsResponse(transaction_states=tuple(states))
+                )
+            case ListTransactionsRequest():
+                self._running()
+                return self._coordinator.list_transactions(request, context.node_id, self._now_ms())
+            case InitProducerIdRequest() | EndTxnRequest() if self._spare_producer_id is None:
+                return self._with_producer_id(context, request)
+        return self._ask(context, request)
+
+    def _ask(self, context: RequestContext, request: Request) -> Any | Deferred[Any]:
+        """What the broker that was asked says."""
+        runtime = self._running()
+        return runtime.submit(context, request) if runtime else self._refused(context, request)
+
+    def _ask_any(self, context: RequestContext, request: Request) -> Any | Deferred[Any]:
+        """What the broker says that coordinates the transaction."""
+        runtime = self._running()
+        if runtime is None:
+            return self._refused(context, request)
+        return runtime.submit_as_broker(context.api_version, request)
+
+    def _refused(self, context: RequestContext, request: Request) -> Any:
+        """What a coordinator says that leads nothing."""
+        (reply,) = self._coordinator.handle(Caller(0, context.api_version), request, self._now_ms()).replies
+        return reply.response
+
+    def _with_producer_id(self, context: RequestContext, request: Any) -> Deferred[Any]:
+        """Ask when there is a producer id that a decision can take; it stays for the next if it is not."""
+
+        def given(producer_id: int) -> Any:
+            self._spare_producer_id = producer_id
+            return self._ask(context, request)
+
+        def not_given() -> Any:
+            return refuse(request, Caller(0), ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+        return self._cluster.new_producer_id().addCallbacks(given, if_not_stored(not_given))
+
+    def _take_producer_id(self) -> int:
+        producer_id, self._spare_producer_id = self._spare_producer_id, None
+        assert producer_id is not None
+        return producer_id
+
+    # ---- markers
+
+    def _end(self, lead: Lead, ending: Ending) -> None:
+        """Have the markers written of a transaction whose outcome is durable."""
+        assert self._runtime is not None
+        assert self._write_marker is not None
+        runtime, transaction = self._runtime, ending.transaction
+        marker = EndTxnMarker(
+            transaction.producer_id,
+            transaction.producer_epoch,
+            committed=transaction.state is State.PREPARE_COMMIT,
+            coordinator_epoch=lead.leader.leader_epoch,
+            timestamp_ms=self._now_ms(),
+        )
+        version = transaction.transaction_version
+        write = partial(self._write_marker, marker=marker, transaction_version=version)
+        is_wanted = partial(runtime.is_led, lead)
+
+        def complete(shard: int, now_ms: int) -> Any:
+            return self._coordinator.complete(ending, now_ms)
+
+        markers = Markers(ending.transactional_id, write, self._clock, is_wanted)
+        markers.write(transaction.partitions).addCallback(lambda _: runtime.decide(lead, complete))
+
+    def _now_ms(self) -> int:
+        return int(self._clock.seconds() * 1000)
+
+
+def _settings(config: Config) -> Settings:
+    return Settings(
+        transaction_max_timeout_ms=config.transaction_max_timeout_ms,
+        transactional_id_expiration_ms=config.transactional_id_expiration_ms,
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=(
+            config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        ),
+        transaction_remove_expired_transaction_cleanup_interval_ms=(
+            config.transaction_remove_expired_transaction_cleanup_interval_ms
+        ),
+    )
+
+
+def _add_partitions(transaction: AddPartitionsToTxnTransaction) -> AddPartitions:
+    partitions = ((topic.name, index) for topic in transaction.topics for index in topic.partitions)
+    return AddPartitions(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        tuple(partitions),
+        transaction.verify_only,
+        transaction_version=2,
+    )

@@ -1,0 +1,54 @@
+"""What administrators are told of transactional ids (KIP-664)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from kshim.coordination.transactions.requests import by_topic
+from kshim.coordination.transactions.states import BY_TEXT
+from kshim.coordination.transactions.transaction import Transaction
+from schemas.messages.describe_transactions import TopicData, TransactionState
+from schemas.messages.list_transactions import ListTransactionsRequest
+from schemas.messages.list_transactions import TransactionState as ListedTransaction
+
+
+def describe(transactional_id: str, transaction: Transaction) -> TransactionState:
+    """All about one; the partitions of a transaction that is open or being ended, in their order."""
+    topics = by_topic(sorted(transaction.partitions))
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=transaction.state.text,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=tuple(TopicData(topic=topic, partitions=tuple(indexes)) for topic, indexes in topics.items()),
+    )
+
+
+def listed(
+    transactions: Iterable[tuple[str, Transaction]],
+    request: ListTransactionsRequest,
+    matches: Callable[[str], bool],
+    now_ms: int,
+) -> Iterator[ListedTransaction]:
+    """Those that every filter of the request lets through; `matches` is that of the id's pattern."""
+    producer_ids = frozenset(request.producer_id_filters)
+    states = {BY_TEXT[text] for text in request.state_filters if text in BY_TEXT}
+    for transactional_id, transaction in transactions:
+        if (
+            (not producer_ids or transaction.producer_id in producer_ids)
+            and (not request.state_filters or transaction.state in states)
+            and (request.duration_filter < 0 or now_ms - transaction.start_ms > request.duration_filter)
+            and matches(transactional_id)
+        ):
+            yield ListedTransaction(
+                transactional_id=transactional_id,
+                producer_id=transaction.producer_id,
+                transaction_state=transaction.state.text,
+            )
+
+
+def unknown_states(request: ListTransactionsRequest) -> tuple[str, ...]:
+    """The states that a request filters by and that there are none of, each once."""
+    return tuple(dict.fromkeys(text for text in request.state_filters if text not in BY_TEXT))

@@ -1,0 +1,81 @@
+"""What a transaction coordinator can be asked about one transactional id, and how each is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.transactions.transaction import TopicPartition
+from schemas.error_code import ErrorCode
+from schemas.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+from schemas.messages.describe_transactions import TransactionState
+from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
+from schemas.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+
+class AddPartitions(NamedTuple):
+    """One transaction of AddPartitionsToTxn, or the partition of the group in AddOffsetsToTxn.
+
+    verify_only: only ask whether the partitions are in the transaction. transaction_version: 2 where the
+    client gets a new epoch for each transaction, else 0.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[TopicPartition, ...]
+    verify_only: bool = False
+    transaction_version: int = 0
+
+
+class DescribeTransaction(NamedTuple):
+    """One transactional id of DescribeTransactions."""
+
+    transactional_id: str
+
+
+Request = InitProducerIdRequest | AddPartitions | EndTxnRequest | DescribeTransaction
+
+
+def refuse(request: Request, caller: Caller, error: ErrorCode) -> Any:
+    """The answer to a request that gets an error and nothing else."""
+    match request:
+        case InitProducerIdRequest():
+            return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)
+        case AddPartitions():
+            same = ((partition, error) for partition in request.partitions)
+            return partition_results(request.transactional_id, same)
+        case EndTxnRequest():
+            return EndTxnResponse(error_code=error)
+        case DescribeTransaction():
+            return TransactionState(transactional_id=request.transactional_id, error_code=error)
+
+
+def partition_results(
+    transactional_id: str, errors: Iterable[tuple[TopicPartition, ErrorCode]]
+) -> AddPartitionsToTxnResult:
+    """What became of each partition of a transaction; one that is named twice is answered twice."""
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, index), error in errors:
+        result = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
+        topics.setdefault(topic, []).append(result)
+    return AddPartitionsToTxnResult(
+        transactional_id=transactional_id,
+        topic_results=tuple(
+            AddPartitionsToTxnTopicResult(name=topic, results_by_partition=tuple(results))
+            for topic, results in topics.items()
+        ),
+    )
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """The partition indexes of each topic, in the order in which they come."""
+    indexes: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        indexes.setdefault(topic, []).append(index)
+    return indexes

@@ -1,0 +1,76 @@
+"""A Fetch that waits: for enough new records, for its time to be up, or for a request behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from kshim.fetching.reads import PartitionReads
+    from kshim.fetching.sessions import CachedPartition, FetchSession
+    from kshim.requests import Signal
+    from kshim.storage.clock import Clock
+    from kshim.storage.interfaces import Log
+
+Answer = TypeVar("Answer")
+
+
+class ParkedFetch:
+    """Waits for what is missing to `reads` in the partitions of its session, which the session watches.
+
+    Only what is new is looked at; for one byte, only the offset.
+    """
+
+    __slots__ = ("_done", "_log", "_missing_bytes", "_reads", "_session", "_timer")
+
+    def __init__(self, log: Log, session: FetchSession, reads: PartitionReads) -> None:
+        self._log = log
+        self._session = session
+        self._reads = reads
+        self._missing_bytes = reads.missing_bytes
+        self._done: Deferred[None] = Deferred()
+
+    def wait(
+        self, clock: Clock, max_wait_ms: int, hurry: Signal, answer: Callable[[], Answer]
+    ) -> Deferred[Answer]:
+        """`answer()`, when there is enough, or after `max_wait_ms`, or once `hurry` fires, or when another
+        request of the session waits.
+        """
+        self._timer = clock.callLater(max_wait_ms / 1000, self._finish)
+        self._session.park(self._log, self._moved, self._finish)
+        hurry.watch(self._finish)
+        return self._done.addCallback(lambda _: answer())
+
+    def _moved(self, cached: CachedPartition) -> None:
+        """The log of a partition has moved. If its high watermark has not moved forwards, something else has
+        changed: the partition was deleted, has another leader, or starts later.
+        """
+        assert cached.partition_no is not None
+        position = self._reads.position(cached)
+        offsets = self._log.offsets(cached.partition_no)
+        if offsets.high_watermark <= cached.end_seen:
+            self._finish()
+            return
+        cached.end_seen = offsets.high_watermark
+        end = offsets.last_stable_offset if self._reads.committed else offsets.high_watermark
+        if not position.left_bytes or end <= position.next_offset:
+            return
+        if self._missing_bytes > 1:
+            records = self._log.read(
+                cached.partition_no, position.next_offset, position.left_bytes, up_to=end
+            )
+            self._missing_bytes -= position.count(records, end)
+        else:
+            self._missing_bytes = 0
+        if self._missing_bytes <= 0:
+            self._finish()
+
+    def _finish(self) -> None:
+        """The first reason to finish counts; everything that was waited for is let go."""
+        if not self._done.called:
+            if self._timer.active():
+                self._timer.cancel()
+            self._session.unpark()
+            self._done.callback(None)

@@ -1,0 +1,281 @@
+"""One pass over the partitions of a Fetch: what each is answered, and how much that is in all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kshim.cluster import Partition
+from kshim.fetching.sessions import CachedPartition
+from kshim.requests import Broker
+from kshim.requests.leadership import NO_EPOCH, end_of_epoch, fault_in_leadership
+from schemas.error_code import ErrorCode
+from schemas.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchPartition,
+    FetchRequest,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+from schemas.records.batch import batches, decode_header
+
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+NO_EPOCH_END, NO_LEADER = EpochEndOffset(), LeaderIdAndEpoch()
+FIRST_VERSION_BY_TOPIC_ID = 13
+FIRST_VERSION_FROM_ANY_REPLICA = 11
+FIRST_VERSION_WITH_CURRENT_LEADER = 16
+SENT_AWAY = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
+
+
+class PartitionRead(NamedTuple):
+    """is_behind: there are records from its position on, sent or not."""
+
+    cached: CachedPartition
+    data: PartitionData
+    is_behind: bool = False
+
+
+class Position:
+    """How far the records of a partition have been counted. left_bytes: how many more it may add to the
+    answer.
+    """
+
+    __slots__ = ("left_bytes", "next_offset")
+
+    def __init__(self, next_offset: int, left_bytes: int) -> None:
+        self.next_offset = next_offset
+        self.left_bytes = left_bytes
+
+    def count(self, records: bytes, end: int) -> int:
+        """The bytes that `records`, read from `next_offset` on, are worth, when there are some up to `end`.
+
+        Where they end before, the next batch did not fit: then the partition is worth all that it may add,
+        else a Fetch whose min_bytes is no sum of whole batches would wait for nothing.
+        """
+        for batch in batches(records):
+            self.next_offset = decode_header(batch).next_offset
+        cut_short = self.next_offset < end
+        counted = max(len(records), self.left_bytes) if cut_short else len(records)
+        self.left_bytes = max(0, self.left_bytes - counted)
+        return counted
+
+
+class PartitionReads:
+    """What is read in one pass.
+
+    known: of partitions that were there when the request came; unknown: of the others, which Kafka answers
+    last. missing_bytes: how many were still to come to have min_bytes. failed: one of the known had an error,
+    which is answered at once; one that is unknown is no reason not to wait for the others. leaders: where
+    clients were sent to.
+    """
+
+    __slots__ = (
+        "_any_replica",
+        "_broker",
+        "_bytes_read",
+        "_from_replica",
+        "_left_bytes",
+        "_min_bytes",
+        "_positions",
+        "_version",
+        "committed",
+        "failed",
+        "known",
+        "leaders",
+        "missing_bytes",
+        "request",
+        "unknown",
+    )
+
+    def __init__(self, broker: Broker, api_version: int, request: FetchRequest) -> None:
+        self._broker = broker
+        self._version = api_version
+        self._any_replica = api_version >= FIRST_VERSION_FROM_ANY_REPLICA
+        self._from_replica = request.replica_id >= 0 or request.replica_state.replica_id >= 0
+        self._bytes_read = 0  # the first that has any may bring a batch larger than every limit
+        self._left_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)  # what all may still add
+        self._positions: dict[CachedPartition, Position] = {}
+        self.request = request
+        self.committed = request.isolation_level == READ_COMMITTED
+        self.missing_bytes = self._min_bytes = min(request.min_bytes, self._left_bytes)
+        self.known: list[PartitionRead] = []
+        self.unknown: list[PartitionRead] = []
+        self.failed = False
+        self.leaders: list[int] = []
+
+    def read(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
+        """Look at each, in this order, and return all that was found."""
+        for cached in partitions:
+            found = self._find(cached)
+            if isinstance(found, Partition) or found is ErrorCode.INCONSISTENT_TOPIC_ID:
+                self._look(cached, found)
+            else:
+                self.unknown.append(PartitionRead(cached, refusal(cached.wanted.partition, found, ())))
+        if len(self.unknown) > 1:
+            self.unknown.sort(key=lambda read: read.data.error_code != ErrorCode.UNKNOWN_TOPIC_ID)
+        return self
+
+    def again(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
+        """The same after a while. Who was unknown stays so; who is unknown now has lost what it read from."""
+        anew = PartitionReads(self._broker, self._version, self.request)
+        anew.unknown = self.unknown
+        unknown = {read.cached for read in self.unknown}
+        for cached in partitions:
+            if cached not in unknown:
+                anew._look(cached, self._find(cached))
+        return anew
+
+    def knows_any(self, partitions: Iterable[CachedPartition]) -> bool:
+        """Whether any of them is there, or was when its topic had another id."""
+        found = map(self._find, partitions)
+        return any(
+            not isinstance(each, ErrorCode) or each is ErrorCode.INCONSISTENT_TOPIC_ID for each in found
+        )
+
+    def position(self, cached: CachedPartition) -> Position:
+        """Where a partition stands, also one that was not looked at because nothing of it was new."""
+        known = self._positions.get(cached)
+        if known is None:
+            left_bytes = max(0, min(cached.wanted.partition_max_bytes, self._left_bytes))
+            known = self._positions[cached] = Position(cached.wanted.fetch_offset, left_bytes)
+        return known
+
+    def _find(self, cached: CachedPartition) -> Partition | ErrorCode:
+        """The partition as it is now. A topic id that was known once stands for the name it had."""
+        cluster, named = self._broker.cluster, cached.topic
+        if named.name is None:
+            known = cluster.topic_by_id(named.topic_id)
+            if known is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+            named.name = known.name
+        topic = cluster.topics.get(named.name)
+        partition = topic.partition(cached.wanted.partition) if topic else None
+        if topic is None or partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self._version >= FIRST_VERSION_BY_TOPIC_ID and topic.topic_id != named.topic_id:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        return partition
+
+    def _look(self, cached: CachedPartition, found: Partition | ErrorCode) -> None:
+        if isinstance(found, Partition):
+            cached.partition_no = found.partition_no
+            read = self._read(cached, found)
+        else:
+            cached.partition_no = None
+            read = PartitionRead(cached, refusal(cached.wanted.partition, found))
+        self.known.append(read)
+        if self._left_bytes < 0:
+            self._left_bytes = 0
+        if read.data.error_code or read.data.diverging_epoch is not NO_EPOCH_END:
+            self.failed = True
+
+    def _read(self, cached: CachedPartition, partition: Partition) -> PartitionRead:
+        wanted = cached.wanted
+        known_epoch = wanted.current_leader_epoch if wanted.current_leader_epoch >= 0 else NO_EPOCH
+        fault = fault_in_leadership(self._broker, partition, known_epoch, any_replica=self._any_replica)
+        if fault is ErrorCode.NONE and self._from_replica:  # only consumers fetch from here
+            has_epoch = known_epoch != NO_EPOCH
+            fault = ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if fault is not ErrorCode.NONE:
+            return self._sent_away(cached, partition, fault)
+        offsets = self._broker.log.offsets(partition.partition_no)
+        start, high_watermark, log_end, stable = offsets
+        cached.end_seen = high_watermark
+        parted = self._diverging_epoch(wanted, partition, start)
+        if parted is None or not (start <= wanted.fetch_offset <= log_end or parted is not NO_EPOCH_END):
+            return PartitionRead(cached, refusal(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
+        end = stable if self.committed else high_watermark
+        is_behind = parted is NO_EPOCH_END and wanted.fetch_offset < end
+        if is_behind and min(self._left_bytes, wanted.partition_max_bytes) < 0:
+            return PartitionRead(cached, refusal(wanted.partition, ErrorCode.UNKNOWN_SERVER_ERROR))
+        records = self._records(cached, partition, end) if is_behind else b""
+        aborted = None
+        if self.committed and parted is NO_EPOCH_END:
+            aborted = self._aborted(wanted, partition, records, end)
+        data = PartitionData(
+            partition_index=wanted.partition,
+            error_code=ErrorCode.NONE,
+            high_watermark=high_watermark,
+            last_stable_offset=stable,
+            log_start_offset=start,
+            diverging_epoch=parted,
+            aborted_transactions=aborted,
+            records=records,
+        )
+        return PartitionRead(cached, data, is_behind)
+
+    def _sent_away(self, cached: CachedPartition, partition: Partition, error: ErrorCode) -> PartitionRead:
+        """An error, and where to go instead (KIP-951)."""
+        if self._version < FIRST_VERSION_WITH_CURRENT_LEADER or error not in SENT_AWAY:
+            return PartitionRead(cached, refusal(cached.wanted.partition, error))
+        if not self._from_replica:
+            self.leaders.append(partition.leader)
+        leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+        return PartitionRead(cached, refusal(cached.wanted.partition, error, current_leader=leader))
+
+    def _diverging_epoch(
+        self, wanted: FetchPartition, partition: Partition, log_start_offset: int
+    ) -> EpochEndOffset | None:
+        """Where the client's log and this one part (KIP-595); NO_EPOCH_END where they do not, as far as it
+        says. None where this log knows nothing of the client's epoch.
+        """
+        if wanted.last_fetched_epoch < 0:
+            return NO_EPOCH_END
+        epoch, end_offset = end_of_epoch(self._broker.log, partition, wanted.last_fetched_epoch)
+        if epoch < 0 or wanted.fetch_offset < log_start_offset:
+            return None
+        if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
+            return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return NO_EPOCH_END
+
+    def _records(self, cached: CachedPartition, partition: Partition, end: int) -> bytes:
+        wanted, min_one = cached.wanted, not self._bytes_read
+        limit = min(self._left_bytes, wanted.partition_max_bytes)
+        if limit == 0 and not min_one:
+            return b""
+        records = self._broker.log.read(
+            partition.partition_no, wanted.fetch_offset, limit, min_one=min_one, up_to=end
+        )
+        enough = self._min_bytes <= 1
+        self.missing_bytes -= len(records) if enough else self.position(cached).count(records, end)
+        self._bytes_read += len(records)
+        self._left_bytes = max(0, self._left_bytes - len(records))
+        return records
+
+    def _aborted(
+        self, wanted: FetchPartition, partition: Partition, records: bytes, end: int
+    ) -> tuple[AbortedTransaction, ...] | None:
+        """The aborted transactions that have something to do with `records`. As in Kafka, None where there
+        are records, and room, but not enough of it.
+        """
+        log, partition_no, start = self._broker.log, partition.partition_no, wanted.fetch_offset
+        if not records:
+            does_not_fit = min(self._left_bytes, wanted.partition_max_bytes) > 0
+            return None if start < end and does_not_fit else ()
+        if not log.aborted_transactions(partition_no, start, end):
+            return ()
+        for batch in batches(records):
+            end = decode_header(batch).next_offset
+        return tuple(
+            AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+            for aborted in log.aborted_transactions(partition_no, start, end)
+        )
+
+
+def refusal(
+    partition_index: int,
+    error: ErrorCode,
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = None,
+    current_leader: LeaderIdAndEpoch = NO_LEADER,
+) -> PartitionData:
+    """Without records. The aborted transactions are null if Kafka gets as far as the log, else empty."""
+    return PartitionData(
+        partition_index=partition_index,
+        error_code=error,
+        high_watermark=-1,
+        diverging_epoch=NO_EPOCH_END,
+        current_leader=current_leader,
+        aborted_transactions=aborted_transactions,
+        records=b"",
+    )

@@ -1,0 +1,324 @@
+"""Fetch sessions (KIP-227): what a client fetches is remembered, so that it names only what has changed and
+is told only what is new.
+
+A partition of a session is *due* when the next answer may have something of it: its request has changed,
+there are more records behind its position, its last answer was an error, or its log has moved since. Only
+those are looked at; all others are watched. So a thousand quiet partitions cost a request nothing.
+
+A request without a session is one of its own that is not kept. What is read, and from where, is the business
+of others.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from schemas.error_code import ErrorCode
+from schemas.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+if TYPE_CHECKING:
+    from kshim.storage.interfaces import Log
+
+NO_SESSION = 0
+FULL, FINAL = 0, -1  # epochs of requests that name all partitions: to begin a session, to have none
+MAX_INT32 = 2**31 - 1
+EVICTION_MS = 2 * 60 * 1000  # Kafka's min.incremental.fetch.session.eviction.ms
+MAX_CACHED_PARTITIONS = 100_000
+"""Of all sessions together, some 900 bytes each. Who does not fit in has no session, and names all always."""
+
+Key = tuple[str | UUID, int]
+
+
+class CachedTopic:
+    """A topic as a request has named it. name: None for a topic id that has never been one of a topic."""
+
+    __slots__ = ("name", "topic_id")
+
+    def __init__(self, name: str | None, topic_id: UUID) -> None:
+        self.name = name
+        self.topic_id = topic_id
+
+    def is_same(self, other: CachedTopic) -> bool:
+        return self is other or (self.name == other.name and self.topic_id == other.topic_id)
+
+
+class CachedPartition:
+    """A partition of a session: what its client last asked for, and what it was last answered.
+
+    partition_no: of its log, None while there is none. turn: who has the smallest is read first. end_seen:
+    the high watermark when it was last looked at; high_watermark and log_start_offset: as last answered.
+    """
+
+    __slots__ = (
+        "_unwatch",
+        "_watched",
+        "end_seen",
+        "high_watermark",
+        "log_start_offset",
+        "partition_no",
+        "topic",
+        "turn",
+        "wanted",
+    )
+
+    def __init__(self, topic: CachedTopic, wanted: FetchPartition, turn: int) -> None:
+        self.topic = topic
+        self.wanted = wanted
+        self.turn = turn
+        self.high_watermark = self.log_start_offset = self.end_seen = -1
+        self.partition_no: int | None = None
+        self._watched: int | None = None
+        self._unwatch: Callable[[], None] | None = None
+
+    def watch(self, log: Log, moved: Callable[[CachedPartition], None]) -> None:
+        """Call `moved` with this when its log moves."""
+        if self._watched != self.partition_no:
+            self.unwatch()
+            if self.partition_no is not None:
+                self._watched = self.partition_no
+                self._unwatch = log.watch(self.partition_no, partial(moved, self))
+
+    def unwatch(self) -> None:
+        if self._unwatch is not None:
+            self._unwatch()
+            self._watched = self._unwatch = None
+
+    def note(self, data: PartitionData) -> bool:
+        """Remember an answer. Is it one that the client must be told, in a session?
+
+        Kafka's rule: records, an error, another end or start than it was told before; an error also makes
+        the next answer without one a new one.
+        """
+        is_new = (
+            bool(data.records)
+            or data.high_watermark != self.high_watermark
+            or data.log_start_offset != self.log_start_offset
+            or data.error_code != ErrorCode.NONE
+            or data.diverging_epoch.epoch >= 0
+        )
+        self.high_watermark = data.high_watermark if data.error_code == ErrorCode.NONE else -1
+        self.log_start_offset = data.log_start_offset
+        return is_new
+
+
+class FetchSession:
+    """What one client fetches. id: NO_SESSION until it is kept. epoch: that of its next request.
+
+    goes_on: there may be a next request.
+    """
+
+    __slots__ = (
+        "_due",
+        "_is_closed",
+        "_is_watching",
+        "_isolation_level",
+        "_parked",
+        "_partitions",
+        "_turn",
+        "by_topic_id",
+        "created_ms",
+        "epoch",
+        "goes_on",
+        "id",
+        "used_ms",
+    )
+
+    def __init__(self, by_topic_id: bool, now_ms: int, goes_on: bool = True) -> None:
+        self.id = NO_SESSION
+        self.goes_on = goes_on
+        self.epoch = 1
+        self.by_topic_id = by_topic_id
+        self.created_ms = self.used_ms = now_ms
+        self._partitions: dict[Key, CachedPartition] = {}
+        self._due: dict[CachedPartition, None] = {}  # in no order
+        self._isolation_level = 0
+        self._turn = 0
+        self._parked: tuple[Callable[[CachedPartition], None], Callable[[], None]] | None = None
+        self._is_watching = self._is_closed = False
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def partitions(self) -> Collection[CachedPartition]:
+        return self._partitions.values()
+
+    def update(self, request: FetchRequest) -> bool:
+        """Add or change what the request names, up to a topic without an id: False, as in Kafka."""
+        for topic in request.topics:
+            if self.by_topic_id and self.goes_on and not topic.topic_id.int:
+                return False
+            place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
+            named = CachedTopic(None if self.by_topic_id else topic.topic, topic.topic_id)
+            for wanted in topic.partitions:
+                key = place, wanted.partition
+                cached = self._partitions.get(key)
+                if cached is None:
+                    self._turn += 1
+                    cached = self._partitions[key] = CachedPartition(named, wanted, self._turn)
+                else:
+                    cached.wanted = wanted
+                self._due[cached] = None
+        if request.isolation_level != self._isolation_level:
+            self._isolation_level = request.isolation_level
+            self._due.update(dict.fromkeys(self._partitions.values()))
+        return True
+
+    def forget(self, request: FetchRequest) -> bool:
+        """Drop what the request says to forget. False as in `update`."""
+        for topic in request.forgotten_topics_data:
+            if self.by_topic_id and not topic.topic_id.int:
+                return False
+            place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
+            for index in topic.partitions:
+                cached = self._partitions.pop((place, index), None)
+                if cached is not None:
+                    cached.unwatch()
+                    self._due.pop(cached, None)
+        return True
+
+    def due(self) -> list[CachedPartition]:
+        """The partitions to look at, in the order of their turns."""
+        return sorted(self._due, key=attrgetter("turn"))
+
+    def answered(self, cached: CachedPartition, data: PartitionData, is_behind: bool) -> bool:
+        """Note what a partition is answered. False if that may be left out of the answer.
+
+        is_behind: there are records from its position on. In a session, who was sent some waits until all
+        others have had their turn; at its beginning the turns are those of the answer.
+        """
+        is_new = cached.note(data)
+        if data.records or self.id == NO_SESSION:
+            self._turn += 1
+            cached.turn = self._turn
+        failed = data.error_code != ErrorCode.NONE or data.diverging_epoch.epoch >= 0
+        if not (is_behind or failed):
+            self._due.pop(cached, None)
+        return is_new or self.id == NO_SESSION
+
+    def watch(self, log: Log) -> None:
+        """Hear of all that is due; what is not due is watched already."""
+        self._is_watching = True
+        for cached in self._due if not self._is_closed else ():
+            cached.watch(log, self._moved)
+
+    def park(self, log: Log, moved: Callable[[CachedPartition], None], finish: Callable[[], None]) -> None:
+        """Call `moved` with each partition whose log moves, until `unpark`.
+
+        Call `finish` when the session is closed, or when another request of it is parked.
+        """
+        if self._parked is not None:
+            self._parked[1]()
+        self._parked = moved, finish
+        self.watch(log)
+
+    def unpark(self) -> None:
+        self._parked = None
+
+    def _moved(self, cached: CachedPartition) -> None:
+        """Its log has moved, or is no more. Once it is due nothing more of it matters, but to who waits."""
+        self._due[cached] = None
+        if self._parked is not None:
+            self._parked[0](cached)
+        else:
+            cached.unwatch()
+
+    def close(self) -> None:
+        """Watch nothing any more; who waits is let go."""
+        self._is_closed = True
+        for cached in self._partitions.values() if self._is_watching else ():
+            cached.unwatch()
+        if self._parked is not None:
+            self._parked[1]()
+
+
+class FetchSessions:
+    """The sessions of one broker (max.incremental.fetch.session.cache.slots), by id."""
+
+    def __init__(self, new_id: Callable[[], int] = lambda: random.randint(1, MAX_INT32)) -> None:
+        self._new_id = new_id
+        self._sessions: dict[int, FetchSession] = {}  # the one that was used last is the last
+        self._sizes: dict[int, int] = {}
+        self._partitions = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, request: FetchRequest, by_topic_id: bool, now_ms: int) -> FetchSession | ErrorCode:
+        """The session of a request, which has taken in what the request says; or why there is none."""
+        session = self._sessions.get(request.session_id)
+        if request.session_epoch in (FULL, FINAL):
+            if session is not None:
+                self.remove(session)
+            return _new_session(request, by_topic_id, now_ms, request.session_epoch == FULL)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != request.session_epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if session.by_topic_id != by_topic_id:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        is_understood = session.update(request) and session.forget(request)
+        self._resize(session)
+        if not is_understood:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        if not len(session) or self._partitions > MAX_CACHED_PARTITIONS:
+            self.remove(session)
+            if len(session):
+                return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+            return _new_session(request, by_topic_id, now_ms, goes_on=False)
+        session.epoch = session.epoch % MAX_INT32 + 1
+        session.used_ms = now_ms
+        self._sessions[session.id] = self._sessions.pop(session.id)
+        return session
+
+    def keep(self, session: FetchSession, slots: int, now_ms: int) -> None:
+        """Give a new session its id, if there is room for it or another one must go."""
+        if self._partitions + len(session) > MAX_CACHED_PARTITIONS:
+            return
+        if len(self._sessions) >= slots:
+            evicted = self._evictable(len(session), now_ms)
+            if evicted is None:
+                return
+            self.remove(evicted)
+        session.id = self._new_id()
+        while session.id in self._sessions:
+            session.id = self._new_id()
+        session.created_ms = session.used_ms = now_ms
+        self._sessions[session.id] = session
+        self._resize(session)
+
+    def remove(self, session: FetchSession) -> None:
+        del self._sessions[session.id]
+        self._partitions -= self._sizes.pop(session.id)
+        session.close()
+
+    def _evictable(self, size: int, now_ms: int) -> FetchSession | None:
+        """Kafka's rule: the one that was not used for the longest time, if that is more than two minutes;
+        else the smallest of those that were in use for two minutes, if it is smaller than the new one.
+        """
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now_ms - oldest.used_ms > EVICTION_MS:
+            return oldest
+        settled: Iterable[FetchSession] = (
+            session
+            for session in self._sessions.values()
+            if session.used_ms - session.created_ms > EVICTION_MS
+        )
+        smallest = min(settled, key=lambda session: (len(session), session.id), default=None)
+        return smallest if smallest is not None and len(smallest) < size else None
+
+    def _resize(self, session: FetchSession) -> None:
+        self._partitions += len(session) - self._sizes.get(session.id, 0)
+        self._sizes[session.id] = len(session)
+
+
+def _new_session(
+    request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool
+) -> FetchSession | ErrorCode:
+    """One that holds what a request names."""
+    session = FetchSession(by_topic_id, now_ms, goes_on)
+    return session if session.update(request) else ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,0 +1,23 @@
+"""Addresses of clients: as the log and as Java print them."""
+
+from __future__ import annotations
+
+
+def java_host(host: str) -> str:
+    """An address as Java's InetAddress prints it: "/127.0.0.1", "/0:0:0:0:0:0:0:1"."""
+    if ":" not in host:
+        return f"/{host}"
+    from ipaddress import IPv6Address
+
+    literal, percent, scope = host.partition("%")
+    address = IPv6Address(literal)
+    if address.ipv4_mapped:
+        return f"/{address.ipv4_mapped}"
+    return "/" + ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":")) + percent + scope
+
+
+def unmapped(host: str) -> str:
+    """An IPv4 address that a dual-stack listener shows as IPv6, "::ffff:127.0.0.1", as IPv4; others as they
+    are.
+    """
+    return host.removeprefix("::ffff:") if "." in host else host

@@ -1,0 +1,306 @@
+"""One client's connection: frames in, replies out in the order of the requests.
+
+Requests are read ahead of their replies, so that a LeaveGroup is seen while the JoinGroup before it is
+parked, and a parked Fetch learns (`hurry`) that somebody is waiting behind it. How far is bounded, in
+requests and in bytes, and a client that does not read its replies is not read from. What a request means is
+the business of `answer`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet import defer
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from kshim.configs.endpoint import Endpoint
+from kshim.network.addresses import java_host, unmapped
+from kshim.network.frames import FrameError, Frames, framed
+from kshim.requests import Client, Refused, Signal
+from kshim.storage.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+MAX_IN_FLIGHT = 64
+# Frames that wait for their answer and replies that wait for their turn; one frame or reply may exceed it.
+MAX_HELD_BYTES = 16 * 1024 * 1024
+# Replies of one turn leave in one write, unless they are more than this: then the transport is to say whether
+# the client reads them before more requests are answered.
+WRITE_BYTES = 64 * 1024
+# How long a client may take to read its last replies when the server stops.
+CLOSE_S = 1.0
+
+Reply = bytes | None
+# Takes a frame, who sent it, and the signal that another request is behind it. The reply is without its size,
+# None for a request that has none. Raises Refused, or lets the Deferred fail with it.
+Answer = Callable[[bytes | memoryview, Client, Signal], "Reply | defer.Deferred[Reply]"]
+
+
+class InFlight:
+    """A request that was read and whose reply has not left."""
+
+    __slots__ = ("done", "held_bytes", "hurry", "reply")
+
+    def __init__(self, held_bytes: int) -> None:
+        self.hurry = Signal()
+        self.done = False
+        self.reply: Reply = None
+        self.held_bytes = held_bytes
+
+
+class Connection(Protocol):
+    """One client. `shared.answer` turns each frame into a reply."""
+
+    transport: Any
+
+    def __init__(self, shared: Connections) -> None:
+        self.shared = shared
+        self._in_flight: deque[InFlight] = deque()
+        self._held_bytes = 0
+        self._outgoing: list[bytes] = []  # replies of this turn
+        self._outgoing_bytes = 0
+        self._reading = False  # within _read_ahead
+        self._closing = False
+        self._draining = False  # no further request is wanted
+        self._client_reads = True  # the transport's buffer takes more
+        self._paused = False  # the transport was told not to read
+
+    # -- the transport's side
+
+    def connectionMade(self) -> None:
+        transport = self.transport
+        transport.setTcpNoDelay(True)
+        transport.setTcpKeepAlive(True)
+        transport.registerProducer(self, streaming=True)
+        host, peer = transport.getHost(), transport.getPeer()
+        here = Endpoint(unmapped(host.host), host.port)
+        self.client = Client(
+            java_host(peer.host), Endpoint(peer.host, peer.port), self.shared.advertised or here
+        )
+        self._frames = Frames(self.shared.max_request_bytes)
+        self._active_at = self.shared.clock.seconds()
+        self._idle_timer = self._watch_idleness()
+        self.shared.connections.add(self)
+
+    def dataReceived(self, data: bytes) -> None:
+        self._active_at = self.shared.clock.seconds()
+        self._frames.receive(data)
+        self._read_ahead()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._closing = True
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        self._forget_requests()
+        self.shared.lost(self)
+
+    def pauseProducing(self) -> None:
+        """The transport holds more than the client reads."""
+        self._client_reads = False
+        self._pause_or_resume()
+
+    def resumeProducing(self) -> None:
+        """The client has read what the transport held."""
+        self._client_reads = True
+        self._active_at = self.shared.clock.seconds()
+        self._read_ahead()
+
+    def stopProducing(self) -> None:
+        """The transport has lost its client; connectionLost follows."""
+
+    # -- requests
+
+    def _read_ahead(self) -> None:
+        """Hand on the frames that are here, as far as the bounds allow; send what is answered at once."""
+        if self._reading:
+            return
+        self._reading = True
+        try:
+            while self._may_read():
+                frame = self._frames.next_frame()
+                if frame is None:
+                    break
+                self._request(frame)
+                if self._outgoing_bytes >= WRITE_BYTES:
+                    self._send()
+        except FrameError as error:
+            self._refuse(Refused(f"{self.client.address}: {error}"))
+        finally:
+            self._reading = False
+        self._send()
+        self._pause_or_resume()
+
+    def _may_read(self) -> bool:
+        return (
+            self._client_reads
+            and not self._draining
+            and not self._closing
+            and len(self._in_flight) < MAX_IN_FLIGHT
+            and self._held_bytes < MAX_HELD_BYTES
+        )
+
+    def _request(self, frame: bytes | memoryview) -> None:
+        if self._in_flight:
+            self._in_flight[-1].hurry.fire()
+        request = InFlight(len(frame))
+        self._in_flight.append(request)
+        self._held_bytes += request.held_bytes
+        try:
+            answer = self.shared.answer(frame, self.client, request.hurry)
+        except Exception as error:
+            self._refuse(error)
+            return
+        if isinstance(answer, defer.Deferred):
+            answer.addCallbacks(self._answered, self._unanswered, (request,))
+        else:
+            self._answered(answer, request)
+
+    def _unanswered(self, failure: Failure) -> None:
+        self._refuse(failure.value or Exception(failure))
+
+    # -- replies
+
+    def _answered(self, reply: Reply, request: InFlight) -> None:
+        request.done = True
+        request.reply = reply
+        held_bytes = len(reply or b"")
+        self._held_bytes += held_bytes - request.held_bytes
+        request.held_bytes = held_bytes
+        waiting = self._in_flight
+        while waiting and waiting[0].done:
+            first = waiting.popleft()
+            self._held_bytes -= first.held_bytes
+            if first.reply is not None:
+                self._outgoing += framed(first.reply)
+                self._outgoing_bytes += len(first.reply)
+        if not self._reading:
+            self._active_at = self.shared.clock.seconds()
+            self._read_ahead()
+
+    def _send(self) -> None:
+        if self._outgoing:
+            outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
+            self.transport.writeSequence(outgoing)
+
+    # -- reading, not reading, closing
+
+    def _pause_or_resume(self) -> None:
+        pause = not self._may_read()
+        if pause != self._paused and not self._closing:
+            self._paused = pause
+            (self.transport.pauseProducing if pause else self.transport.resumeProducing)()
+
+    def _refuse(self, error: BaseException) -> None:
+        """Close, telling the log why, once; with the traceback where the fault is ours."""
+        if self._closing:
+            return
+        if not isinstance(error, Refused):
+            logger.error("closed the connection of %s: %r", self.client.address, error, exc_info=error)
+        else:
+            ours = error.__cause__ if error.level >= logging.ERROR else None
+            logger.log(error.level, "closed the connection of %s", error, exc_info=ours)
+        self.close()
+
+    def drain(self) -> None:
+        """Read no further requests, and ask those in flight to be done."""
+        self._draining = True
+        self._pause_or_resume()
+        for request in list(self._in_flight):
+            request.hurry.fire()
+
+    def close(self) -> None:
+        """Send what was answered, then close; what is in flight is not waited for."""
+        self._send()
+        self._closing = True
+        # A transport with a paused producer would ask it for more and never close.
+        self.transport.unregisterProducer()
+        self.transport.loseConnection()
+        self._forget_requests()
+
+    def _forget_requests(self) -> None:
+        """Nobody waits for these answers any more."""
+        waiting, self._in_flight = self._in_flight, deque()
+        for request in waiting:
+            request.hurry.fire()
+
+    def _watch_idleness(self) -> Any:
+        """Look again when the connection may have been idle for long enough; requests move no timer."""
+        idle_s = self.shared.max_idle_ms / 1000
+        if idle_s < 0:
+            return None
+        left_s = self._active_at + idle_s - self.shared.clock.seconds()
+        if left_s > 0:
+            return self.shared.clock.callLater(left_s, self._look_at_idleness)
+        if self._closing:
+            # It was told to close, and its client still does not read.
+            self.transport.abortConnection()
+            return None
+        logger.debug("%s: idle for %d ms, closed", self.client.address, self.shared.max_idle_ms)
+        self._active_at = self.shared.clock.seconds()
+        self.close()
+        return self._watch_idleness()
+
+    def _look_at_idleness(self) -> None:
+        self._idle_timer = None
+        self._idle_timer = self._watch_idleness()
+
+
+class Connections(Factory):
+    """What the connections of one listener have in common, and which are open."""
+
+    noisy = False
+
+    def __init__(
+        self,
+        answer: Answer,
+        clock: Clock,
+        *,
+        max_request_bytes: int,
+        max_idle_ms: int = -1,
+        advertised: Endpoint | None = None,
+    ) -> None:
+        """max_idle_ms: -1 keeps idle connections. advertised: None for where each connection arrived."""
+        self.answer = answer
+        self.clock = clock
+        self.max_request_bytes = max_request_bytes
+        self.max_idle_ms = max_idle_ms
+        self.advertised = advertised
+        self.connections: set[Connection] = set()
+        self._all_gone: defer.Deferred[None] | None = None
+
+    def buildProtocol(self, addr: object) -> Connection:
+        return Connection(self)
+
+    def drain(self) -> None:
+        """Read no further requests."""
+        for connection in list(self.connections):
+            connection.drain()
+
+    def close(self) -> defer.Deferred[None]:
+        """Close all connections. Fires when they are gone; who does not read is cut off after CLOSE_S."""
+        gone: defer.Deferred[None] = defer.Deferred()
+        if not self.connections:
+            gone.callback(None)
+            return gone
+        self._all_gone = gone
+        abort = self.clock.callLater(CLOSE_S, self._abort)
+        gone.addCallback(lambda _: abort.cancel() if abort.active() else None)
+        for connection in list(self.connections):
+            connection.close()
+        return gone
+
+    def _abort(self) -> None:
+        for connection in list(self.connections):
+            connection.transport.abortConnection()
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is no more."""
+        self.connections.discard(connection)
+        if self._all_gone is not None and not self.connections:
+            gone, self._all_gone = self._all_gone, None
+            gone.callback(None)

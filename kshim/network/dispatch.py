@@ -1,0 +1,149 @@
+"""From a frame to its reply: the table of what is served, and the one way through it.
+
+`API` says what this server can do. A client asks for a dozen of it, so an API's function is imported when it
+is first asked for: to import them all would be a tenth of the time that a start takes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kshim.api.api_versions import ANNOUNCED, unsupported
+from kshim.requests import Broker, Client, Refused, RequestContext, Signal
+from schemas.api_key import ApiKey
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage
+from schemas.registry import (
+    VERSIONS,
+    StringTooLong,
+    UnsupportedVersion,
+    decode_request,
+    decode_request_header,
+    encode_response,
+)
+
+logger = logging.getLogger(__name__)
+
+
+ApiFunction = Callable[[Broker, RequestContext, Any], Any]
+
+
+class Served:
+    """How one API is served. versions: those that are announced."""
+
+    def __init__(self, api_key: ApiKey, versions: range) -> None:
+        self._name = api_key.name.lower()
+        self.versions = versions
+
+    @cached_property
+    def function(self) -> ApiFunction:
+        """Called with (broker, context, request); returns the response, a Deferred of it, or None where the
+        request has no reply. Imported when it is first asked for: FETCH is `fetch` in kshim/api/fetch.py.
+        """
+        function: ApiFunction = getattr(import_module(f"kshim.api.{self._name}"), self._name)
+        return function
+
+
+API: dict[int, Served] = {key: Served(key, versions) for key, versions in ANNOUNCED.items()}
+
+
+def answer(
+    broker: Broker, frame: bytes | memoryview, client: Client, hurry: Signal
+) -> bytes | Deferred[bytes | None] | None:
+    """The reply to one request: header and body without the size, or None where there is none to send.
+
+    Raises Refused, or fails the Deferred with it, where Kafka closes the connection: an unknown API, an
+    unsupported version, a body that is not what its API and version say; and where one of our own functions
+    failed.
+    """
+    try:
+        header, request = decode_request(frame)
+    except UnsupportedVersion as error:
+        return _unsupported(error.header, client)
+    except MalformedMessage as error:
+        raise Refused(f"{_sender(frame, client)}: {error}") from error
+    served = API.get(header.api_key)
+    if served is None:
+        return _unsupported(header, client)
+    if logger.isEnabledFor(logging.DEBUG):
+        logger.debug("%s", _request(header, client))
+    context = RequestContext(
+        header.api_version,
+        header.client_id or "",
+        client.host,
+        client.advertised,
+        hurry=hurry,
+        node_id=broker.node_id,
+    )
+    try:
+        response = served.function(broker, context, request)
+        if isinstance(response, Deferred):
+            encoded = response.addCallback(partial(_encode, header, client))
+            return encoded.addErrback(partial(_fail, header, client))
+        return _encode(header, client, response)
+    except Refused:
+        raise
+    except Exception as error:
+        raise _failed(header, client, error) from error
+
+
+def _encode(header: RequestHeader, client: Client, response: Any) -> bytes | None:
+    if response is None:
+        return None
+    try:
+        return encode_response(header.api_key, header.api_version, header.correlation_id, response)
+    except StringTooLong as error:
+        raise Refused(f"{_request(header, client)}: the answer cannot be written: {error}") from error
+
+
+def _unsupported(header: RequestHeader, client: Client) -> bytes:
+    """Kafka tells only ApiVersions what is supported; any other request it does not serve closes the
+    connection.
+    """
+    served = API.get(header.api_key)
+    if header.api_key == ApiKey.API_VERSIONS and served:
+        return encode_response(header.api_key, 0, header.correlation_id, unsupported(served.versions))
+    if served is None:
+        raise Refused(f"{_request(header, client)}: not served")
+    versions = VERSIONS[ApiKey(header.api_key)]
+    raise Refused(f"{_request(header, client)}: served are versions {versions[0]} to {versions[-1]}")
+
+
+def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:
+    if isinstance(failure.value, Refused):
+        raise failure.value
+    raise _failed(header, client, failure.value) from failure.value
+
+
+def _failed(header: RequestHeader, client: Client, error: BaseException | None) -> Refused:
+    return Refused(f"{_request(header, client)}: failed, our fault: {error!r}", logging.ERROR)
+
+
+def api_name(api_key: int) -> str:
+    """An API by Kafka's name, "JoinGroup"; "unknown API" where Kafka has none of that number."""
+    try:
+        return ApiKey(api_key).title
+    except ValueError:
+        return "unknown API"
+
+
+def _request(header: RequestHeader, client: Client) -> str:
+    """The request in the words of the log: who sent what."""
+    name = f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
+    return f"{client.address} (client_id {header.client_id!r}): {name}"
+
+
+def _sender(frame: bytes | memoryview, client: Client) -> str:
+    """Who sent a frame that cannot be decoded, as far as it says so."""
+    try:
+        header, _ = decode_request_header(frame)
+    except MalformedMessage:
+        return str(client.address)
+    return f"{client.address} (client_id {header.client_id!r})"

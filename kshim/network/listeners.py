@@ -1,0 +1,140 @@
+"""Where brokers accept connections: one listener each, on consecutive ports."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from twisted.internet.defer import Deferred, inlineCallbacks, succeed
+from twisted.internet.error import CannotListenError
+
+from kshim.configs.config import Config
+from kshim.configs.endpoint import Endpoint
+from kshim.network.connection import Answer, Connections
+
+_ATTEMPTS = 20
+_LAST_PORT = 65535
+
+
+class CannotListen(Exception):
+    """An address cannot be listened at. str() is one line for the user."""
+
+
+class Listener:
+    """The connections of one broker, and where they arrive.
+
+    address: where it listens, or listened before it was suspended.
+    """
+
+    def __init__(self, connections: Connections, reactor: Any) -> None:
+        self._connections = connections
+        self._reactor = reactor
+        self._port: Any = None
+        self._kept: socket.socket | None = None
+        self.address = Endpoint("", 0)
+
+    def open(self, address: Endpoint) -> Endpoint:
+        """Accept connections at `address`; returns it with the port that port 0 stands for. Raises
+        CannotListen.
+        """
+        try:
+            self._port = self._reactor.listenTCP(
+                address.port, self._connections, backlog=511, interface=address.host
+            )
+        except CannotListenError as error:
+            reason = getattr(error.socketError, "strerror", None) or error.socketError
+            raise CannotListen(f"cannot listen at {address}: {reason}") from error
+        host = self._port.getHost()
+        self.address = Endpoint(host.host, host.port)
+        return self.address
+
+    def close(self) -> Deferred[None]:
+        """Accept nothing more. Fires when the port is free."""
+        port, self._port = self._port, None
+        self._release()
+        closed: Deferred[None] = port.stopListening() if port is not None else succeed(None)
+        return closed
+
+    def drain(self) -> None:
+        """Read no further requests, and ask those in flight to be done."""
+        self._connections.drain()
+
+    def disconnect(self) -> Deferred[None]:
+        """Close all connections. Fires when they are gone."""
+        return self._connections.close()
+
+    @inlineCallbacks
+    def suspend(self) -> Generator[Deferred[Any], Any, None]:
+        """Refuse and close all connections until `resume`. Fires when they are gone.
+
+        The port stays taken: a client's own socket, that the system gave this port, would not refuse them.
+        """
+        yield self.close()
+        family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
+        self._kept = socket.socket(family, socket.SOCK_STREAM)
+        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # somebody was quicker: resume will say so
+            self._kept.bind((self.address.host, self.address.port))
+        self.drain()
+        yield self.disconnect()
+
+    def resume(self) -> None:
+        """Accept connections again. Raises CannotListen."""
+        self._release()
+        self.open(self.address)
+
+    def _release(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+
+def new_listeners(answers: Mapping[int, Answer], config: Config, reactor: Any) -> dict[int, Listener]:
+    """A listener for each broker, by node id; none listens yet. Raises CannotListen."""
+    listeners = {}
+    for node_id, answer in answers.items():
+        advertised = config.advertised_listeners
+        if advertised is not None:
+            advertised = Endpoint(advertised.host, advertised.port + node_id - config.node_id)
+            if advertised.port > _LAST_PORT:
+                raise CannotListen(f"cannot advertise {advertised}: the last port is {_LAST_PORT}")
+        connections = Connections(
+            answer,
+            reactor,
+            max_request_bytes=config.socket_request_max_bytes,
+            max_idle_ms=config.connections_max_idle_ms,
+            advertised=advertised,
+        )
+        listeners[node_id] = Listener(connections, reactor)
+    return listeners
+
+
+@inlineCallbacks
+def open_all(
+    listeners: Mapping[int, Listener], first: Endpoint
+) -> Generator[Deferred[Any], Any, list[Endpoint]]:
+    """Accept connections at `first` and at the ports behind it, which are searched for where it is port 0.
+
+    Fires with all addresses; errbacks CannotListen.
+    """
+    for attempts_left in reversed(range(_ATTEMPTS if first.port == 0 else 1)):
+        try:
+            return _open(list(listeners.values()), first)
+        except CannotListen:
+            for listener in listeners.values():
+                yield listener.close()
+            if not attempts_left:
+                raise
+    raise AssertionError("no attempt was made")
+
+
+def _open(listeners: list[Listener], first: Endpoint) -> list[Endpoint]:
+    addresses = [listeners[0].open(first)]
+    for listener in listeners[1:]:
+        address = Endpoint(first.host, addresses[-1].port + 1)
+        if address.port > _LAST_PORT:
+            raise CannotListen(f"cannot listen at {address}: the last port is {_LAST_PORT}")
+        addresses.append(listener.open(address))
+    return addresses

@@ -1,0 +1,23 @@
+"""compression.type: where a topic names a codec, the broker compresses again what came in another way."""
+
+from __future__ import annotations
+
+from kshim.cluster.topic_configs import LogConfig
+from schemas.error_code import ErrorCode
+from schemas.records.batch import CorruptRecordBatch, RecordBatchHeader, recompress
+
+
+def as_configured(header: RecordBatchHeader, batch: memoryview, config: LogConfig) -> memoryview:
+    """A validated batch as the topic wants it to be stored; itself where it is so already.
+
+    Raises CorruptRecordBatch where it cannot be decoded, or becomes larger than the topic allows.
+    """
+    if config.compression is None or config.compression == header.compression:
+        return batch
+    stored = memoryview(recompress(batch, config.compression, config.compression_level))
+    if len(stored) > config.max_message_bytes:
+        reason = (
+            f"a record batch of {len(stored)} bytes, stored, where {config.max_message_bytes} are allowed"
+        )
+        raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
+    return stored

@@ -1,0 +1,98 @@
+"""What a produced batch's records must be like, beyond their batch being whole: timestamps near the clock,
+keys for compaction.
+
+Records are decoded only where the header does not settle it: in a compacted topic, in one that limits how old
+a timestamp may be, in a batch whose largest timestamp is ahead of the clock by more than is allowed, and in
+one that its producer has marked LogAppendTime, where Kafka refuses that. Else they are counted, by their
+lengths: one that is not there would stop whoever reads the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kshim.cluster.topic_configs import LONG_MAX, LogConfig
+from schemas.error_code import ErrorCode
+from schemas.messages.produce import BatchIndexAndErrorMessage
+from schemas.records.batch import (
+    NO_TIMESTAMP,
+    Record,
+    RecordBatchHeader,
+    TimestampType,
+    check_records,
+    records,
+)
+
+_SHOWN_ERRORS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFault:
+    """Why a batch is refused, and which of its records are to blame (KIP-467)."""
+
+    error_code: ErrorCode
+    message: str
+    record_errors: tuple[BatchIndexAndErrorMessage, ...]
+
+
+def fault_in_records(
+    header: RecordBatchHeader, batch: memoryview, config: LogConfig, now_ms: int, partition: str
+) -> RecordFault | None:
+    """What is wrong with the records of a validated batch; `partition` is its name in messages.
+
+    Raises CorruptRecordBatch where they are not as many as the header says, or cannot be decoded and must be.
+    """
+    ahead = header.max_timestamp - now_ms > config.timestamp_after_max_ms
+    check_timestamps = not config.log_append_time and (ahead or config.timestamp_before_max_ms != LONG_MAX)
+    is_marked = header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    refuses_mark = is_marked and (config.log_append_time or header.max_timestamp == NO_TIMESTAMP)
+    if not (check_timestamps or refuses_mark or config.compacted):
+        check_records(header, batch)
+        return None
+    faults = list(_faults(records(batch), config, now_ms, is_marked, partition))
+    if not faults:
+        return None
+    errors = tuple(
+        BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+        for index, _, message in faults
+    )
+    if any(error is ErrorCode.INVALID_TIMESTAMP for _, error, _ in faults):
+        message = "One or more records have been rejected due to invalid timestamp"
+        return RecordFault(ErrorCode.INVALID_TIMESTAMP, message, errors)
+    return RecordFault(ErrorCode.INVALID_RECORD, _summary(errors), errors)
+
+
+def _faults(
+    decoded: Iterable[Record], config: LogConfig, now_ms: int, is_marked: bool, partition: str
+) -> Iterator[tuple[int, ErrorCode, str]]:
+    """What is wrong with each record that has a fault: its index, the error, why. A missing key is found
+    before a bad timestamp.
+    """
+    keyless = f"Compacted topic cannot accept message without key in topic partition {partition}"
+    earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
+    for index, record in enumerate(decoded):
+        timestamp_ms = record.timestamp_ms
+        if config.compacted and record.key is None:
+            yield index, ErrorCode.INVALID_RECORD, keyless
+        elif not config.log_append_time and timestamp_ms != NO_TIMESTAMP:
+            if not earliest <= timestamp_ms <= latest:
+                message = (
+                    f"Timestamp {timestamp_ms} of message with offset {record.offset} is out of range. "
+                    f"The timestamp should be within [{earliest}, {latest}]"
+                )
+                yield index, ErrorCode.INVALID_TIMESTAMP, message
+        elif is_marked:
+            message = "Producer should not set timestamp type to LogAppendTime."
+            yield index, ErrorCode.INVALID_TIMESTAMP, message
+
+
+def _summary(errors: tuple[BatchIndexAndErrorMessage, ...]) -> str:
+    shown = ", ".join(
+        f"RecordError(batchIndex={error.batch_index}, message='{error.batch_index_error_message}')"
+        for error in errors[:_SHOWN_ERRORS]
+    )
+    return (
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and only "
+        f"showing the first three errors at most: [{shown}]"
+    )

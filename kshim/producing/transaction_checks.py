@@ -1,0 +1,159 @@
+"""Whether a producer may write to partitions in a transaction: what Produce asks the transaction coordinator.
+
+A client from Produce v12 on leaves it to the broker to add a partition to the transaction; an older one has
+added it before, and the broker asks only whether it has, so that no record is left behind in a transaction
+that has ended (KIP-890). Asked is once a transaction and partition: from its first record on the log knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from twisted.internet.defer import Deferred
+
+from kshim.producing.rules import Verification
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import then
+from schemas.error_code import ErrorCode
+from schemas.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from schemas.records.batch import RecordBatchHeader
+
+FIRST_VERSION_WITH_ABORTABLE = 11
+FIRST_VERSION_THAT_ADDS = 12
+
+RETRIABLE = {
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+"""Clients may not know what to do with these in a Produce response."""
+
+
+class Asked(NamedTuple):
+    """A batch of a transaction, and where it is to go."""
+
+    topic_name: str
+    partition_index: int
+    partition_no: int
+    header: RecordBatchHeader
+
+
+class NotAllowed(NamedTuple):
+    """Why a batch is refused before it is looked at."""
+
+    error_code: ErrorCode
+    message: str
+
+
+Place = tuple[str, int]
+Verdict = Verification | NotAllowed | None
+"""None: the transaction is open in this partition, and it need not be asked."""
+Verdicts = Mapping[Place, Verdict]
+
+
+def verify(
+    broker: Broker, context: RequestContext, transactional_id: str, asked: Sequence[Asked]
+) -> Verdicts | Deferred[Verdicts]:
+    """A verdict for each batch; all are of one producer and epoch."""
+    adds = context.api_version >= FIRST_VERSION_THAT_ADDS
+    verdicts: dict[Place, Verdict] = {}
+    for batch in asked:
+        found = broker.producers.verification(
+            batch.partition_no, batch.header, adds=adds, now_ms=broker.now_ms()
+        )
+        place = batch.topic_name, batch.partition_index
+        if isinstance(found, Verification):
+            verdicts[place] = found
+        else:
+            verdicts[place] = None if found is ErrorCode.NONE else NotAllowed(found, "a later epoch is known")
+    wanted = [place for place, verdict in verdicts.items() if isinstance(verdict, Verification)]
+    if not wanted:
+        return verdicts
+    header = asked[0].header
+    request = _request(transactional_id, header.producer_id, header.producer_epoch, wanted, not adds)
+    ask = partial(broker.transactions.submit, context, request)
+    tries = _tries(broker) if adds else 1
+    answer = _ask(broker, ask, tries)
+    return then(answer, lambda errors: {**verdicts, **_refusals(errors, context.api_version)})
+
+
+def _tries(broker: Broker) -> int:
+    """How often to ask while the last transaction is still being ended: the client would wait longer."""
+    config = broker.config
+    backoff_ms = max(1, config.add_partitions_to_txn_retry_backoff_ms)
+    return 1 + config.add_partitions_to_txn_retry_backoff_max_ms // backoff_ms
+
+
+def _request(
+    transactional_id: str, producer_id: int, producer_epoch: int, places: Sequence[Place], verify_only: bool
+) -> AddPartitionsToTxnRequest:
+    indexes: dict[str, list[int]] = {}
+    for name, index in places:
+        indexes.setdefault(name, []).append(index)
+    topics = tuple(
+        AddPartitionsToTxnTopic(name=name, partitions=tuple(found)) for name, found in indexes.items()
+    )
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        verify_only=verify_only,
+        topics=topics,
+    )
+    return AddPartitionsToTxnRequest(transactions=(transaction,))
+
+
+Errors = Mapping[Place, ErrorCode]
+Answer = AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]
+
+
+def _ask(broker: Broker, ask: Callable[[], Answer], tries: int) -> Errors | Deferred[Errors]:
+    """The errors of the partitions, after at most so many tries."""
+
+    def answered(response: AddPartitionsToTxnResponse) -> Any:
+        errors = _errors(response)
+        if tries == 1 or ErrorCode.CONCURRENT_TRANSACTIONS not in errors.values():
+            return errors
+        later: Deferred[Errors] = Deferred()
+        backoff_ms = broker.config.add_partitions_to_txn_retry_backoff_ms
+        broker.clock.callLater(backoff_ms / 1000, later.callback, None)
+        return later.addCallback(lambda _: _ask(broker, ask, tries - 1))
+
+    return then(ask(), answered)
+
+
+def _errors(response: AddPartitionsToTxnResponse) -> Errors:
+    return {
+        (topic.name, result.partition_index): ErrorCode(response.error_code or result.partition_error_code)
+        for transaction in response.results_by_transaction
+        for topic in transaction.topic_results
+        for result in topic.results_by_partition
+    }
+
+
+def _refusals(errors: Errors, api_version: int) -> dict[Place, Verdict]:
+    """Those that were not allowed, in the words of Produce."""
+    return {
+        place: _refusal(error, api_version) for place, error in errors.items() if error is not ErrorCode.NONE
+    }
+
+
+def _refusal(error: ErrorCode, api_version: int) -> NotAllowed:
+    if error is ErrorCode.PRODUCER_FENCED:
+        return NotAllowed(ErrorCode.INVALID_PRODUCER_EPOCH, "a later epoch is known")
+    if error is ErrorCode.TRANSACTION_ABORTABLE and api_version < FIRST_VERSION_WITH_ABORTABLE:
+        error = ErrorCode.INVALID_TXN_STATE
+    if error in RETRIABLE or (
+        error is ErrorCode.CONCURRENT_TRANSACTIONS and api_version < FIRST_VERSION_THAT_ADDS
+    ):
+        why = f"it is not known whether the partition is part of the transaction: {error.name}"
+        return NotAllowed(ErrorCode.NOT_ENOUGH_REPLICAS, why)
+    return NotAllowed(error, "the partition is not part of the transaction")

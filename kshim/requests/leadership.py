@@ -1,0 +1,81 @@
+"""Who leads a partition, and what a client is told that asks another broker or believes in another epoch.
+
+A client names the leader epoch it knows of (KIP-320), and where it is sent away it is told at once where to
+go (KIP-951).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from kshim.cluster import Partition
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kshim.storage.interfaces import Log
+
+NO_EPOCH = -1
+NO_OFFSET = -1
+
+NodeEndpoint = TypeVar("NodeEndpoint")
+
+
+def fault_in_leadership(
+    broker: Broker,
+    partition: Partition,
+    current_leader_epoch: int = NO_EPOCH,
+    *,
+    any_replica: bool = False,
+) -> ErrorCode:
+    """Why this broker does not answer for `partition` to a client that knows of `current_leader_epoch`.
+
+    NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH (the client is behind), UNKNOWN_LEADER_EPOCH (it is ahead), or
+    NONE. A client that names no epoch is not fenced. any_replica: this broker need not lead (KIP-392).
+    """
+    if broker.node_id not in partition.replicas:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if current_leader_epoch not in (NO_EPOCH, partition.leader_epoch):
+        is_behind = current_leader_epoch < partition.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if is_behind else ErrorCode.UNKNOWN_LEADER_EPOCH
+    if partition.leader != broker.node_id and not any_replica:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.NONE
+
+
+def end_of_epoch(log: Log, partition: Partition, leader_epoch: int) -> tuple[int, int]:
+    """The largest epoch not above `leader_epoch` of which the log knows, and the offset at which it ends.
+
+    (-1, -1) where `leader_epoch` is none, or above the current one. An epoch older than all that the log
+    knows is answered as it is asked: it ends where the log begins (KIP-101, KIP-279).
+    """
+    if leader_epoch == NO_EPOCH or leader_epoch > partition.leader_epoch:
+        return NO_EPOCH, NO_OFFSET
+    if leader_epoch == partition.leader_epoch:
+        return leader_epoch, log.offsets(partition.partition_no).log_end_offset
+    boundary = log.epoch_boundary(partition.partition_no, leader_epoch)
+    epoch = leader_epoch if boundary.epoch == NO_EPOCH else boundary.epoch
+    return epoch, boundary.offset
+
+
+def first_epoch(log: Log, partition: Partition) -> int:
+    """The leader epoch of the first record, or the current one where there is none."""
+    if partition.leader_epoch == 0:  # so all are; consumers ask often
+        return 0
+    first = log.epoch_boundary(partition.partition_no, NO_EPOCH).next_epoch
+    return partition.leader_epoch if first == NO_EPOCH else first
+
+
+def node_endpoints(
+    broker: Broker,
+    context: RequestContext,
+    node_ids: Iterable[int],
+    node_endpoint: Callable[[int, str, int], NodeEndpoint],
+) -> tuple[NodeEndpoint, ...]:
+    """Where the brokers of these ids are reached, each once: `node_endpoint(node_id, host, port)`."""
+    return tuple(
+        node_endpoint(node_id, endpoint.host, endpoint.port)
+        for node_id in dict.fromkeys(node_ids)
+        if (endpoint := broker.endpoint(context, node_id)) is not None
+    )

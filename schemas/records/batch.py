@@ -1,0 +1,504 @@
+"""Record batch v2 (magic 2): the unit in which Kafka's records are produced, stored and fetched.
+
+A batch is one header of 61 bytes and its records, compressed together. Offsets, timestamps and sequence
+numbers of the records are relative to the header, and the CRC-32C covers everything behind itself: so a
+server can give a batch its place (base offset, leader epoch) without touching a record. See
+https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and KIP-32 (timestamps).
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from schemas.error_code import ErrorCode
+from schemas.records.compression import (
+    MAX_DECOMPRESSED_BYTES,
+    BadCompression,
+    Compression,
+    compress,
+    decompress,
+)
+from schemas.records.record import (
+    CorruptRecordBatch,
+    Record,
+    check_lengths,
+    decode_records,
+    encode_record,
+    invalid_record,
+    move_timestamp,
+    split_records,
+)
+
+__all__ = [
+    "HEADER_BYTES",
+    "NO_TIMESTAMP",
+    "Compression",
+    "CorruptRecordBatch",
+    "Record",
+    "RecordBatchHeader",
+    "TimestampType",
+    "batches",
+    "check_records",
+    "decode_header",
+    "encode",
+    "is_transactional",
+    "patch",
+    "patch_in_place",
+    "records",
+    "retain",
+    "set_max_timestamp",
+    "sole_batch",
+    "validate",
+]
+
+View = bytes | bytearray | memoryview
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES = HEADER.size
+BEFORE_COVERED, COVERED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
+FIRST_COVERED: Final = 5  # the fields from this one on are what the CRC covers
+INT16, INT32, INT64, UINT32 = map(struct.Struct, (">h", ">i", ">q", ">I"))
+LOG_OVERHEAD = 12  # base_offset and batch_length: what batch_length does not count
+SMALLEST_LENGTH = 14  # Kafka takes anything shorter for corrupt, whatever its magic
+MAGIC_AT = 16
+CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT, PRODUCER_ID_END = 17, 21, 35, 51
+NO_TIMESTAMP = -1
+MAX_INT = 2**31 - 1
+
+COMPRESSION_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
+DELETE_HORIZON_BIT = 0x40
+KNOWN_BITS = 0x7F
+
+
+class TimestampType(IntEnum):
+    """message.timestamp.type: what the records' timestamps say."""
+
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class RecordBatchHeader(NamedTuple):
+    """The header's fields as they are on the wire, timestamps in ms."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return LOG_OVERHEAD + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record; they wrap at 2**31. -1 without a producer id."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) & MAX_INT
+
+    @property
+    def compression(self) -> Compression:
+        """Raises CorruptRecordBatch for a codec that Kafka has not."""
+        try:
+            return Compression(self.attributes & COMPRESSION_MASK)
+        except ValueError:
+            raise _unknown_compression(self.attributes & COMPRESSION_MASK) from None
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return (
+            TimestampType.LOG_APPEND_TIME
+            if self.attributes & LOG_APPEND_TIME_BIT
+            else TimestampType.CREATE_TIME
+        )
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on the batch's tombstones may go (KIP-534). It takes the place of the base timestamp."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
+
+
+def crc32c(data: View, crc: int = 0) -> int:
+    """Of what `crc` is of and, behind that, `data`."""
+    import crc32c  # costs some ms, and a server that only coordinates groups may never need it
+
+    return crc32c.crc32c(data, crc)
+
+
+# ---------------------------------------------------------------------------------------------------- headers
+
+
+def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
+    """Read the header that begins at `offset`; nothing but its length is checked."""
+    try:
+        return RecordBatchHeader._make(HEADER.unpack_from(view, offset))
+    except struct.error:
+        raise _corrupt(f"{max(0, len(view) - offset)} bytes are no record batch") from None
+
+
+def is_transactional(view: View) -> bool:
+    """Whether `view` begins with a whole batch that is one of a transaction.
+
+    Raises CorruptRecordBatch where its length or magic cannot be.
+    """
+    if _size_at(view, 0) is None:
+        return False
+    return view[MAGIC_AT] == 2 and bool(view[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)
+
+
+def batches(view: View) -> Iterator[memoryview]:
+    """The whole batches in `view`, one after the other, without an incomplete one at the end, as Kafka does.
+
+    Raises CorruptRecordBatch at a batch whose length or magic cannot be.
+    """
+    view = memoryview(view)
+    position = 0
+    while (size := _size_at(view, position)) is not None:
+        yield view[position : position + size]
+        position += size
+
+
+def sole_batch(view: View, *, allow_zstd: bool = True) -> memoryview:
+    """The one batch of magic 2 that a partition of a Produce request carries from v3 on.
+
+    `allow_zstd` is False below v7 (KIP-110). The beginning of another batch is allowed and left out. Raises
+    CorruptRecordBatch with the error code of the answer; where that is UNKNOWN_SERVER_ERROR, Kafka is at its
+    wits' end and refuses the request as a whole.
+    """
+    size = _size_at(view, 0)
+    if size is None:
+        raise invalid_record("no whole record batch", is_whole=False)
+    if view[MAGIC_AT] != 2:
+        raise invalid_record(f"record batches must have magic 2, not {view[MAGIC_AT]}", is_whole=False)
+    if not allow_zstd:
+        _refuse_zstd(view[ATTRIBUTES_AT + 1] & COMPRESSION_MASK)
+    if len(view) != size and _size_at(view, size) is not None:
+        raise invalid_record("more than one record batch for a partition", is_whole=False)
+    if size < PRODUCER_ID_END:
+        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, _too_short(size))
+    return memoryview(view)[:size]
+
+
+def _too_short(size: int) -> str:
+    return f"a record batch of {size} bytes is shorter than its header"
+
+
+def _refuse_zstd(codec: int) -> None:
+    if codec == Compression.ZSTD:
+        raise CorruptRecordBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
+    if codec > Compression.ZSTD:
+        raise _unknown_compression(codec)
+
+
+def validate(batch: View, *, max_batch_bytes: int = MAX_INT) -> RecordBatchHeader:
+    """Check the header of one batch of magic 2 that is to be appended, and its CRC, as Kafka does and in its
+    order. The records are not decoded.
+
+    `max_batch_bytes`: the topic's max.message.bytes. Raises CorruptRecordBatch with the error code of the
+    answer.
+    """
+    (base_offset,) = INT64.unpack_from(batch, 0)
+    if base_offset != 0:
+        raise invalid_record(f"the base offset of a produced batch must be 0, not {base_offset}")
+    if len(batch) < HEADER_BYTES:
+        raise _corrupt(_too_short(len(batch)))
+    header = RecordBatchHeader._make(HEADER.unpack_from(batch, 0))
+    if header.size > max_batch_bytes:
+        reason = f"a record batch of {header.size} bytes where {max_batch_bytes} are allowed"
+        raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
+    if crc32c(memoryview(batch)[ATTRIBUTES_AT : header.size]) != header.crc:
+        raise _corrupt(f"stored CRC {header.crc} does not match")
+    _validate_fields(header)
+    return header
+
+
+def _validate_fields(header: RecordBatchHeader) -> None:
+    if (codec := header.attributes & COMPRESSION_MASK) > Compression.ZSTD:
+        raise _unknown_compression(codec)
+    if header.last_offset_delta < 0:
+        raise invalid_record(f"last offset delta {header.last_offset_delta} is negative")
+    if header.records_count <= 0:
+        raise invalid_record(f"a record count of {header.records_count}")
+    if header.last_offset_delta + 1 != header.records_count:
+        raise invalid_record(
+            f"{header.records_count} records, but last offset delta {header.last_offset_delta}"
+        )
+    if header.attributes & CONTROL_BIT:
+        raise invalid_record("clients may not write control records")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise invalid_record(f"sequence number {header.base_sequence} for producer id {header.producer_id}")
+
+
+def _size_at(view: View, position: int) -> int | None:
+    """Bytes of the batch at `position`, or None if it is not whole."""
+    left = len(view) - position
+    if left < LOG_OVERHEAD:
+        return None
+    (length,) = INT32.unpack_from(view, position + 8)
+    if length < SMALLEST_LENGTH:
+        raise _corrupt(f"record size {length} is less than the minimum of {SMALLEST_LENGTH}")
+    if left <= MAGIC_AT:
+        return None
+    if view[position + MAGIC_AT] > 2:
+        raise _corrupt(f"magic {view[position + MAGIC_AT]} is unknown")
+    size = LOG_OVERHEAD + int(length)
+    return size if size <= left else None
+
+
+def _unknown_compression(codec: int) -> CorruptRecordBatch:
+    return CorruptRecordBatch(
+        ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {codec} is unknown", is_whole=True
+    )
+
+
+def _corrupt(reason: str) -> CorruptRecordBatch:
+    return CorruptRecordBatch(ErrorCode.CORRUPT_MESSAGE, reason)
+
+
+# --------------------------------------------------------------------------------------------- giving a place
+
+
+def patch(batch: View, base_offset: int, leader_epoch: int) -> bytes:
+    """A copy of `batch` with another base offset and partition leader epoch, which the CRC does not cover."""
+    view = memoryview(batch)
+    return b"".join(
+        (
+            base_offset.to_bytes(8),
+            view[8:LOG_OVERHEAD],
+            leader_epoch.to_bytes(4, signed=True),
+            view[MAGIC_AT:],
+        )
+    )
+
+
+def patch_in_place(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
+    """The same for the batch that begins at `at` in a buffer of one's own."""
+    INT64.pack_into(buffer, at, base_offset)
+    INT32.pack_into(buffer, at + LOG_OVERHEAD, leader_epoch)
+
+
+def set_max_timestamp(
+    buffer: bytearray | memoryview, at: int, timestamp_type: TimestampType, timestamp_ms: int
+) -> None:
+    """Set the timestamp type and the max timestamp of the batch at `at`, and its CRC.
+
+    With LogAppendTime that is the timestamp of all its records, whatever they say themselves.
+    """
+    header = decode_header(buffer, at)
+    attributes = header.attributes & KNOWN_BITS & ~LOG_APPEND_TIME_BIT | timestamp_type * LOG_APPEND_TIME_BIT
+    INT16.pack_into(buffer, at + ATTRIBUTES_AT, attributes)
+    INT64.pack_into(buffer, at + MAX_TIMESTAMP_AT, timestamp_ms)
+    with memoryview(buffer) as view:
+        crc = crc32c(view[at + ATTRIBUTES_AT : at + header.size])
+    UINT32.pack_into(buffer, at + CRC_AT, crc)
+
+
+# --------------------------------------------------------------------------------------------------- encoding
+
+
+def encode(
+    records: Iterable[Record],
+    *,
+    base_offset: int = 0,
+    compression: Compression = Compression.NONE,
+    level: int | None = None,
+    leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    last_offset_delta: int | None = None,
+) -> bytes:
+    """One batch of records with CreateTime timestamps, in the order given.
+
+    `last_offset_delta` is the last record's unless given: a batch that compaction has emptied keeps its own.
+    """
+    body = bytearray()
+    base_timestamp = max_timestamp = NO_TIMESTAMP
+    count = last_delta = 0
+    for record in records:
+        if count == 0:
+            base_timestamp = record.timestamp_ms
+        count += 1
+        max_timestamp = max(max_timestamp, record.timestamp_ms)
+        last_delta = record.offset - base_offset
+        encode_record(body, record, record.timestamp_ms - base_timestamp, last_delta)
+    attributes = compression | TRANSACTIONAL_BIT * is_transactional | CONTROL_BIT * is_control
+    payload = body if compression is Compression.NONE else compress(compression, body, level)
+    last_delta = last_delta if last_offset_delta is None else last_offset_delta
+    header = RecordBatchHeader(
+        *(base_offset, 0, leader_epoch, 2, 0, attributes, last_delta, base_timestamp, max_timestamp),
+        *(producer_id, producer_epoch, base_sequence, count),
+    )
+    return _assemble(header, payload)
+
+
+def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
+    """A batch of that header, but for its length and CRC, which are made right."""
+    covered = COVERED.pack(*header[FIRST_COVERED:])
+    length = HEADER_BYTES - LOG_OVERHEAD + len(payload)
+    crc = crc32c(payload, crc32c(covered))
+    first = BEFORE_COVERED.pack(header.base_offset, length, header.partition_leader_epoch, header.magic, crc)
+    return b"".join((first, covered, payload))
+
+
+# --------------------------------------------------------------------------------------------------- decoding
+
+
+def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
+    """The records of one whole batch, decompressed to at most `max_bytes`.
+
+    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
+    """
+    header = decode_header(batch)
+    return _records(header, _body(header, batch, max_bytes))
+
+
+def check_records(header: RecordBatchHeader, batch: View) -> None:
+    """Check, by their lengths, that the records of a validated batch are as many as its header says.
+
+    Raises CorruptRecordBatch; also where they cannot be decompressed, to at most MAX_DECOMPRESSED_BYTES.
+    """
+    if header.attributes & COMPRESSION_MASK == Compression.NONE:
+        body = bytes(memoryview(batch)[HEADER_BYTES : header.size])
+    else:
+        body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+    check_lengths(body, header.records_count)
+
+
+def _records(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:
+    append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_BIT else None
+    return decode_records(body, header.records_count, header.base_offset, header.base_timestamp, append_time)
+
+
+def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
+    """What follows the header of a batch, decompressed."""
+    if header.magic != 2 or not HEADER_BYTES <= header.size <= len(batch):
+        raise _corrupt(f"magic {header.magic} and length {header.batch_length} in {len(batch)} bytes")
+    if header.records_count < 0:
+        raise invalid_record(f"a record count of {header.records_count}")
+    view = memoryview(batch)[HEADER_BYTES : header.size]
+    try:
+        uncompressed = header.attributes & COMPRESSION_MASK == Compression.NONE
+        return bytes(view) if uncompressed else decompress(header.compression, view, max_bytes)
+    except BadCompression as error:
+        raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, str(error), is_whole=True) from None
+
+
+# -------------------------------------------------------------------------------------------------- changing
+
+
+def _unwritable(what: str) -> CorruptRecordBatch:
+    return CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"{what} cannot be written", is_whole=True)
+
+
+def recompress(batch: View, codec: Compression, level: int | None = None) -> bytes:
+    """The records of a produced batch, compressed by `codec`. As in Kafka their offsets follow each other,
+    whatever they were, and the header says what is true of them.
+
+    Raises CorruptRecordBatch where the records, or their number, are not what the batch says, and for what
+    Kafka cannot write either: a timestamp before 1970, a producer id without an epoch, a transaction without
+    a producer id.
+    """
+    header = decode_header(batch)
+    body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+    found = list(_records(header, body))
+    earliest = min(record.timestamp_ms for record in found)
+    if earliest < NO_TIMESTAMP:
+        raise _unwritable(f"a timestamp of {earliest} ms")
+    if header.producer_id != -1 and header.producer_epoch < 0:
+        raise _unwritable(f"producer epoch {header.producer_epoch} of producer id {header.producer_id}")
+    if header.producer_id == -1 and header.is_transactional:
+        raise _unwritable("a transaction without a producer id")
+    attributes = header.attributes & TRANSACTIONAL_BIT | codec
+    is_usual = attributes & ~COMPRESSION_MASK == header.attributes & ~COMPRESSION_MASK
+    if is_usual and all(record.offset == index for index, record in enumerate(found)):
+        max_timestamp = max(record.timestamp_ms for record in found)
+        changed = header._replace(attributes=attributes, max_timestamp=max_timestamp)
+        return _assemble(changed, compress(codec, body, level))
+    return encode(
+        (record._replace(offset=index) for index, record in enumerate(found)),
+        compression=codec,
+        level=level,
+        leader_epoch=header.partition_leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        is_transactional=header.is_transactional,
+    )
+
+
+def retain(
+    batch: View,
+    is_retained: Callable[[Record], bool],
+    delete_horizon_ms: int,
+    *,
+    gets_horizon: bool = False,
+) -> View:
+    """One whole batch with only those of its records for which `is_retained` is true.
+
+    Offsets, producer and sequence numbers stay, so what becomes of them all may be a header without records.
+    The first time that tombstones remain, or with `gets_horizon`, the batch is given `delete_horizon_ms`
+    (KIP-534). Where nothing changes, `batch` itself is returned. Raises CorruptRecordBatch where it cannot be
+    decoded.
+    """
+    header = decode_header(batch)
+    body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+    # All are decoded before the first is split off, so that no length is followed before it was checked.
+    found = list(_records(header, body))
+    kept = [pair for pair in zip(found, split_records(body, len(found)), strict=True) if is_retained(pair[0])]
+    wants_horizon = gets_horizon or any(record.value is None for record, _ in kept)
+    gets_horizon = header.delete_horizon_ms is None and wants_horizon and bool(kept)
+    if len(kept) == len(found) and not gets_horizon:
+        return batch
+    base_timestamp, attributes = header.base_timestamp, header.attributes
+    raw: Iterable[bytes] = (data for _, data in kept)
+    if gets_horizon:
+        attributes, base_timestamp = attributes | DELETE_HORIZON_BIT, delete_horizon_ms
+        raw = (move_timestamp(data, header.base_timestamp - delete_horizon_ms) for _, data in kept)
+    max_timestamp = header.max_timestamp
+    if kept and not attributes & LOG_APPEND_TIME_BIT:
+        max_timestamp = max(record.timestamp_ms for record, _ in kept)
+    payload = b"".join(raw)
+    if kept:
+        payload = compress(header.compression, payload)
+    else:
+        attributes &= ~(COMPRESSION_MASK | DELETE_HORIZON_BIT)
+        base_timestamp = NO_TIMESTAMP
+    return _assemble(
+        header._replace(
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            records_count=len(kept),
+        ),
+        payload,
+    )

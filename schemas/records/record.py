@@ -1,0 +1,252 @@
+"""One record of a batch: varints for its deltas and lengths, then key, value and headers as they are.
+
+Nothing here knows of compression or of what the deltas are to; that is in `schemas.records.batch`. A length
+that leads past the end of the bytes is found when it is followed, so no memory is taken for it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from schemas.error_code import ErrorCode
+
+__all__ = [
+    "CorruptRecordBatch",
+    "Record",
+    "check_lengths",
+    "decode_records",
+    "encode_record",
+    "invalid_record",
+    "move_timestamp",
+    "split_records",
+]
+
+
+class CorruptRecordBatch(Exception):
+    """A batch that Kafka would refuse; `error_code` is what it would answer.
+
+    is_whole: its bytes are as its producer sent them, but what they say cannot be.
+    """
+
+    def __init__(self, error_code: ErrorCode, reason: str, *, is_whole: bool = False) -> None:
+        super().__init__(reason)
+        self.error_code = error_code
+        self.is_whole = is_whole
+
+
+class Record(NamedTuple):
+    """One record. `offset` is absolute; a None key or value is null on the wire."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def invalid_record(reason: str, *, is_whole: bool = True) -> CorruptRecordBatch:
+    return CorruptRecordBatch(ErrorCode.INVALID_RECORD, reason, is_whole=is_whole)
+
+
+def encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
+    """Append a record to `into`; a batch says what its deltas are to."""
+    body = bytearray(1)  # attributes
+    body += _varint(timestamp_delta)
+    body += _varint(offset_delta)
+    _encode_bytes(body, record.key)
+    _encode_bytes(body, record.value)
+    body += _varint(len(record.headers))
+    for name, value in record.headers:
+        _encode_bytes(body, name.encode())
+        _encode_bytes(body, value)
+    into += _varint(len(body))
+    into += body
+
+
+def _encode_bytes(into: bytearray, value: bytes | None) -> None:
+    if value is None:
+        into += b"\x01"  # the varint of -1
+    else:
+        into += _varint(len(value))
+        into += value
+
+
+def _varint(value: int) -> bytes:
+    """Zigzag and base 128, as in Protocol Buffers."""
+    if -64 <= value < 64:
+        return _SMALL_VARINTS[value]
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+_SMALL_VARINTS = {value: bytes(((value << 1) ^ (value >> 63),)) for value in range(-64, 64)}
+
+
+def decode_records(
+    body: bytes, count: int, base_offset: int, base_timestamp: int, append_time: int | None
+) -> Iterator[Record]:
+    """The `count` records that fill `body` exactly; with `append_time` that is the timestamp of them all.
+
+    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
+    """
+    # One byte holds nearly every varint here, so that case is written out.
+    position = 0
+    try:
+        for _ in range(count):
+            length, position = _read_varint(body, position)
+            end = position + length
+            timestamp_delta, position = _read_varint(body, position + 1)
+            if (byte := body[position]) < 0x80:
+                offset_delta, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                offset_delta, position = _read_varint(body, position)
+            if (byte := body[position]) < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                length, position = _read_varint(body, position)
+            key = None
+            if length >= 0:
+                key = body[position : position + length]
+                position += length
+            length, position = _read_varint(body, position)
+            value = None
+            if length >= 0:
+                value = body[position : position + length]
+                position += length
+            headers: tuple[tuple[str, bytes | None], ...] = ()
+            if body[position] == 0:
+                position += 1
+            else:
+                headers, position = _read_headers(body, position)
+            if position != end or end > len(body):
+                raise invalid_record(
+                    f"a record ends at byte {position} of the records, its length says {end}"
+                )
+            timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+            yield Record(base_offset + offset_delta, timestamp, key, value, headers)
+    except IndexError:
+        raise invalid_record("a record runs past the end of its batch") from None
+    if position != len(body):
+        raise invalid_record(f"{len(body) - position} bytes are left behind the last record")
+
+
+_BEYOND = 1 << 40
+# What the first byte of a record's length adds to the position, and what the second one does. Where a length
+# is not positive, or has a byte too many or a third one, that leads beyond any batch.
+_FIRST = [
+    *(1 + (byte >> 1) if byte and not byte & 1 else _BEYOND for byte in range(128)),
+    *(2 + (byte - 128 >> 1) if not byte & 1 else _BEYOND for byte in range(128, 256)),
+]
+_SECOND = [byte << 6 if 0 < byte < 128 else _BEYOND for byte in range(256)]
+_BLOCK = 32
+
+
+def check_lengths(body: bytes, count: int) -> None:
+    """Check that `count` records fill `body` exactly, by their lengths alone. Raises CorruptRecordBatch."""
+    if not _short_lengths_fill(body, count):
+        _check_each_length(body, count)
+
+
+def _short_lengths_fill(body: bytes, count: int) -> bool:
+    """Whether they do, each with a length of one byte or two, as nearly all have. A hot path."""
+    position, first, second = 0, _FIRST, _SECOND
+    try:
+        while count > 0:
+            if count >= _BLOCK and (end := _end_of_equals(body, position)):
+                position = end
+            else:
+                for _ in range(min(count, _BLOCK)):
+                    byte = body[position]
+                    position += first[byte] if byte < 128 else first[byte] + second[body[position + 1]]
+            count -= _BLOCK
+    except IndexError:
+        return False
+    return position == len(body)
+
+
+def _end_of_equals(body: bytes, position: int) -> int:
+    """Where a block of records ends that are all as long as the first of them; 0 if they are not.
+
+    If they are, each begins with the bytes of that length, as far behind the one before.
+    """
+    byte = body[position]
+    size = _FIRST[byte] if byte < 128 else _FIRST[byte] + _SECOND[body[position + 1]]
+    end = position + _BLOCK * size
+    if body[position:end:size] != body[position : position + 1] * _BLOCK:
+        return 0
+    if byte >= 128 and body[position + 1 : end : size] != body[position + 1 : position + 2] * _BLOCK:
+        return 0
+    return end
+
+
+def _check_each_length(body: bytes, count: int) -> None:
+    position = 0
+    try:
+        for _ in range(count):
+            length, position = _read_varint(body, position)
+            if length <= 0:
+                raise invalid_record(f"a record of {length} bytes")
+            position += length
+    except IndexError:
+        position = -1
+    if position != len(body):
+        raise invalid_record(f"{count} records do not fill {len(body)} bytes")
+
+
+def split_records(body: bytes, count: int) -> Iterator[bytes]:
+    """The bytes of each record, for a body that `decode_records` has found right."""
+    start = 0
+    for _ in range(count):
+        length, position = _read_varint(body, start)
+        yield body[start : position + length]
+        start = position + length
+
+
+def move_timestamp(record: bytes, shift_ms: int) -> bytes:
+    """The bytes of a record with `shift_ms` added to its timestamp delta."""
+    _, position = _read_varint(record, 0)
+    delta_ms, rest = _read_varint(record, position + 1)
+    if not -(2**63) <= delta_ms + shift_ms < 2**63:
+        raise invalid_record(f"a timestamp delta of {delta_ms} ms")
+    moved = record[position : position + 1] + _varint(delta_ms + shift_ms) + record[rest:]
+    return _varint(len(moved)) + moved
+
+
+def _read_headers(body: bytes, position: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    count, position = _read_varint(body, position)
+    if not 0 <= count <= len(body) - position:
+        raise invalid_record(f"{count} record headers")
+    headers = []
+    for _ in range(count):
+        length, position = _read_varint(body, position)
+        if length < 0:
+            raise invalid_record(f"a record header's key of {length} bytes")
+        name = body[position : position + length].decode(errors="replace")
+        length, position = _read_varint(body, position + length)
+        value = None
+        if length >= 0:
+            value = body[position : position + length]
+            position += length
+        headers.append((name, value))
+    return tuple(headers), position
+
+
+def _read_varint(body: bytes, position: int) -> tuple[int, int]:
+    """(value, position behind it). IndexError at the end of `body`."""
+    byte = body[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    rest, shift = byte & 0x7F, 7
+    while True:
+        position += 1
+        byte = body[position]
+        rest |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (rest >> 1) ^ -(rest & 1), position + 1
+        shift += 7
+        if shift > 63:
+            raise invalid_record("a varint is longer than 10 bytes")

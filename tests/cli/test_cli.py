@@ -1,0 +1,168 @@
+"""The command line: what it prints, and one line and status 2 where the user is wrong. Nothing here is
+served.
+"""
+
+import logging
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from kshim import __version__
+from kshim.cli import serve as serving
+from kshim.cli.main import main
+from kshim.configs.config import PROPERTIES, Config
+from kshim.configs.endpoint import Endpoint
+from kshim.network.dispatch import API
+
+
+class Run:
+    """Runs `kshim` with the given arguments; what it would have served is kept in `config`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        self.config: Config | None = None
+        monkeypatch.setattr(serving, "run", self._serve)
+        monkeypatch.setattr("kshim.cli.logs.start", lambda level: None)
+
+    def _serve(self, config: Config) -> int:
+        self.config = config
+        return 0
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        """Status, standard output, standard error."""
+        self._monkeypatch.setattr(sys, "argv", ["kshim", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        out, err = self._capsys.readouterr()
+        return caught.value.code or 0, out, err  # type: ignore[return-value]
+
+
+@pytest.fixture
+def kshim(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return Run(monkeypatch, capsys)
+
+
+def test_version(kshim: Run) -> None:
+    assert kshim("--version") == (0, f"kshim {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["-h"], ["serve", "--help"], ["apis", "-h"], ["config", "-h"]]
+)
+def test_help(kshim: Run, arguments: list[str]) -> None:
+    status, out, err = kshim(*arguments)
+    assert (status, err) == (0, "")
+    assert out.startswith("Usage: kshim")
+
+
+def test_the_help_of_serve_has_examples_and_defaults(kshim: Run) -> None:
+    out = " ".join(kshim("serve", "--help")[1].split())
+    for said in (
+        "kshim serve --listen 127.0.0.1:0 --data-dir :memory:",
+        "127.0.0.1:9092",
+        "./kshim-data",
+        "kshim ready",
+    ):
+        assert said in out
+
+
+def test_serve_with_nothing_given(kshim: Run) -> None:
+    assert kshim("serve") == (0, "", "")
+    assert kshim.config == Config()
+
+
+def test_options_win_over_set_and_set_over_the_file(kshim: Run, tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=2\nnode.id=2\nlisteners=PLAINTEXT://:2\nlog.dirs=/2\n", encoding="utf-8")
+    status, out, err = kshim(
+        "serve", "--config", str(file), "--set", "node.id=3", "--set", "log.dirs=/3", "--set", "node.id=4",
+        "--listen", "[::1]:0", "--advertise", "kafka.example:9",
+    )  # fmt: skip
+    assert (status, out, err) == (0, "", "")
+    assert kshim.config == Config(
+        num_partitions=2,
+        node_id=4,
+        log_dirs="/3",
+        listeners=Endpoint("::1", 0),
+        advertised_listeners=Endpoint("kafka.example", 9),
+    )
+
+
+def test_a_property_without_effect_is_warned_of(kshim: Run, caplog: pytest.LogCaptureFixture) -> None:
+    assert kshim("serve", "--set", "num.io.threads=8")[0] == 0
+    assert caplog.record_tuples == [("kshim", logging.WARNING, "num.io.threads has no effect here")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["serve", "--lisen", "x"], r"No such option '--lisen'.*--listen.*"),
+        (["serv"], r"No such command 'serv'.*"),
+        (["serve", "extra"], r"Got unexpected extra argument.*extra.*"),
+        (["serve", "--listen"], r"Option '--listen' requires an argument\."),
+        (["serve", "--listen", "localhost"], r"--listen=localhost: expected HOST:PORT, as in .*"),
+        (["serve", "--advertise", "a:b"], r"--advertise=a:b: expected HOST:PORT with a port .*"),
+        (["serve", "--data-dir", ""], r"--data-dir=: expected one directory, or :memory:"),
+        (["serve", "--set", "num.partitions"], r"--set num.partitions: expected KEY=VALUE, as in .*"),
+        (
+            ["serve", "--set", "num.partitions=none"],
+            r"num.partitions=none: expected an integer of at least 1.*",
+        ),
+        (
+            ["serve", "--set", "num.particles=1"],
+            r"num.particles: no such property; the nearest is num.partitions.*",
+        ),
+        (["serve", "--config", "/nonexistent"], r"--config /nonexistent: No such file or directory"),
+        (
+            ["serve", "--log-level", "loud"],
+            r"Invalid value for '--log-level': 'loud' is not one of 'debug', .*",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(kshim: Run, arguments: list[str], told: str) -> None:
+    status, out, err = kshim(*arguments)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(f"kshim: {told}\n", err)
+    assert kshim.config is None
+
+
+def test_each_thing_that_is_wrong_has_its_line(kshim: Run) -> None:
+    status, _, err = kshim("serve", "--set", "num.partitions=0", "--listen", "x")
+    assert status == 2
+    assert len(err.splitlines()) == 2
+
+
+def test_a_file_that_is_no_text(kshim: Run, tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_bytes(b"a=\xff")
+    assert kshim("serve", "--config", str(file)) == (
+        2,
+        "",
+        f"kshim: --config {file}: expected UTF-8 text, but byte 2 is not\n",
+    )
+
+
+def test_apis_lists_what_is_served(kshim: Run) -> None:
+    status, out, err = kshim("apis")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) == 1 + len(API)
+    assert lines[0].split() == ["Key", "API", "Versions"]
+    assert ["18", "ApiVersions", "0", "-", "4"] in [line.split() for line in lines]
+
+
+def test_config_lists_every_property(kshim: Run) -> None:
+    status, out, err = kshim("config")
+    assert (status, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == list(PROPERTIES)
+    assert re.search(r"^group.initial.rebalance.delay.ms +0 \(Kafka: 3000\) ", out, re.MULTILINE)
+
+
+def test_tables_are_drawn_for_a_terminal(kshim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    out = kshim("apis")[1]
+    assert out.startswith("┏")
+    assert "│ JoinGroup " in out

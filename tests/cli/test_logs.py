@@ -1,0 +1,58 @@
+"""What the log looks like, and that Twisted's joins it."""
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+from twisted.logger import globalLogPublisher
+from twisted.python import log as twisted_log
+
+from kshim.cli import logs
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level, observers = root.handlers[:], root.level, list(globalLogPublisher._observers)
+    yield
+    root.handlers[:], root.level = handlers, level
+    for observer in set(globalLogPublisher._observers) - set(observers):
+        globalLogPublisher.removeObserver(observer)
+
+
+def test_one_line_a_message() -> None:
+    stream = io.StringIO()
+    logs.start("info", stream)
+    logging.getLogger("kshim.network.connection").warning("closed the connection of %s", "x")
+    logging.getLogger("kshim.network.connection").debug("not told")
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} WARNING closed the connection of x\n", stream.getvalue()
+    )
+
+
+def test_colour_is_for_terminals() -> None:
+    stream = Terminal()
+    logs.start("debug", stream)
+    logs.logger.info("plain")
+    logs.logger.error("red")
+    plain, red = stream.getvalue().splitlines()
+    assert "\x1b" not in plain
+    assert red.startswith("\x1b[31m")
+    assert red.endswith("\x1b[0m")
+
+
+def test_what_twisted_finds_wrong_is_told_and_its_chatter_is_not() -> None:
+    stream = io.StringIO()
+    logs.start("debug", stream)
+    logs.take_in_twisted()
+    twisted_log.msg("Starting factory")
+    twisted_log.err(KeyError("unhandled"), "in a Deferred")
+    assert "Starting factory" not in stream.getvalue()
+    assert "KeyError: 'unhandled'" in stream.getvalue()

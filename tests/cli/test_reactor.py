@@ -1,0 +1,64 @@
+"""What a start does not import: it is what a start takes most of its time for."""
+
+import subprocess
+import sys
+
+import pytest
+
+START = """
+import sys
+from kshim.cli.reactor import import_reactor
+from kshim.cli import main as cli
+from kshim.configs.config import new_config
+import_reactor()
+import kshim.service, kshim.storage.embedded
+print(*sys.modules)
+"""
+LATER = """
+from kshim.cli.reactor import import_reactor
+import_reactor()
+import http.cookiejar
+print(http.cookiejar.CookieJar.__name__)
+"""
+
+
+def run(code: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.split()
+
+
+@pytest.fixture(scope="module")
+def imported() -> list[str]:
+    return run(START)
+
+
+def test_an_api_is_imported_when_it_is_first_asked_for(imported: list[str]) -> None:
+    assert {"kshim.network.dispatch", "schemas.registry"} <= set(imported)
+    for name in ("create_acls", "describe_configs", "produce", "metadata"):
+        assert not {f"schemas.messages.{name}", f"kshim.api.{name}"} & set(imported)
+
+
+def test_nothing_is_imported_that_only_other_commands_need(imported: list[str]) -> None:
+    rich, kafka = "rich", "kafka"
+    commands = ("kshim.demo", "kshim.check", "kshim.cli.cluster", "kshim.spark")
+    assert not {rich, kafka, *commands} & set(imported)
+
+
+def test_what_matches_patterns_is_imported_with_the_first_pattern(imported: list[str]) -> None:
+    assert "re2" not in imported
+    without = run(
+        "import sys; from kshim.coordination.transactions.patterns import matcher; matcher('');"
+        "print(*sys.modules)"
+    )
+    assert "re2" not in without
+
+
+def test_twisted_comes_without_tls_and_http(imported: list[str]) -> None:
+    assert "twisted.internet.tcp" in imported
+    assert not {"OpenSSL", "http.cookiejar", "urllib.request", "email"} & set(imported)
+
+
+def test_who_wants_what_was_left_out_gets_it() -> None:
+    assert run(LATER) == ["CookieJar"]

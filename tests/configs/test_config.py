@@ -1,0 +1,182 @@
+"""The configuration: Java's properties syntax, Kafka's names, and what is said where something is wrong."""
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from kshim.configs.brokers import BROKER_CONFIGS
+from kshim.configs.config import PROPERTIES, Config, ConfigError, new_config
+from kshim.configs.endpoint import Endpoint
+from kshim.configs.properties_file import parse_properties
+
+# As Apache Kafka ships it, comments left out.
+SERVER_PROPERTIES = """
+process.roles=broker,controller
+node.id=7
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+inter.broker.listener.name=PLAINTEXT
+advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
+num.network.threads=3
+log.dirs=/var/lib/kraft-combined-logs
+num.partitions=4
+log.retention.hours=168
+"""
+
+
+def problems(**properties: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        new_config({name.replace("_", "."): value for name, value in properties.items()})
+    return caught.value.problems
+
+
+def test_defaults() -> None:
+    config, warnings = new_config({})
+    assert config == Config()
+    assert warnings == []
+    assert config.listeners == Endpoint("127.0.0.1", 9092)
+    assert config.advertised_listeners is None
+    assert config.log_dirs == "./kshim-data"
+    assert config.group_initial_rebalance_delay_ms == 0
+
+
+def test_kafkas_own_file() -> None:
+    config, warnings = new_config(parse_properties(SERVER_PROPERTIES))
+    assert config == Config(
+        node_id=7,
+        listeners=Endpoint("", 9092),
+        advertised_listeners=Endpoint("localhost", 9092),
+        log_dirs="/var/lib/kraft-combined-logs",
+        num_partitions=4,
+        log_retention_hours=168,
+    )
+    assert warnings == ["num.network.threads has no effect here"]
+    assert (config.given["log.retention.hours"], config.given["num.network.threads"]) == ("168", "3")
+
+
+def test_the_config_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Config().num_partitions = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("property_", PROPERTIES.values(), ids=list(PROPERTIES))
+def test_every_default_is_a_value_that_may_be_set(property_) -> None:  # type: ignore[no-untyped-def]
+    if property_.default:
+        config, _ = new_config({property_.name: property_.default})
+        assert config == Config()
+    assert property_.doc.endswith(".")
+
+
+def test_kafkas_default_is_told_where_it_is_another() -> None:
+    for name in PROPERTIES.keys() & BROKER_CONFIGS.keys():
+        kafkas = BROKER_CONFIGS[name].default or ""
+        if name not in ("node.id", "log.dirs"):  # none, and the one of log.dir
+            same = "" if PROPERTIES[name].default == kafkas else kafkas
+            assert PROPERTIES[name].kafka_default in (kafkas, same)
+
+
+@pytest.mark.parametrize(
+    ("text", "properties"),
+    [
+        ("a=1", {"a": "1"}),
+        ("a:1\nb 2\r\nc\t=\t3\rd", {"a": "1", "b": "2", "c": "3", "d": ""}),
+        ("# a=1\n ! b=2\n\n  c=3", {"c": "3"}),
+        ("a=1\na=2", {"a": "2"}),
+        ("a=one,\\\n    two", {"a": "one,two"}),
+        ("a=ends in a backslash\\\\\nb=2", {"a": "ends in a backslash\\", "b": "2"}),
+        ("a=1 # no comment ", {"a": "1 # no comment "}),
+        ("a==1", {"a": "=1"}),
+        (r"a\=b\:c\ d=\t\u00e9\q", {"a=b:c d": "\té" + "q"}),
+        ("a=x\\", {"a": "x"}),
+    ],
+)
+def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
+    assert parse_properties(text) == properties
+
+
+@pytest.mark.parametrize(
+    ("properties", "problem"),
+    [
+        ({"num_partitions": "x"}, "num.partitions=x: expected an integer of at least 1"),
+        ({"num_partitions": "0"}, "num.partitions=0: expected an integer of at least 1"),
+        ({"num_partitions": "1_0"}, "num.partitions=1_0: expected an integer"),
+        (
+            {"num_partitions": "2147483648"},
+            "num.partitions=2147483648: expected an integer of at least 1, at most 21",
+        ),
+        (
+            {"log_cleaner_min_cleanable_ratio": "1.5"},
+            "log.cleaner.min.cleanable.ratio=1.5: expected a number",
+        ),
+        ({"log_retention_ms": "0"}, "log.retention.ms=0: expected -1, or an integer of at least 1"),
+        ({"log_retention_hours": "-2"}, "log.retention.hours=-2: expected an integer of at least -1"),
+        ({"compression_gzip_level": "0"}, "compression.gzip.level=0: expected -1, or an integer from 1 to 9"),
+        ({"auto_create_topics_enable": "yes"}, "auto.create.topics.enable=yes: expected true or false"),
+        (
+            {"log_message_timestamp_type": "x"},
+            "log.message.timestamp.type=x: expected CreateTime or LogAppendTime",
+        ),
+        ({"listeners": "9092"}, "listeners=9092: expected HOST:PORT, as in 127.0.0.1:9092 or [::1]:9092"),
+        ({"listeners": "SSL://:9092"}, "listeners=SSL://:9092: expected PLAINTEXT://HOST:PORT"),
+        (
+            {"listeners": "A://:1", "listener_security_protocol_map": "A:SASL_SSL"},
+            "listeners=A://:1: expected PLAIN",
+        ),
+        (
+            {"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"},
+            "listeners=PLAINTEXT://:1,PLAINTEXT://:2: expected one",
+        ),
+        ({"listeners": ""}, "listeners=: expected"),
+        ({"log_dirs": "/a,/b"}, "log.dirs=/a,/b: expected one directory, or :memory:"),
+        ({"num_partition": "3"}, "num.partition: no such property; the nearest is num.partitions; "),
+        ({"brokerid": "3"}, "brokerid: no such property; the nearest is broker.id; "),
+        (
+            {"group_min_session_timeout_ms": "5", "group_max_session_timeout_ms": "4"},
+            "group.min.session.timeout.ms=5: expected at most group.max.session.timeout.ms, which is 4",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(properties: dict[str, str], problem: str) -> None:
+    (told,) = problems(**properties)
+    assert told.startswith(problem)
+    assert "\n" not in told
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    assert len(problems(num_partitions="x", nonsense="1", log_dirs="")) == 3
+
+
+@pytest.mark.parametrize("text", ["true", "TRUE", " True "])
+def test_booleans_as_in_kafka(text: str) -> None:
+    assert new_config({"auto.create.topics.enable": text})[0].auto_create_topics_enable is True
+
+
+def test_an_own_name_of_a_listener() -> None:
+    config, _ = new_config(
+        {"listeners": "OUTSIDE://[::1]:9192", "listener.security.protocol.map": "OUTSIDE:PLAINTEXT"}
+    )
+    assert config.listeners == Endpoint("::1", 9192)
+
+
+def test_an_option_wins_over_a_name_and_a_name_over_its_alias() -> None:
+    properties = {"--data-dir": "option", "log.dirs": "name", "log.dir": "alias", "broker.id": "3"}
+    config, _ = new_config(properties)
+    assert (config.log_dirs, config.node_id) == ("option", 3)
+    del properties["--data-dir"]
+    assert new_config(properties)[0].log_dirs == "name"
+
+
+def test_a_wrong_option_is_called_by_its_name() -> None:
+    with pytest.raises(ConfigError, match=r"^--listen=x: expected HOST:PORT"):
+        new_config({"--listen": "x"})
+
+
+@pytest.mark.parametrize(
+    "name", ["num.io.threads", "ssl.keystore.location", "listener.name.outside.sasl.jaas.config"]
+)
+def test_what_only_kafka_has_is_warned_of(name: str) -> None:
+    config, warnings = new_config({name: "anything"})
+    assert config == Config()
+    assert warnings == [f"{name} has no effect here"]

@@ -1,0 +1,115 @@
+"""What holds of every group after every step, whatever was sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.states import State
+from kshim.coordination.groups.timers import ShardTimer, TimerKey, TimerKind
+
+if TYPE_CHECKING:
+    from tests.coordination.groups.history import History
+
+
+def check(history: History) -> None:
+    for group in history.groups().values():
+        counts_are_true(group)
+        state_fits_members(group)
+        every_wait_ends(history, group)
+    parked_requests_are_held_once(history)
+    every_timer_has_its_use(history)
+
+
+def counts_are_true(group: ClassicGroup) -> None:
+    """What a group counts as it goes is what a recount gives."""
+    members = group.members
+    assert all(member.member_id == member_id for member_id, member in members.items())
+    assert group.awaiting_join == sum(member.parked_join is not None for member in members.values())
+    offered = Counter(name for member in members.values() for name in {p.name for p in member.protocols})
+    assert group._offered == offered
+    assert group.static_members == {
+        member.group_instance_id: member_id for member_id, member in members.items() if member.is_static
+    }
+    assert group.pending_join.isdisjoint(members)
+    assert group.pending_sync <= members.keys()
+    assert (group.leader in members) if members else (group.leader is None)
+
+
+def state_fits_members(group: ClassicGroup) -> None:
+    if group.state is State.DEAD:
+        return
+    members = group.members.values()
+    if group.state is State.EMPTY:
+        assert not members
+        assert group.protocol_name is None
+    if group.state in (State.COMPLETING_REBALANCE, State.STABLE):
+        assert members
+        assert group.protocol_name in {name for name, n in group._offered.items() if n == len(members)}
+        assert not group.awaiting_join
+    if group.state is not State.COMPLETING_REBALANCE:
+        assert not any(member.parked_sync for member in members)
+    if group.state is not State.PREPARING_REBALANCE:
+        assert group.initial_delay is None
+    assert (group.rebalance is not None) == (
+        group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
+    )
+    if members:
+        assert any(n == len(members) for n in group._offered.values())
+
+
+def every_wait_ends(history: History, group: ClassicGroup) -> None:
+    """Nobody waits for something that has no deadline; and nobody stays in a group without one."""
+
+    def is_armed(kind: TimerKind, member_id: str = "") -> bool:
+        return history.deadline_ms(TimerKey(kind, group.group_id, member_id)) is not None
+
+    if group.state is State.DEAD:
+        return
+    assert is_armed(TimerKind.JOIN) == (group.state is State.PREPARING_REBALANCE)
+    assert is_armed(TimerKind.SYNC) == bool(group.pending_sync)
+    if group.state is State.COMPLETING_REBALANCE:
+        assert group.pending_sync
+    for member in group.members.values():
+        assert is_armed(TimerKind.MEMBER, member.member_id) or _is_covered(group, member)
+    for member_id in group.pending_join:
+        assert is_armed(TimerKind.MEMBER, member_id)
+
+
+def _is_covered(group: ClassicGroup, member: Member) -> bool:
+    """A member without a session timer waits for the end of a phase, which gives it a new one."""
+    if member.parked_sync is not None:
+        return group.state is State.COMPLETING_REBALANCE
+    return member.parked_join is not None and group.state is State.PREPARING_REBALANCE
+
+
+def parked_requests_are_held_once(history: History) -> None:
+    """A request that has no answer is held by exactly one member, and no other is."""
+    held = [
+        token
+        for group in history.groups().values()
+        for member in group.members.values()
+        for token in (member.parked_join, member.parked_sync)
+        if token is not None
+    ]
+    assert len(held) == len(set(held))
+    assert history.answers.keys().isdisjoint(held)
+
+
+def every_timer_has_its_use(history: History) -> None:
+    """No timer outlives what it was armed for, and every shard will look for what has expired."""
+    groups, shards = history.groups(), history.coordinator._shards
+    timers = history.coordinator._timers._deadlines_ms
+    assert {timer.shard for timer in timers if isinstance(timer, ShardTimer)} == {
+        number for number, shard in shards.items() if not shard.is_loading
+    }
+    for timer in timers:
+        if isinstance(timer, ShardTimer):
+            continue
+        assert timer.group_id in groups
+        group = groups[timer.group_id]
+        assert (
+            timer.kind is not TimerKind.MEMBER or timer.member_id in group.members.keys() | group.pending_join
+        )

@@ -1,0 +1,185 @@
+"""What a coordinator knows after a restart: what its records say, and nothing else."""
+
+from dataclasses import replace
+
+import pytest
+
+from kshim.coordination.decision import Record
+from kshim.coordination.groups.hard_state import HardState
+from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.states import State
+from kshim.coordination.groups.timers import TimerKey, TimerKind
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from tests.coordination.groups.history import SESSION_MS, START_MS, History, Written, protocols
+
+GROUP = GroupMetadataKey(group="group")
+OFFSET = OffsetCommitKey(group="group", topic="topic", partition=0)
+
+
+def member(member_id: str, **fields: object) -> MemberMetadata:
+    return MemberMetadata(
+        member_id=member_id,
+        client_id="client",
+        client_host="/10.0.0.1",
+        session_timeout=SESSION_MS,
+        subscription=b"topics",
+        assignment=b"all",
+        **fields,
+    )
+
+
+def group(*members: MemberMetadata) -> GroupMetadataValue:
+    return GroupMetadataValue(
+        protocol_type="consumer",
+        generation=7,
+        protocol="range" if members else None,
+        leader=members[0].member_id if members else None,
+        current_state_timestamp=12_345,
+        members=members,
+    )
+
+
+def committed(offset: int) -> OffsetCommitValue:
+    return OffsetCommitValue(offset=offset, metadata="", commit_timestamp=START_MS)
+
+
+def loaded(*records: Record, **settings: int) -> History:
+    """A coordinator that was started with these records."""
+    history = History(**settings)
+    history.journal = [
+        (history.coordinator.shard_for(record.key.group), Written(record)) for record in records
+    ]
+    history.restart()
+    return history
+
+
+class TestRecords:
+    def test_a_group_with_members_is_stable(self) -> None:
+        """[122]"""
+        stored = group(member("a", rebalance_timeout=5_000), member("b", group_instance_id="i"))
+        live = loaded(Record(GROUP, stored)).group()
+        assert (live.state, live.generation, live.protocol_type, live.protocol_name, live.leader) == (
+            State.STABLE,
+            7,
+            "consumer",
+            "range",
+            "a",
+        )
+        assert live.state_timestamp_ms == 12_345
+        assert live.static_members == {"i": "b"}
+        a, b = live.members.values()
+        assert (a.rebalance_timeout_ms, b.rebalance_timeout_ms) == (5_000, SESSION_MS)
+        assert (a.client_id, a.client_host, a.session_timeout_ms) == ("client", "/10.0.0.1", SESSION_MS)
+        assert (a.protocols, a.assignment) == (protocols("range"), b"all")
+
+    def test_a_group_without_members_is_empty(self) -> None:
+        live = loaded(Record(GROUP, GroupMetadataValue(generation=3, protocol=None, leader=None))).group()
+        assert (live.state, live.generation, live.protocol_type) == (State.EMPTY, 3, None)
+
+    def test_offsets_without_a_group(self) -> None:
+        """[162]"""
+        history = loaded(Record(OFFSET, committed(5)))
+        assert (history.group().state, history.group().protocol_type) == (State.EMPTY, None)
+        assert history.client().committed() == 5
+
+    def test_an_empty_group_with_offsets(self) -> None:
+        """[162]"""
+        history = loaded(Record(OFFSET, committed(5)), Record(GROUP, group()))
+        assert (history.group().state, history.group().protocol_type) == (State.EMPTY, "consumer")
+        assert history.client().committed() == 5
+
+    def test_tombstones(self) -> None:
+        """[162]"""
+        history = loaded(
+            Record(OFFSET, committed(5)), Record(GROUP, group(member("a"))), Record(OFFSET, None)
+        )
+        assert history.group().state is State.STABLE
+        assert history.client().committed() == -1
+        history = loaded(Record(OFFSET, committed(5)), Record(GROUP, group(member("a"))), Record(GROUP, None))
+        assert history.group().state is State.EMPTY
+        assert history.client().committed() == 5
+        history = loaded(
+            Record(OFFSET, committed(5)), Record(GROUP, group()), Record(OFFSET, None), Record(GROUP, None)
+        )
+        assert history.groups() == {}
+
+    @pytest.mark.parametrize("key", [OFFSET, GROUP])
+    def test_a_tombstone_of_nothing(self, key: OffsetCommitKey | GroupMetadataKey) -> None:
+        hard_state = HardState()
+        hard_state.replay([Record(key, None)])
+        assert (hard_state.groups, hard_state.offsets) == ({}, {})
+
+    def test_the_last_record_counts(self) -> None:
+        history = loaded(
+            Record(GROUP, group(member("a"))),
+            Record(OFFSET, committed(5)),
+            Record(OFFSET, committed(6)),
+            Record(GROUP, group(member("b"))),
+        )
+        assert list(history.group().members) == ["b"]
+        assert history.client().committed() == 6
+
+
+class TestMembers:
+    @pytest.mark.parametrize("subscription", [b"", b"\0", b"\0\0\xff\xff\xff\xff", b"nonsense"])
+    def test_one_whose_subscription_cannot_be_read(self, subscription: bytes) -> None:
+        """[164]: the group is loaded with it, and what it subscribes to is not known."""
+        history = loaded(Record(GROUP, group(replace(member("a"), subscription=subscription))))
+        live = history.group()
+        assert (live.state, list(live.members)) == (State.STABLE, ["a"])
+        assert live.subscribed_topics() is None
+
+    def test_each_has_a_whole_session(self) -> None:
+        """[123]"""
+        history = loaded(Record(GROUP, group(member("a"), member("b"))))
+        for member_id in "ab":
+            assert history.deadline_ms(TimerKey(TimerKind.MEMBER, "group", member_id)) == SESSION_MS
+        history.sleep(SESSION_MS)
+        assert history.group().state is State.EMPTY
+
+    def test_a_group_that_is_too_large_rebalances_with_all_its_members(self) -> None:
+        """[25]"""
+        history = loaded(Record(GROUP, group(member("a"), member("b"))), group_max_size=1)
+        live = history.group()
+        assert (live.state, list(live.members)) == (State.PREPARING_REBALANCE, ["a", "b"])
+        assert live.rebalance is not None
+        assert live.rebalance.trigger is Trigger.GROUP_TOO_LARGE
+
+    def test_a_stable_group_goes_on_without_a_rebalance(self, history: History) -> None:
+        leader, follower = history.stable(2)
+        history.restart()
+        assert [leader.heartbeat(), follower.heartbeat()] == [ErrorCode.NONE, ErrorCode.NONE]
+        assert follower.commit(7) == ErrorCode.NONE
+        assert follower.answer(follower.sync()).assignment == b"1"
+        assert follower.error(follower.join()) == ErrorCode.NONE
+        assert history.group().state is State.STABLE
+
+    def test_a_generation_that_never_was_stable_is_forgotten(self, history: History) -> None:
+        leader, follower = history.stable(2)
+        newcomer, pending = history.client(), history.client()
+        newcomer.enter()
+        leader.join()
+        follower.join()
+        pending.join()
+        assert leader.generation_id == 2
+        history.restart()
+        live = history.group()
+        assert (live.state, live.generation) == (State.STABLE, 1)
+        assert leader.heartbeat() == ErrorCode.ILLEGAL_GENERATION
+        assert newcomer.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+        assert newcomer.error(newcomer.join()) == ErrorCode.UNKNOWN_MEMBER_ID
+        assert pending.error(pending.join()) == ErrorCode.UNKNOWN_MEMBER_ID
+
+    def test_of_the_protocols_only_the_chosen_one_is_known(self, history: History) -> None:
+        _, follower = history.stable(2, protocols=protocols("range", "sticky"))
+        history.restart()
+        other = history.client(protocols=protocols("sticky"))
+        assert other.error(other.join()) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        assert history.is_parked(follower.join()), "it offers more than is known of it"

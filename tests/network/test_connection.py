@@ -1,0 +1,388 @@
+"""A connection against a transport in memory: order, reading ahead, backpressure, closing."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+
+from kshim.configs.endpoint import Endpoint
+from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Connections
+from kshim.requests import Client, Refused, Signal
+from tests.network.test_frames import frame
+
+Reply = bytes | None
+
+
+class Transport(StringTransport):
+    """Remembers what was asked of the socket, and tells the connection when it is gone."""
+
+    def __init__(self) -> None:
+        super().__init__(IPv4Address("TCP", "10.0.0.1", 9092), IPv4Address("TCP", "10.0.0.7", 51000))
+        self.options: set[str] = set()
+        self.aborted = False
+
+    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
+        self.options.add("no delay")
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:  # noqa: N802
+        self.options.add("keep alive")
+
+    def abortConnection(self) -> None:  # noqa: N802
+        self.aborted = True
+        self.disconnected = True
+
+    @property
+    def reads(self) -> bool:
+        return self.producerState == "producing"
+
+
+class Server:
+    """One connection whose requests are answered by hand, or at once with `answers`."""
+
+    def __init__(self, *, max_idle_ms: int = -1, max_request_bytes: int = 1024) -> None:
+        self.clock = Clock()
+        self.requests: list[bytes] = []
+        self.signals: list[Signal] = []
+        self.parked: dict[bytes, Deferred[Reply]] = {}
+        self.answers: Callable[[bytes], Reply] | None = None
+        self.factory = Connections(
+            self.answer, self.clock, max_request_bytes=max_request_bytes, max_idle_ms=max_idle_ms
+        )
+        self.connection: Connection = self.factory.buildProtocol(None)
+        self.transport = Transport()
+        self.connection.makeConnection(self.transport)
+
+    def answer(
+        self, request_frame: bytes | memoryview, client: Client, hurry: Signal
+    ) -> Reply | Deferred[Reply]:
+        request = bytes(request_frame)
+        self.requests.append(request)
+        self.signals.append(hurry)
+        if self.answers:
+            return self.answers(request)
+        self.parked[request] = Deferred()
+        return self.parked[request]
+
+    def send(self, *payloads: bytes) -> None:
+        self.connection.dataReceived(b"".join(map(frame, payloads)))
+
+    def sent(self) -> bytes:
+        value: bytes = self.transport.value()
+        self.transport.clear()
+        return value
+
+    def lose(self) -> None:
+        self.connection.connectionLost(Failure(ConnectionDone()))
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+def test_a_reply_at_once(server: Server) -> None:
+    server.answers = bytes.upper
+    server.send(b"a")
+    assert server.sent() == frame(b"A")
+
+
+def test_replies_of_one_turn_leave_in_one_write(server: Server) -> None:
+    writes: list[list[bytes]] = []
+    server.transport.writeSequence = writes.append
+    server.answers = bytes.upper
+    server.send(b"a", b"b", b"c")
+    assert [b"".join(write) for write in writes] == [frame(b"A") + frame(b"B") + frame(b"C")]
+
+
+def test_replies_leave_in_the_order_of_the_requests(server: Server) -> None:
+    server.send(b"a", b"b", b"c")
+    server.parked[b"c"].callback(b"C")
+    server.parked[b"b"].callback(b"B")
+    assert server.sent() == b""
+    server.parked[b"a"].callback(b"A")
+    assert server.sent() == frame(b"A") + frame(b"B") + frame(b"C")
+
+
+@given(st.permutations(range(6)), st.sets(st.integers(0, 5)))
+def test_whatever_order_they_are_answered_in(order: list[int], silent: set[int]) -> None:
+    server = Server()
+    requests = [bytes([65 + i]) for i in range(6)]
+    server.send(*requests)
+    for i in order:
+        server.parked[requests[i]].callback(None if i in silent else requests[i])
+    assert server.sent() == b"".join(frame(r) for i, r in enumerate(requests) if i not in silent)
+
+
+def test_a_request_without_reply_keeps_its_place(server: Server) -> None:
+    server.send(b"a", b"acks=0", b"c")
+    server.parked[b"c"].callback(b"C")
+    server.parked[b"a"].callback(b"A")
+    assert server.sent() == frame(b"A")
+    server.parked[b"acks=0"].callback(None)
+    assert server.sent() == frame(b"C")
+
+
+def test_a_request_behind_a_parked_one_is_seen_and_may_complete_it(server: Server) -> None:
+
+    def leave(request: bytes) -> Reply:
+        server.parked[b"join"].callback(b"aborted")
+        return b"left"
+
+    server.send(b"join")
+    server.answers = leave
+    server.send(b"leave")
+    assert server.sent() == frame(b"aborted") + frame(b"left")
+
+
+def test_a_parked_request_learns_that_another_is_behind_it(server: Server) -> None:
+    server.send(b"fetch")
+    assert not server.signals[0].fired
+    server.signals[0].watch(lambda: server.parked[b"fetch"].callback(b"empty"))
+    server.send(b"metadata")
+    assert server.sent() == frame(b"empty")
+    server.parked[b"metadata"].callback(b"M")
+    assert server.sent() == frame(b"M")
+
+
+def test_a_parked_request_learns_that_its_connection_is_lost(server: Server) -> None:
+    server.send(b"fetch")
+    server.signals[0].watch(lambda: server.parked[b"fetch"].callback(b"empty"))
+    server.lose()
+    assert server.signals[0].fired
+    assert server.sent() == b""
+    assert server.factory.connections == set()
+
+
+def test_no_more_requests_are_in_flight_than_the_bound(server: Server) -> None:
+    requests = [b"%03d" % i for i in range(MAX_IN_FLIGHT + 10)]
+    server.send(*requests)
+    assert server.requests == requests[:MAX_IN_FLIGHT]
+    assert not server.transport.reads
+    server.parked[requests[0]].callback(b"first")
+    assert server.sent() == frame(b"first")
+    assert server.requests == requests[: MAX_IN_FLIGHT + 1]
+    assert not server.transport.reads
+    for request in requests[1:]:
+        server.parked[request].callback(request)
+    assert server.requests == requests
+    assert server.transport.reads
+    assert server.sent() == b"".join(map(frame, requests[1:]))
+
+
+def test_no_more_bytes_are_held_than_the_bound() -> None:
+    """Replies that wait behind a parked request count, as do requests."""
+    server = Server(max_request_bytes=MAX_HELD_BYTES)
+    server.send(b"join")
+    big = bytes(MAX_HELD_BYTES // 4)
+    server.answers = lambda request: big
+    server.send(*[b"fetch"] * 20)
+    assert len(server.requests) == 5
+    assert not server.transport.reads
+    server.parked[b"join"].callback(b"joined")
+    assert len(server.requests) == 21
+    assert server.transport.reads
+
+
+def test_a_client_that_does_not_read_is_not_read_from(server: Server) -> None:
+    server.answers = bytes.upper
+    server.connection.pauseProducing()
+    assert not server.transport.reads
+    server.connection.dataReceived(frame(b"a") * 1000)
+    assert server.requests == []
+    server.connection.resumeProducing()
+    assert server.transport.reads
+    assert server.sent() == frame(b"A") * 1000
+
+
+def test_a_client_that_stops_reading_within_a_turn(server: Server) -> None:
+    """The transport says so in the middle of what was received; the rest waits."""
+
+    def answers(request: bytes) -> Reply:
+        if len(server.requests) == 3:
+            server.connection.pauseProducing()
+        return request
+
+    server.answers = answers
+    server.send(*[b"x"] * 10)
+    assert len(server.requests) == 3
+    assert server.sent() == frame(b"x") * 3
+
+
+def test_large_replies_are_not_gathered_before_the_client_reads() -> None:
+    """Small requests of one chunk may ask for much; the transport says after the first that it has enough."""
+    server = Server()
+    server.answers = lambda request: bytes(1_000_000)
+    server.transport.writeSequence = lambda data: server.connection.pauseProducing()
+    server.send(*[b"fetch"] * 50)
+    assert len(server.requests) == 1
+
+
+def test_memory_is_flat_for_a_client_that_never_reads(server: Server) -> None:
+    """What is kept is the chunk at hand: the transport is not asked for more."""
+    server.answers = lambda request: bytes(1000)
+    transport = server.transport
+
+    def write_sequence(data: list[bytes]) -> None:
+        StringTransport.writeSequence(transport, data)
+        if len(transport.value()) > 65536:
+            server.connection.pauseProducing()
+
+    transport.writeSequence = write_sequence
+    rounds = 0
+    while transport.reads and rounds < 1000:
+        server.connection.dataReceived(frame(b"x") * 20)
+        rounds += 1
+    assert rounds < 10
+    assert len(transport.value()) < 65536 + 20 * 1004
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ((-1).to_bytes(4, "big", signed=True), "a request of -1 bytes"),
+        ((1025).to_bytes(4, "big"), "a request of 1025 bytes, above socket.request.max.bytes, which is 1024"),
+    ],
+)
+def test_a_size_that_cannot_be_closes_with_one_line(
+    server: Server, data: bytes, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answers = bytes.upper
+    server.connection.dataReceived(frame(b"a") + data + frame(b"b"))
+    assert server.sent() == frame(b"A")
+    assert server.transport.disconnecting
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("WARNING", f"closed the connection of 10.0.0.7:51000: {why}")
+    ]
+
+
+def test_a_refused_request_closes_with_one_line(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(request: bytes) -> Reply:
+        raise Refused(f"client x: {request.decode()}")
+
+    server.send(b"parked")
+    server.answers = refuse
+    server.send(b"bad", b"worse")
+    assert server.transport.disconnecting
+    assert server.requests == [b"parked", b"bad"]
+    assert [r.getMessage() for r in caplog.records] == ["closed the connection of client x: bad"]
+    assert caplog.records[0].exc_info is None
+    server.parked[b"parked"].callback(b"too late")
+    assert server.sent() == b""
+
+
+def test_only_the_first_reason_to_close_is_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    server.send(b"a", b"b")
+    server.parked[b"b"].errback(Refused("client x: first"))
+    server.parked[b"a"].errback(Refused("client x: second"))
+    assert caplog.messages == ["closed the connection of client x: first"]
+
+
+def test_a_request_that_fails_after_its_client_is_gone(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.send(b"a")
+    server.lose()
+    server.parked[b"a"].errback(Refused("client x: too late"))
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_fault_of_ours_is_logged_with_its_traceback(
+    server: Server, caplog: pytest.LogCaptureFixture, at_once: bool
+) -> None:
+    def fail(request: bytes) -> Reply:
+        raise Refused("client x: Heartbeat: failed", logging.ERROR) from KeyError("member")
+
+    if at_once:
+        server.answers = fail
+        server.send(b"a")
+    else:
+        server.send(b"a")
+        refused = Refused("client x: Heartbeat: failed", logging.ERROR)
+        refused.__cause__ = KeyError("member")
+        server.parked[b"a"].errback(refused)
+    assert server.transport.disconnecting
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert "KeyError: 'member'" in caplog.text
+
+
+@given(st.binary(max_size=200))
+def test_whatever_is_received_is_answered_or_closes(data: bytes) -> None:
+    server = Server()
+    server.answers = bytes.upper
+    for i in range(len(data)):
+        if not server.transport.disconnecting:
+            server.connection.dataReceived(data[i : i + 1])
+    assert server.connection in server.factory.connections
+    server.lose()
+
+
+def test_an_idle_connection_is_closed() -> None:
+    server = Server(max_idle_ms=600_000)
+    server.answers = bytes.upper
+    server.clock.advance(599)
+    server.send(b"a")
+    server.clock.advance(599.9)
+    assert not server.transport.disconnecting
+    server.clock.advance(0.1)
+    assert server.transport.disconnecting
+    server.lose()
+    assert server.clock.getDelayedCalls() == []
+
+
+def test_a_client_that_says_nothing_costs_one_timer() -> None:
+    server = Server(max_idle_ms=600_000)
+    assert len(server.clock.getDelayedCalls()) == 1
+    for _ in range(100):
+        server.connection.dataReceived(b"\0")
+        server.clock.advance(1)
+        if server.transport.disconnecting:
+            break
+        assert len(server.clock.getDelayedCalls()) == 1
+
+
+def test_a_closed_connection_whose_client_never_reads_is_aborted() -> None:
+    server = Server(max_idle_ms=1000)
+    server.connection.pauseProducing()
+    server.clock.advance(1)
+    assert server.transport.disconnecting
+    assert not server.transport.aborted
+    server.clock.advance(1)
+    assert server.transport.aborted
+
+
+def test_idle_connections_are_kept_if_so_configured() -> None:
+    server = Server(max_idle_ms=-1)
+    assert server.clock.getDelayedCalls() == []
+
+
+def test_a_connection_closed_while_its_client_does_not_read_has_no_producer(server: Server) -> None:
+    """Twisted would go on asking a paused producer for more, and never close."""
+    server.connection.pauseProducing()
+    server.connection.close()
+    assert server.transport.producer is None
+
+
+def test_what_is_known_of_the_caller(server: Server) -> None:
+    assert server.connection.client == Client(
+        "/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092)
+    )
+    assert server.transport.options == {"no delay", "keep alive"}
+
+
+def test_the_advertised_address_where_one_is_given() -> None:
+    factory = Connections(
+        lambda *_: None, Clock(), max_request_bytes=1, advertised=Endpoint("kafka.example", 1)
+    )
+    connection = factory.buildProtocol(None)
+    connection.makeConnection(Transport())
+    assert connection.client.advertised == Endpoint("kafka.example", 1)

@@ -1,0 +1,329 @@
+"""From frame to reply, byte for byte where Apache Kafka 4.2 was asked; and what bad input is answered
+with.
+"""
+
+import logging
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kshim.configs.endpoint import Endpoint
+from kshim.network import dispatch
+from kshim.network.dispatch import API, answer, api_name
+from kshim.requests import Client, Refused, RequestContext, Signal
+from schemas.api_key import ApiKey
+from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+CALLER = Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
+BROKER: Any = SimpleNamespace(node_id=1)
+HURRY = Signal()
+
+# What Apache Kafka 4.2.0 announces of the APIs that are served here.
+KAFKA_4_2 = {
+    "Produce": (0, 13),
+    "Fetch": (4, 18),
+    "ListOffsets": (1, 11),
+    "Metadata": (0, 13),
+    "OffsetCommit": (2, 10),
+    "OffsetFetch": (1, 10),
+    "FindCoordinator": (0, 6),
+    "JoinGroup": (0, 9),
+    "Heartbeat": (0, 4),
+    "LeaveGroup": (0, 5),
+    "SyncGroup": (0, 5),
+    "DescribeGroups": (0, 6),
+    "ListGroups": (0, 5),
+    "CreateTopics": (2, 7),
+    "DeleteTopics": (1, 6),
+    "DeleteRecords": (0, 2),
+    "InitProducerId": (0, 5),
+    "AddPartitionsToTxn": (0, 5),
+    "AddOffsetsToTxn": (0, 4),
+    "EndTxn": (0, 5),
+    "WriteTxnMarkers": (1, 2),
+    "DescribeProducers": (0, 0),
+    "DescribeTransactions": (0, 0),
+    "ListTransactions": (0, 2),
+    "TxnOffsetCommit": (0, 5),
+    "DescribeConfigs": (1, 4),
+    "AlterConfigs": (0, 2),
+    "DescribeLogDirs": (1, 4),
+    "CreatePartitions": (0, 3),
+    "DeleteGroups": (0, 2),
+    "IncrementalAlterConfigs": (0, 1),
+    "ElectLeaders": (0, 2),
+    "AlterPartitionReassignments": (0, 1),
+    "ListPartitionReassignments": (0, 0),
+    "OffsetDelete": (0, 0),
+    "OffsetForLeaderEpoch": (2, 4),
+    "DescribeClientQuotas": (0, 1),
+    "DescribeUserScramCredentials": (0, 0),
+    "DescribeAcls": (1, 3),
+    "CreateAcls": (1, 3),
+    "DeleteAcls": (1, 3),
+    "DescribeCluster": (0, 2),
+    "ListConfigResources": (0, 1),
+    "DescribeTopicPartitions": (0, 0),
+    "ApiVersions": (0, 4),
+}
+
+
+def header(api_key: int, version: int, *, client_id: bytes | None = b"c", flexible: bool = False) -> bytes:
+    client = b"\xff\xff" if client_id is None else struct.pack(">h", len(client_id)) + client_id
+    return struct.pack(">hhi", api_key, version, 7) + client + (b"\0" if flexible else b"")
+
+
+def compact(text: bytes) -> bytes:
+    return bytes([len(text) + 1]) + text
+
+
+def ask(frame: bytes | memoryview) -> Any:
+    return answer(BROKER, frame, CALLER, HURRY)
+
+
+def refusal(frame: bytes) -> str:
+    with pytest.raises(Refused) as caught:
+        ask(frame)
+    assert caught.value.level == logging.WARNING
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+HEARTBEAT_V0 = header(12, 0) + b"\0\1g\0\0\0\1\0\1m"
+
+
+@pytest.fixture
+def heartbeats(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RequestContext, HeartbeatRequest]]:
+    """Heartbeats are answered by noting them down."""
+    seen: list[tuple[RequestContext, HeartbeatRequest]] = []
+
+    def heartbeat(broker: Any, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+        seen.append((context, request))
+        return HeartbeatResponse(error_code=16)
+
+    served_by(heartbeat, monkeypatch)
+    return seen
+
+
+def served_by(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(API[ApiKey.HEARTBEAT], "function", function)
+
+
+def test_the_table_announces_what_kafka_does() -> None:
+    assert {api_name(key): (s.versions[0], s.versions[-1]) for key, s in API.items()} == KAFKA_4_2
+
+
+@pytest.mark.parametrize("key", API, ids=api_name)
+def test_the_table_finds_the_function_of_each_api(key: ApiKey) -> None:
+    function = API[key].function
+    name = function.__name__
+    assert (name, function.__module__) == (key.name.lower(), f"kshim.api.{name}")
+
+
+@pytest.mark.parametrize("kind", [bytes, memoryview])
+def test_a_request_goes_to_its_function_and_its_response_back(kind: Any, heartbeats: list[Any]) -> None:
+    assert ask(kind(HEARTBEAT_V0)) == bytes.fromhex("000000070010")
+    ((context, request),) = heartbeats
+    assert request == HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    assert (context.api_version, context.client_id, context.client_host) == (0, "c", "/10.0.0.7")
+    assert context.advertised == CALLER.advertised
+    assert context.hurry is HURRY
+    assert context.principal == "User:ANONYMOUS"
+
+
+def test_a_null_client_id_is_empty(heartbeats: list[Any]) -> None:
+    ask(header(12, 0, client_id=None) + HEARTBEAT_V0[len(header(12, 0)) :])
+    assert heartbeats[0][0].client_id == ""
+
+
+def test_a_response_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    parked: Deferred[Any] = Deferred()
+    served_by(lambda *_: parked, monkeypatch)
+    replies: list[Any] = []
+    ask(HEARTBEAT_V0).addCallback(replies.append)
+    assert replies == []
+    parked.callback(HeartbeatResponse(error_code=16))
+    assert replies == [bytes.fromhex("000000070010")]
+
+
+def test_an_answer_that_repeats_a_string_too_long_to_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of bytes that are no UTF-8 each is read as a character of three. Apache Kafka answers nothing."""
+
+    def describe(_broker: Any, _context: Any, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+        return DescribeGroupsResponse(groups=tuple(DescribedGroup(group_id=it) for it in request.groups))
+
+    monkeypatch.setattr(API[ApiKey.DESCRIBE_GROUPS], "function", describe)
+    name = b"\xff" * 10_923
+    frame = header(15, 0) + b"\0\0\0\1" + len(name).to_bytes(2) + name
+    assert "DescribeGroups (15) v0: the answer cannot be written" in refusal(frame)
+
+
+def test_a_request_without_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    served_by(lambda *_: None, monkeypatch)
+    assert ask(HEARTBEAT_V0) is None
+
+
+def fail(*_: Any) -> None:
+    raise KeyError("member")
+
+
+def test_a_fault_of_ours_names_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    served_by(fail, monkeypatch)
+    with pytest.raises(Refused, match=r"51000 \(client_id 'c'\): Heartbeat \(12\) v0: .*KeyError") as caught:
+        ask(HEARTBEAT_V0)
+    assert caught.value.level == logging.ERROR
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_function_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Produce does where acks=0 leaves no other way to tell."""
+    refused, parked = Refused("acks=0: not the leader"), Deferred[Any]()
+
+    def refuse(*_: Any) -> None:
+        raise refused
+
+    served_by(refuse, monkeypatch)
+    assert refusal(HEARTBEAT_V0) == "acks=0: not the leader"
+    served_by(lambda *_: parked, monkeypatch)
+    failures: list[Failure] = []
+    ask(HEARTBEAT_V0).addErrback(failures.append)
+    parked.errback(refused)
+    assert [failure.value for failure in failures] == [refused]
+
+
+@pytest.mark.parametrize("late", [HeartbeatResponse(error_code="x"), KeyError("member")])
+def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    parked: Deferred[Any] = Deferred()
+    served_by(lambda *_: parked, monkeypatch)
+    failures: list[Failure] = []
+    ask(HEARTBEAT_V0).addErrback(failures.append)
+    (parked.errback if isinstance(late, Exception) else parked.callback)(late)
+    (refused,) = (failure.value for failure in failures)
+    assert isinstance(refused, Refused)
+    assert refused.level == logging.ERROR
+    assert refused.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        (header(999, 0), "(client_id 'c'): unknown API (999) v0: not served"),
+        (header(-1, 0), "unknown API (-1) v0: not served"),
+        (header(4, 0), "LeaderAndIsr (4) v0: not served"),
+        (header(12, 5, flexible=True), "Heartbeat (12) v5: served are versions 0 to 4"),
+        (header(12, -1), "Heartbeat (12) v-1: served are versions 0 to 4"),
+        (header(0, 2), "Produce (0) v2: served are versions 3 to 13"),
+        (HEARTBEAT_V0[:-1], "(client_id 'c'): HeartbeatRequest v0.member_id at byte 20"),
+        (header(12, 0) + b"\xff\xff\0\0\0\1\0\1m", "HeartbeatRequest v0.group_id at byte 13: null"),
+        (
+            struct.pack(">hhih", 18, 9, 7, -1) + b"\1",
+            "10.0.0.7:51000: RequestHeader v2.tagged fields at byte 11",
+        ),
+        (b"", "10.0.0.7:51000: "),
+        (b"\0\x0c\0", "10.0.0.7:51000: "),
+        (struct.pack(">hhi", 12, 0, 7) + b"\0\5ab", "10.0.0.7:51000: "),
+    ],
+)
+def test_what_has_no_answer_is_refused_in_one_line(frame: bytes, why: str, heartbeats: list[Any]) -> None:
+    assert why in refusal(frame)
+    assert heartbeats == []
+
+
+def test_bytes_behind_a_body_are_ignored(heartbeats: list[Any]) -> None:
+    assert ask(HEARTBEAT_V0 + b"zz") == ask(HEARTBEAT_V0)
+    assert heartbeats[0] == heartbeats[1]
+
+
+@pytest.mark.parametrize("version", [5, 100, 32767, -1])
+def test_api_versions_of_an_unknown_version_is_answered_in_v0_with_our_range(version: int) -> None:
+    """Byte for byte as Apache Kafka 4.2.0."""
+    frame = header(18, version, flexible=True) + compact(b"kafka") + compact(b"5.0") + b"\0"
+    assert ask(frame) == bytes.fromhex("00000007002300000001001200000004")
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_api_versions_before_v3(version: int) -> None:
+    entries = "".join(
+        f"{key:04x}{versions[0]:04x}{versions[-1]:04x}"
+        for key, versions in sorted((key, served.versions) for key, served in API.items())
+    )
+    throttle_time_ms = "00000000" if version else ""
+    assert ask(header(18, version)) == bytes.fromhex(
+        f"00000007 0000 {len(API):08x} {entries} {throttle_time_ms}"
+    )
+
+
+SUPPORTED = "00 1a 02" + compact(b"transaction.version").hex() + "0000 0002 00"
+EPOCH = "01 08 0000000000000001"
+FINALIZED = "02 1a 02" + compact(b"transaction.version").hex() + "0002 0002 00"
+
+
+@pytest.mark.parametrize(
+    ("version", "features"), [(3, f"02 {EPOCH} {FINALIZED}"), (4, f"03 {SUPPORTED} {EPOCH} {FINALIZED}")]
+)
+def test_api_versions_from_v3_announces_that_each_transaction_has_an_epoch(
+    version: int, features: str
+) -> None:
+    """Supported from level 0 on, which only v4 can say."""
+    frame = header(18, version, flexible=True) + compact(b"apache-kafka-java") + compact(b"4.2.0") + b"\0"
+    entries = "".join(
+        f"{key:04x}{versions[0]:04x}{versions[-1]:04x}00"
+        for key, versions in sorted((key, served.versions) for key, served in API.items())
+    )
+    assert ask(frame) == bytes.fromhex(f"00000007 0000 {len(API) + 1:02x} {entries} 00000000 {features}")
+
+
+@pytest.mark.parametrize(
+    ("name", "software_version"),
+    [(b"", b"1"), (b"-x", b"1"), (b"x", b"1.0 "), (b"x", b""), (b"x-", b"1"), (b"x\n", b"1")],
+)
+def test_client_software_must_have_a_name_and_a_version(name: bytes, software_version: bytes) -> None:
+    """Byte for byte as Apache Kafka 4.2.0: INVALID_REQUEST, and no API."""
+    frame = header(18, 3, flexible=True) + compact(name) + compact(software_version) + b"\0"
+    assert ask(frame) == bytes.fromhex("00000007 002a 01 00000000 00")
+
+
+def test_requests_are_told_to_the_debug_log(heartbeats: list[Any], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger=dispatch.__name__)
+    ask(HEARTBEAT_V0)
+    assert caplog.messages == ["10.0.0.7:51000 (client_id 'c'): Heartbeat (12) v0"]
+
+
+def answered_or_refused(frame: bytes) -> None:
+    """A fault of ours would be a Refused of level error, or another exception."""
+    refused: list[int] = []
+    try:
+        assert isinstance(ask(frame), bytes)
+    except Refused as refusal:
+        refused.append(refusal.level)
+    assert logging.ERROR not in refused
+
+
+@given(st.binary(max_size=64))
+def test_random_frames(frame: bytes) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        served_by(lambda *_: HeartbeatResponse(), monkeypatch)
+        answered_or_refused(struct.pack(">h", ApiKey.HEARTBEAT) + frame)
+        answered_or_refused(struct.pack(">h", ApiKey.API_VERSIONS) + frame)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [HEARTBEAT_V0, header(18, 3, flexible=True) + compact(b"kafka") + compact(b"5.0") + b"\0"],
+    ids=["Heartbeat", "ApiVersions"],
+)
+def test_flipped_and_missing_bits(frame: bytes, heartbeats: list[Any]) -> None:
+    # The key is left alone: what it would name is served by the real functions, which want a broker.
+    for bit in range(16, len(frame) * 8):
+        flipped = bytearray(frame)
+        flipped[bit // 8] ^= 1 << bit % 8
+        answered_or_refused(bytes(flipped))
+    for end in range(len(frame)):
+        refusal(frame[:end])

@@ -1,0 +1,159 @@
+"""One broker: a real `Runtime` over a real `Coordinator`, each of whose decisions is shown to the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kshim.configs.endpoint import Endpoint
+from kshim.coordination.decision import Caller, Decision
+from kshim.coordination.group_runtime import GroupRuntime
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.coordinator import Coordinator
+from kshim.coordination.groups.timers import TimerKey
+from kshim.coordination.loading import Leader
+from kshim.requests import RequestContext
+from schemas.error_code import ErrorCode
+from schemas.records.end_txn_marker import EndTxnMarker
+from tests.simulation.groups.clock import SimulatedClock
+from tests.simulation.groups.journal import SimulatedJournal
+
+ADVERTISED = Endpoint("simulation", 9092)
+
+
+class Watcher(Protocol):
+    def decided(self, node: Node, shard: int, decision: Decision, *, is_due: bool) -> None: ...
+    def began_to_lead(self, node: Node, shard: int) -> None: ...
+
+
+class WatchedCoordinator(Coordinator):
+    """A coordinator that shows what it decides before that is carried out."""
+
+    node: Node
+
+    def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
+        node = self.node
+        node.requests[caller.token] = request
+        return node.shown(super().handle(caller, request, now_ms))
+
+    def finish_load(self, shard: int, now_ms: int) -> Decision:
+        self.node.watcher.began_to_lead(self.node, shard)
+        return self.node.shown(super().finish_load(shard, now_ms))
+
+    def unload(self, shard: int, now_ms: int) -> Decision:
+        return self.node.shown(super().unload(shard, now_ms))
+
+    def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
+        return self.node.shown(super().delete_offsets(shard, topics, now_ms))
+
+    def advance(self, now_ms: int) -> Iterator[Decision]:
+        for decision in super().advance(now_ms):
+            yield self.node.shown(decision, is_due=True)
+
+
+class Node:
+    """A broker from its start to its crash. It answers what `tests.coordination.groups.invariants` asks."""
+
+    def __init__(
+        self,
+        name: str,
+        coordinator: WatchedCoordinator,
+        journal: SimulatedJournal,
+        clock: SimulatedClock,
+        watcher: Watcher,
+    ) -> None:
+        self.name = name
+        self.is_alive = True
+        self.is_touched = False
+        self.coordinator = coordinator
+        self.watcher = watcher
+        self.requests: dict[int, Any] = {}
+        self.answers: dict[int, Any] = {}
+        coordinator.node = self
+        self._clock = clock
+        self._journal = journal
+        self._runtime = GroupRuntime(coordinator, journal, clock)
+        self._runtime.start({})
+
+    # ---- what a cluster does with it
+
+    def submit(self, client_id: str, version: int, request: Any) -> Any:
+        self.is_touched = True
+        return self._runtime.submit(RequestContext(version, client_id, "/127.0.0.1", ADVERTISED), request)
+
+    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+        self.is_touched = True
+        return self._runtime.write_marker(shard, marker)
+
+    def begin_to_lead(self, shard: int) -> None:
+        """From now on requests are told that the shard is loading."""
+        self.coordinator.begin_load(shard)
+
+    def lead(self, shard: int, leader_epoch: int) -> None:
+        """Raises StorageError."""
+        self.is_touched = True
+        self._journal.shut_out(shard)
+        failures: list[Failure] = []
+        self._runtime.load(shard, Leader(leader_epoch=leader_epoch)).addErrback(failures.append)
+        for failure in failures:
+            failure.raiseException()
+
+    def resign(self, shard: int) -> None:
+        self.is_touched = True
+        self._runtime.unload(shard)
+
+    def delete_topics(self, *topics: str) -> None:
+        self.is_touched = True
+        self._runtime.topics_deleted(topics)
+
+    def end_turn(self) -> None:
+        """Its reactor comes to what it has put off to the end of its turn."""
+        self._runtime.end_turn()
+
+    def crash(self, led: Collection[int]) -> None:
+        """It is gone, and with it what it led."""
+        self.is_alive = False
+        self._runtime._leads.clear()
+        for shard in led:
+            self._journal.shut_out(shard)
+        self._runtime._alarm.cancel()
+
+    def leads(self, shard: int) -> bool:
+        return self.is_alive and shard in self._runtime._leads
+
+    @property
+    def unanswered(self) -> list[Any]:
+        """The requests that wait for an answer."""
+        return [waiting.request for waiting in self._runtime._waiting.values()]
+
+    # ---- what the checks ask
+
+    def shown(self, decision: Decision, *, is_due: bool = False) -> Decision:
+        """The decision, which the checks have seen; `is_due`: time alone brought it about."""
+        self.is_touched = True
+        self.watcher.decided(self, decision.shard, decision, is_due=is_due)
+        return decision
+
+    @property
+    def wakes_in_time(self) -> bool:
+        """Whether a call is scheduled for the next deadline or earlier."""
+        deadline_ms = self.coordinator.next_deadline_ms()
+        alarm_ms = self._runtime._alarm.at_ms
+        return deadline_ms is None or (alarm_ms is not None and alarm_ms <= deadline_ms)
+
+    def groups(self) -> dict[str, ClassicGroup]:
+        return {
+            group_id: group
+            for shard in self.coordinator._shards.values()
+            for group_id, group in shard.groups.items()
+        }
+
+    @property
+    def now_ms(self) -> int:
+        return self._clock.now_ms
+
+    def deadline_ms(self, timer: TimerKey) -> int | None:
+        return self.coordinator._timers.deadline_ms(timer)

@@ -1,0 +1,71 @@
+"""A modest number of histories; `python -m tests.simulation.groups --histories N` runs any number."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.error_code import ErrorCode
+from tests.simulation.groups.run import Outcome, run
+
+pytestmark = pytest.mark.thorough
+
+ONCE_FAILED = (83, 168, 226, 270, 306)
+"""Seeds in which something was wrong once."""
+
+
+def is_well(outcome: Outcome) -> None:
+    if outcome.error is not None:
+        raise AssertionError("\n".join((f"seed {outcome.seed}", *outcome.happened))) from outcome.error
+
+
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_histories(first: int) -> None:
+    for seed in range(first, first + 50):
+        is_well(run(seed))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_long_histories(seed: int) -> None:
+    is_well(run(seed, 2_000))
+
+
+@pytest.mark.parametrize("seed", ONCE_FAILED)
+def test_what_once_failed(seed: int) -> None:
+    is_well(run(seed))
+
+
+def test_a_seed_is_a_whole_history() -> None:
+    once, again = run(42, tell=True), run(42, tell=True)
+    assert once.happened == again.happened
+    assert once == again
+
+
+def test_histories_reach_what_is_worth_reaching() -> None:
+    """Groups do form, move and fail, and their members are refused in every way that they can be."""
+    outcomes = [run(seed, tell=True) for seed in (*range(60), 118)]  # 118 fences a coordinator
+    assert sum(outcome.rebalances for outcome in outcomes) > 500
+    assert sum(outcome.broker_crashes for outcome in outcomes) > 20
+    assert sum(outcome.shard_moves for outcome in outcomes) > 20
+    assert sum(outcome.failed_appends for outcome in outcomes) > 40
+    said = "\n".join(line for outcome in outcomes for line in outcome.happened)
+    for error in (
+        ErrorCode.MEMBER_ID_REQUIRED,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NON_EMPTY_GROUP,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.INVALID_SESSION_TIMEOUT,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ):
+        assert error.name in said, error.name
+    assert "skip_assignment=True" in said
