@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.raw import Connection, framed
-from integration.server import Server
+from benchmarks.raw import Connection
+from integration.support.server import Server
+from integration.support.wire import framed
 from schemas.api_key import ApiKey
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest
@@ -54,7 +55,7 @@ def batch(first_key: int) -> bytes:
 
 def produce_frame(topic: str, records: bytes) -> bytes:
     data = (TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=records),)),)
-    return framed(ApiKey.PRODUCE, 9, ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=data))
+    return framed(9, ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=data))
 
 
 class Stream:
@@ -71,7 +72,7 @@ class Stream:
         frame = produce_frame("stream", encode([Record(0, 1_700_000_000_000, b"k", bytes(100))]))
         while not self._stopping.wait(0.001):
             started_at = time.perf_counter()
-            self._connection.socket.sendall(frame)
+            self._connection.sendall(frame)
             _, response = decode_response(ApiKey.PRODUCE, 9, self._connection.frame())
             assert response.responses[0].partition_responses[0].error_code == 0, response
             self.took_s.append(time.perf_counter() - started_at)
@@ -112,7 +113,7 @@ class Client:
     def create(self, name: str, **configs: str) -> None:
         items = tuple(CreatableTopicConfig(name=key.replace("_", "."), value=v) for key, v in configs.items())
         topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=items)
-        self._connection.ask(ApiKey.CREATE_TOPICS, 5, CreateTopicsRequest(topics=(topic,), timeout_ms=10_000))
+        self._connection.ask(5, CreateTopicsRequest(topics=(topic,), timeout_ms=10_000))
 
     def configure(self, name: str, **configs: str) -> None:
         items = tuple(
@@ -121,16 +122,16 @@ class Client:
         )
         resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=items)
         request = IncrementalAlterConfigsRequest(resources=(resource,))
-        (answer,) = self._connection.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses
+        (answer,) = self._connection.ask(1, request).responses
         assert answer.error_code == 0, answer
 
     def delete(self, name: str) -> None:
         request = DeleteTopicsRequest(topic_names=(name,), timeout_ms=60_000)
-        self._connection.ask(ApiKey.DELETE_TOPICS, 5, request)
+        self._connection.ask(5, request)
 
     def size(self, name: str) -> int:
         """Bytes of its records; 0 if there is no such topic."""
-        described = self._connection.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+        described = self._connection.ask(4, DescribeLogDirsRequest(topics=None))
         topics = described.results[0].topics
         return sum(p.partition_size for topic in topics if topic.name == name for p in topic.partitions)
 
@@ -140,7 +141,7 @@ class Client:
         wanted = size // len(frames[0])
         for number in range(wanted + UNDER_WAY):
             if number < wanted:
-                self._connection.socket.sendall(frames[number % len(frames)])
+                self._connection.sendall(frames[number % len(frames)])
             if number >= UNDER_WAY:
                 self._connection.frame()
         return wanted * RECORDS
@@ -150,7 +151,7 @@ class Client:
         partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=READ_BYTES)
         topics = (FetchTopic(topic=name, partitions=(partition,)),)
         request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=READ_BYTES, topics=topics)
-        answer: Any = self._connection.ask(ApiKey.FETCH, 11, request)
+        answer: Any = self._connection.ask(11, request)
         return len(answer.responses[0].partitions[0].records)
 
 

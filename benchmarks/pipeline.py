@@ -46,7 +46,7 @@ def new_topic(connection: Connection) -> str:
     name = f"benchmark-{uuid4()}"
     topic = CreatableTopic(name=name, num_partitions=PARTITIONS, replication_factor=1)
     request = CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
-    (made,) = connection.ask(ApiKey.CREATE_TOPICS, 7, request).topics
+    (made,) = connection.ask(7, request).topics
     assert made.error_code == ErrorCode.NONE, made
     return name
 
@@ -74,15 +74,15 @@ def commit(bootstrap: str, records: int) -> tuple[str, Latest]:
     latest: Latest = {}
     waiting = 0
     for request in requests(topic, records):
-        connection.send(ApiKey.OFFSET_COMMIT, VERSION, request)
+        connection.request(VERSION, request)
         waiting += 1
         while waiting >= IN_FLIGHT:
-            connection.receive(ApiKey.OFFSET_COMMIT, VERSION)
+            connection.response(VERSION, ApiKey.OFFSET_COMMIT)
             waiting -= 1
         for partition in request.topics[0].partitions:
             latest[request.group_id, partition.partition_index] = partition.committed_offset
     for _ in range(waiting):
-        connection.receive(ApiKey.OFFSET_COMMIT, VERSION)
+        connection.response(VERSION, ApiKey.OFFSET_COMMIT)
     return topic, latest
 
 

@@ -17,7 +17,8 @@ from itertools import count, islice, repeat
 from typing import Any
 from uuid import uuid4
 
-from benchmarks.raw import Connection, framed
+from benchmarks.raw import Connection
+from integration.support.wire import framed
 from schemas.api_key import ApiKey
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest
@@ -39,7 +40,7 @@ class Producer(Connection):
         self.producer_id = self.producer_epoch = -1
         if idempotent:
             asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
-            given = self.ask(ApiKey.INIT_PRODUCER_ID, 4, asked)
+            given = self.ask(4, asked)
             self.producer_id, self.producer_epoch = given.producer_id, given.producer_epoch
 
     def frames(self, records: list[Record]) -> Iterator[bytes]:
@@ -54,7 +55,7 @@ class Producer(Connection):
             data = PartitionProduceData(index=self.index, records=batch)
             topic = TopicProduceData(name=self.topic, partition_data=(data,))
             request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=(topic,))
-            frame = framed(ApiKey.PRODUCE, VERSION, request)
+            frame = framed(VERSION, request)
             if self.producer_id < 0:
                 yield from repeat(frame)
             yield frame
@@ -65,27 +66,27 @@ def batches_per_second(bootstrap: str, records: list[Record], idempotent: bool) 
     topic = f"benchmark-{uuid4()}"
     admin = Connection(bootstrap)
     created = CreatableTopic(name=topic, num_partitions=PRODUCERS, replication_factor=1, assignments=())
-    admin.ask(ApiKey.CREATE_TOPICS, 5, CreateTopicsRequest(topics=(created,), timeout_ms=10_000))
+    admin.ask(5, CreateTopicsRequest(topics=(created,), timeout_ms=10_000))
     time.sleep(0.5)  # a broker may not lead them at once
     selector = selectors.DefaultSelector()
     for index in range(PRODUCERS):
         producer = Producer(bootstrap, topic, index, idempotent)
         frames = producer.frames(records)
-        producer.socket.sendall(next(frames))
+        producer.sendall(next(frames))
         check(producer.frame())
-        producer.socket.sendall(b"".join(islice(frames, DEPTH)))
-        selector.register(producer.socket, selectors.EVENT_READ, (producer, frames, bytearray()))
+        producer.sendall(b"".join(islice(frames, DEPTH)))
+        selector.register(producer, selectors.EVENT_READ, (producer, frames, bytearray()))
     taken, began = 0, time.perf_counter()
     while (took := time.perf_counter() - began) < SECONDS:
         for key, _ in selector.select(SECONDS):
             producer, frames, received = key.data
-            received += producer.socket.recv(65536)
+            received += producer.recv(65536)
             for answer in answers(received):
                 check(answer)
                 taken += 1
-                producer.socket.sendall(next(frames))
+                producer.sendall(next(frames))
     for key in list(selector.get_map().values()):
-        key.data[0].socket.close()
+        key.data[0].close()
     return taken / took
 
 

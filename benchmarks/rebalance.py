@@ -68,24 +68,22 @@ class Group:
                 member_id=member_id,
                 assignments=() if index else assigned,
             )
-            connection.send(ApiKey.SYNC_GROUP, SYNC_VERSION, request)
+            connection.request(SYNC_VERSION, request)
         for connection in self.connections:
-            connection.receive(ApiKey.SYNC_GROUP, SYNC_VERSION)
+            connection.response(SYNC_VERSION, ApiKey.SYNC_GROUP)
 
     def _wait_for(self, condition: Callable[[DescribedGroup], bool]) -> None:
         request = DescribeGroupsRequest(groups=(self.group_id,))
         deadline = time.monotonic() + TIMEOUT_MS / 1000
-        while not condition(self.watch.ask(ApiKey.DESCRIBE_GROUPS, 1, request).groups[0]):
+        while not condition(self.watch.ask(1, request).groups[0]):
             if time.monotonic() > deadline:
                 raise TimeoutError("the group did not get there")
 
     def _send_join(self, index: int) -> None:
-        self.connections[index].send(
-            ApiKey.JOIN_GROUP, JOIN_VERSION, self._join_request(self.member_ids[index])
-        )
+        self.connections[index].request(JOIN_VERSION, self._join_request(self.member_ids[index]))
 
     def _receive_joined(self, index: int) -> int:
-        answer: JoinGroupResponse = self.connections[index].receive(ApiKey.JOIN_GROUP, JOIN_VERSION)
+        answer: JoinGroupResponse = self.connections[index].response(JOIN_VERSION, ApiKey.JOIN_GROUP)
         self.member_ids[index] = answer.member_id
         return answer.generation_id
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from benchmarks.raw import Connection, framed
-from schemas.api_key import ApiKey
+from benchmarks.raw import Connection
+from integration.support.wire import framed
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -38,10 +38,9 @@ class Member(Connection):
         super().__init__(bootstrap)
         self.group_id = f"benchmark-{uuid4()}"
         topics = (MetadataRequestTopic(name=TOPIC),)
-        self.ask(ApiKey.METADATA, 4, MetadataRequest(topics=topics, allow_auto_topic_creation=True))
+        self.ask(4, MetadataRequest(topics=topics, allow_auto_topic_creation=True))
         self.find_coordinator(self.group_id)
         joined: JoinGroupResponse = self.ask(
-            ApiKey.JOIN_GROUP,
             2,
             JoinGroupRequest(
                 group_id=self.group_id,
@@ -54,7 +53,6 @@ class Member(Connection):
         self.member_id, self.generation_id = joined.member_id, joined.generation_id
         assignment = SyncGroupRequestAssignment(member_id=self.member_id, assignment=b"")
         self.ask(
-            ApiKey.SYNC_GROUP,
             1,
             SyncGroupRequest(
                 group_id=self.group_id,
@@ -66,7 +64,7 @@ class Member(Connection):
 
     def size_of_answer(self, frame: bytes) -> int:
         """How many bytes come back for `frame`."""
-        self.socket.sendall(frame)
+        self.sendall(frame)
         return len(self.frame()) + 4
 
 
@@ -75,7 +73,7 @@ def heartbeat(member: Member) -> bytes:
     request = HeartbeatRequest(
         group_id=member.group_id, generation_id=member.generation_id, member_id=member.member_id
     )
-    return framed(ApiKey.HEARTBEAT, 1, request)
+    return framed(1, request)
 
 
 def offset_commit(member: Member) -> bytes:
@@ -87,7 +85,7 @@ def offset_commit(member: Member) -> bytes:
         member_id=member.member_id,
         topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,)),),
     )
-    return framed(ApiKey.OFFSET_COMMIT, 2, request)
+    return framed(2, request)
 
 
 def answers_per_second(
@@ -100,10 +98,10 @@ def answers_per_second(
         member = Member(bootstrap)
         frame = request(member)
         expected = member.size_of_answer(frame) * depth
-        member.socket.setblocking(False)
-        selector.register(member.socket, selectors.EVENT_READ, (frame * depth, expected))
-        received[member.socket] = 0
-        member.socket.send(frame * depth)
+        member.setblocking(False)
+        selector.register(member, selectors.EVENT_READ, (frame * depth, expected))
+        received[member] = 0
+        member.send(frame * depth)
     answered, began = 0, time.perf_counter()
     while time.perf_counter() - began < SECONDS:
         for key, _ in selector.select(SECONDS):

@@ -25,10 +25,9 @@ from kafka import KafkaProducer
 from pyspark.sql import SparkSession
 
 from benchmarks.raw import Connection
-from integration.maven import cache_dir
 from integration.spark.jars import fetch_jars
+from integration.support.maven import cache_dir
 from kshim.testing.spark import settings
-from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -58,7 +57,7 @@ class Broker:
         topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
         connection = Connection(self.bootstrap)
         request = CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
-        (made,) = connection.ask(ApiKey.CREATE_TOPICS, 7, request).topics
+        (made,) = connection.ask(7, request).topics
         assert made.error_code == ErrorCode.NONE, made
         return name
 

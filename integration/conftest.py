@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from integration.apache_kafka.jars import fetch_class_path
-from integration.clients import Admin
-from integration.maven import JarsMissing
-from integration.server import FOREIGN_COMMAND, Server
+from integration.support.clients import Admin
+from integration.support.maven import JarsMissing
+from integration.support.server import FOREIGN_COMMAND, Server
 
 _numbers = itertools.count(1)
 

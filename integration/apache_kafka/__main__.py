@@ -17,7 +17,7 @@ import uuid
 from pathlib import Path
 
 from integration.apache_kafka.jars import fetch_class_path
-from integration.maven import JarsMissing
+from integration.support.maven import JarsMissing
 
 SETTINGS = {
     "process.roles": "broker,controller",

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from integration.maven import JarsMissing, cache_dir, maven
+from integration.support.maven import JarsMissing, cache_dir, maven
 
 POM = Path(__file__).with_name("pom.xml")
 

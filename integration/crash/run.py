@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, until_served
 from integration.crash.verdict import Verdict, judge_copying, judge_producing, judge_transactions
 from integration.crash.workloads import PARTITIONS, Committing, Copying, Producing, Transacting, Workload
-from integration.server import COMMAND, Server
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, until_served
+from integration.support.server import COMMAND, Server
 
 PATIENCE_S = 60
 MIN_PROGRESS = 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.server import FOREIGN_COMMAND
+from integration.support.server import FOREIGN_COMMAND
 
 pytest.importorskip("confluent_kafka")
 

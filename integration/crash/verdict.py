@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from integration.clients import Admin, new_consumer
 from integration.crash.workloads import EAGER, PARTITIONS, Copying, Producing, Transacting
+from integration.support.clients import Admin, new_consumer
 
 
 class Stored(NamedTuple):

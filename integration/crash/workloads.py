@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as Position
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from integration.clients import RECONNECT, new_consumer, new_producer, offset_and_metadata
+from integration.support.clients import RECONNECT, new_consumer, new_producer, offset_and_metadata
 
 PARTITIONS = 3
 MAX_UNACKNOWLEDGED = 200

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from integration.differential import pairs
 from integration.differential.invented import AUTHORS, Invented, invent
-from integration.differential.run import AT_ONCE, Outcome, Run, Stage, play_all, summary
-from integration.differential.shrink import shrink
-from integration.differential.stalls import watched
+from integration.differential.playing import pairs
+from integration.differential.playing.run import AT_ONCE, Outcome, Run, Stage, play_all, summary
+from integration.differential.playing.shrink import shrink
+from integration.differential.playing.stalls import watched
 
 SHRUNK = 5
 """So many of the histories that differ are made small."""

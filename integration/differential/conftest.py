@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from integration.differential import pairs
-from integration.differential.pairs import Pair
-from integration.differential.run import Outcome, Run, play_all, summary
+from integration.differential.playing import pairs
+from integration.differential.playing.pairs import Pair
+from integration.differential.playing.run import Outcome, Run, play_all, summary
 
 _summaries = pytest.StashKey[list[str]]()
 

@@ -1,4 +1,4 @@
-"""Brokers that move, under Apache's own clients: the stories of `integration/test_brokers.py` once more.
+"""Brokers that move, under Apache's own clients: the stories of kafka-python's test_brokers.py once more.
 
 Two consumers of a group and a producer run through all of it. `pytest -s` shows for how long some partition
 had no records.
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from integration.awaiting import wait_until
-from integration.clients import Admin
 from integration.java.tool import Tool
-from integration.server import Server
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin
+from integration.support.server import Server
 
 BROKERS = (1, 2, 3)
 PARTITIONS = 6

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from integration.java.tool import run_to_end
-from integration.server import Server
+from integration.support.server import Server
 
 pytestmark = pytest.mark.kshim_only("`kshim cluster` steers kshim")
 

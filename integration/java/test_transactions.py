@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, new_consumer, new_producer
 from integration.java.tool import Tool, run_to_end
-from integration.server import Server
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_consumer, new_producer
+from integration.support.server import Server
 
 COUNT = 3_000
 PATIENCE_S = 60

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from integration.awaiting import wait_until
+from integration.support.awaiting import wait_until
 
 
 def java(class_path: str, name: str) -> list[str]:

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from integration.clients import new_producer
 from integration.power_loss.disk import possible_files
 from integration.power_loss.trace import OPTIONS, events
-from integration.server import COMMAND, Server
+from integration.support.clients import new_producer
+from integration.support.server import COMMAND, Server
 from kshim.check.stored import DATA_FILE, Stored
 from kshim.check.walk import walk
 from kshim.storage.embedded.data_dir import LOCK_FILE

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.maven import JarsMissing, cache_dir
 from integration.spark.jars import fetch_jars
 from integration.spark.streams import WAYS, through
+from integration.support.maven import JarsMissing, cache_dir
 from kshim.testing.spark import SparkUnavailable, spark_session
 
 

@@ -5,7 +5,7 @@ repository for the whole, and fails.
 
     python -m integration.spark.jars        prints `spark.jars` for the PySpark that is installed
 
-The cache is that of `integration.maven`.
+The cache is that of `integration.support.maven`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from integration.maven import JarsMissing, cache_dir, maven
+from integration.support.maven import JarsMissing, cache_dir, maven
 
 LOCK = Path(__file__).with_name("jars.lock")
 

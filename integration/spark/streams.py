@@ -11,9 +11,9 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, new_producer
-from integration.server import Server
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_producer
+from integration.support.server import Server
 
 TIMEOUT_S = 90
 

@@ -10,11 +10,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, new_producer
-from integration.server import Server
 from integration.spark.streams import DEPRECATED
-from integration.wire import Raw, produce, record_batch
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_producer
+from integration.support.handmade import Raw, produce, record_batch
+from integration.support.server import Server
 
 BASE_MS = 1_700_000_000_000
 Row = tuple[int, int, "bytes | None", "bytes | None", "list[tuple[str, bytes | None]] | None", int, int]
@@ -107,8 +107,8 @@ def test_what_kafka_python_refuses_to_send(source: Source, server: Server, admin
     create(admin, topic, 1)
     headers = [("none", None), ("none", b""), ("none", None)]
     with Raw(server) as client:
-        client.ask(produce(topic, record_batch(headers=headers, timestamp_ms=BASE_MS)))
-        client.ask(produce(topic, record_batch(None, key=None, headers=(), timestamp_ms=BASE_MS)))
+        client.answer_to(produce(topic, record_batch(headers=headers, timestamp_ms=BASE_MS)))
+        client.answer_to(produce(topic, record_batch(None, key=None, headers=(), timestamp_ms=BASE_MS)))
     assert source.rows(subscribe=topic) == [
         (0, 0, b"key", b"value", headers, BASE_MS, 0),
         (0, 1, None, None, None, BASE_MS, 0),

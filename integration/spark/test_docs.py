@@ -8,9 +8,9 @@ import pytest
 from kafka import TopicPartition
 from pyspark.sql import SparkSession
 
-from integration.clients import commit, new_consumer, new_producer
-from integration.readme import SPARK_PAGE, block_with
-from integration.server import Server
+from integration.support.clients import commit, new_consumer, new_producer
+from integration.support.readme import SPARK_PAGE, block_with
+from integration.support.server import Server
 
 
 def test_a_streaming_job(spark: SparkSession, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ from kafka import TopicPartition
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
-from integration.clients import Admin, commit, new_consumer, new_producer, poll_records, read_from
-from integration.server import Server
 from integration.spark.jars import fetch_jars
+from integration.support.clients import Admin, commit, new_consumer, new_producer, poll_records, read_from
+from integration.support.server import Server
 from kshim.spark import (
     PipelineError,
     decode,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.clients import new_producer
-from integration.readme import block_with
-from integration.server import Server
+from integration.support.clients import new_producer
+from integration.support.readme import block_with
+from integration.support.server import Server
 
 
 def test_pyspark(spark: SparkSession, server: Server, capsys: pytest.CaptureFixture[str]) -> None:

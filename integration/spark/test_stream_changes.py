@@ -16,10 +16,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, new_consumer, new_producer
-from integration.server import Server
 from integration.spark.streams import Collected, create, kafka_stream, run_available, running, send, wait_for
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_consumer, new_producer
+from integration.support.server import Server
 
 BASE_MS = 1_700_000_000_000
 

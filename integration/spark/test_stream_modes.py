@@ -11,10 +11,10 @@ from kafka import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, new_consumer, new_producer, read_all
-from integration.server import Server
 from integration.spark.streams import create, kafka_stream, send
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_consumer, new_producer, read_all
+from integration.support.server import Server
 
 VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 BASE_MS = 1_700_000_000_000

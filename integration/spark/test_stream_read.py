@@ -16,9 +16,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
-from integration.awaiting import wait_until
-from integration.clients import Admin, new_producer
-from integration.server import Server
 from integration.spark.streams import (
     DEPRECATED,
     create,
@@ -29,6 +26,9 @@ from integration.spark.streams import (
     through,
     wait_for,
 )
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_producer
+from integration.support.server import Server
 
 VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 BASE_MS = 1_700_000_000_000

@@ -10,9 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from integration.clients import Admin, new_producer, read_all
-from integration.server import Server
 from integration.spark.streams import V1, V2, create, kafka_stream, send
+from integration.support.clients import Admin, new_producer, read_all
+from integration.support.server import Server
 
 
 @pytest.mark.parametrize("way", [V1, V2], indirect=True)

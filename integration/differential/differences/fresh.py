@@ -16,7 +16,7 @@ from integration.differential.differences.partitions import (
 )
 from integration.differential.differences.scenario import FRESH, difference
 from integration.differential.differences.topics import METADATA
-from integration.differential.talk import AT_MS
+from integration.differential.stories.talk import AT_MS
 from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from integration.awaiting import wait_until
-from integration.differential.asking import CLOSED
-from integration.differential.player import errors
-from integration.differential.talk import API_KEYS
-from integration.differential.transaction_talk import TransactionTalk
+from integration.differential.playing.asking import CLOSED
+from integration.differential.playing.player import errors
+from integration.differential.stories.transaction_talk import TransactionTalk
+from integration.support.awaiting import wait_until
+from integration.support.wire import API_KEYS, Wire
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 
@@ -30,12 +29,12 @@ class Guest(TransactionTalk):
 
     def next_answer(self, version: int, api_key: ApiKey, *, via: str = "main") -> Any:
         """The response to what was sent before and has none yet."""
-        connection = self._socket(via)
+        connection = self._wire(via)
         connection.settimeout(PATIENCE_S)
         try:
             response = self._answer(version, api_key, via)
         except (TimeoutError, ConnectionError) as error:
-            self._sockets.pop(via).close()
+            self._wires.pop(via).close()
             return NO_ANSWER if isinstance(error, TimeoutError) else CLOSED
         return response
 
@@ -45,12 +44,12 @@ class Guest(TransactionTalk):
 
     def send_bytes(self, frame: bytes) -> None:
         """A request whose answer is fetched by `next_answer`."""
-        self._socket("main").sendall(len(frame).to_bytes(4) + frame)
+        self._wire("main").sendall(len(frame).to_bytes(4) + frame)
 
     def go_to(self, host: str, port: int) -> None:
         """From now on the server is there: it was started again."""
         self.close()
-        self._sockets: dict[str, socket.socket] = {}
+        self._wires: dict[str, Wire] = {}
         self._address = (host, port)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from integration.awaiting import wait_until
 from integration.differential.differences.guest import Guest
+from integration.support.awaiting import wait_until
 from schemas.api_key import ApiKey
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.error_code import ErrorCode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from integration.awaiting import wait_until
 from integration.differential.differences.guest import PATIENCE_S, Guest
-from integration.differential.talk import AT_MS
+from integration.differential.stories.talk import AT_MS
+from integration.support.awaiting import wait_until
 from schemas.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -13,8 +13,8 @@ from typing import Any
 from integration import apache_kafka
 from integration.differential.differences.guest import Guest
 from integration.differential.differences.scenario import FRESH, SHARED, Scenario
-from integration.differential.telling import running
-from integration.server import Server
+from integration.differential.stories.telling import running
+from integration.support.server import Server
 
 Seen = Future[Any]
 """What a scenario has returned, or raised."""

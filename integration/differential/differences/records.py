@@ -16,8 +16,8 @@ from integration.differential.differences.partitions import (
     stored_bytes,
 )
 from integration.differential.differences.scenario import difference
-from integration.differential.talk import AT_MS
-from integration.differential.transaction_stories import Producer
+from integration.differential.stories.talk import AT_MS
+from integration.differential.stories.transactions import Producer
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_producers import DescribeProducersRequest, TopicRequest

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from integration.awaiting import wait_until
 from integration.differential.differences.guest import Guest
 from integration.differential.differences.partitions import offset, one, record_count
 from integration.differential.differences.scenario import difference
-from integration.differential.talk import AT_MS
+from integration.differential.stories.talk import AT_MS
+from integration.support.awaiting import wait_until
 from schemas.records.batch import NO_TIMESTAMP, Record, encode
 
 PATIENCE_S = 20

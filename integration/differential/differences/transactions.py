@@ -9,7 +9,7 @@ from integration.differential.differences.guest import NO_ANSWER, Guest, soon
 from integration.differential.differences.partitions import PRODUCE, one, producing
 from integration.differential.differences.scenario import difference
 from integration.differential.differences.topics import enlarged
-from integration.differential.transaction_stories import Producer
+from integration.differential.stories.transactions import Producer
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from schemas.messages.end_txn import EndTxnRequest
 from schemas.messages.list_transactions import ListTransactionsRequest

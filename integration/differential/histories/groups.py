@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import GROUP, OTHER_TOPIC, TOPIC, History
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     answered,
     commit,
     delete,
@@ -21,6 +20,7 @@ from integration.differential.verbs import (
     sync,
     tolerate,
 )
+from integration.differential.words.history import GROUP, OTHER_TOPIC, TOPIC, History
 
 HISTORIES = [
     History(

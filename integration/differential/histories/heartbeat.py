@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import History
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     answered,
     enter,
     heartbeat,
@@ -15,6 +14,7 @@ from integration.differential.verbs import (
     stable,
     sync,
 )
+from integration.differential.words.history import History
 
 HISTORIES = [
     History(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from integration.differential.history import History, Id, flat
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     answered,
     commit,
     delete,
@@ -22,6 +21,7 @@ from integration.differential.verbs import (
     sync,
     tolerate,
 )
+from integration.differential.words.history import History, Id, flat
 
 FROM_4 = range(4, 10)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import History, Id
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     answered,
     describe,
     enter,
@@ -18,6 +17,7 @@ from integration.differential.verbs import (
     sync,
     tolerate,
 )
+from integration.differential.words.history import History, Id
 
 FROM_3 = range(3, 10)
 FROM_5 = range(5, 10)

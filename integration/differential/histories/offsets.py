@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import GROUP, NO_TOPIC, OTHER_TOPIC, TOPIC, History, Id
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     commit,
     describe,
     enter,
@@ -15,6 +14,7 @@ from integration.differential.verbs import (
     stable_statics,
     sync,
 )
+from integration.differential.words.history import GROUP, NO_TOPIC, OTHER_TOPIC, TOPIC, History, Id
 
 PLACES = ((TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0), (OTHER_TOPIC, 1))
 LONG = "x" * 4096

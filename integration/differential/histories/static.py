@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import History, Id
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     answered,
     describe,
     enter,
@@ -17,6 +16,7 @@ from integration.differential.verbs import (
     sync,
     tolerate,
 )
+from integration.differential.words.history import History, Id
 
 ERAS = range(5, 10)
 BOTH = ("range", "roundrobin")

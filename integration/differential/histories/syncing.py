@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import History, Id
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     answered,
     describe,
     enter,
@@ -14,6 +13,7 @@ from integration.differential.verbs import (
     sync,
     tolerate,
 )
+from integration.differential.words.history import History, Id
 
 HISTORIES = [
     History(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.history import History
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     answered,
     commit,
     describe,
@@ -18,6 +17,7 @@ from integration.differential.verbs import (
     stable_statics,
     sync,
 )
+from integration.differential.words.history import History
 
 SOME = (1, 3, 5, 9)
 FROM_4 = (4, 5, 9)

@@ -5,18 +5,7 @@ Up to era 4 a producer adds the group's partition to its transaction itself; fro
 
 from __future__ import annotations
 
-from integration.differential.history import (
-    GROUP,
-    NO_TOPIC,
-    OTHER_TOPIC,
-    TOPIC,
-    Epoch,
-    Generation,
-    History,
-    Id,
-    ProducerId,
-)
-from integration.differential.verbs import (
+from integration.differential.words.groups import (
     add_offsets,
     add_partitions,
     commit,
@@ -29,6 +18,17 @@ from integration.differential.verbs import (
     stable,
     stable_statics,
     txn_commit,
+)
+from integration.differential.words.history import (
+    GROUP,
+    NO_TOPIC,
+    OTHER_TOPIC,
+    TOPIC,
+    Epoch,
+    Generation,
+    History,
+    Id,
+    ProducerId,
 )
 
 PLACES = ((TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0), (OTHER_TOPIC, 1))

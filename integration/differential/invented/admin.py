@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from integration.differential.admin_verbs import APPEND, DELETE, SET, SUBTRACT, More, New, Of
-from integration.differential.history import GROUP, TopicId
 from integration.differential.invented.topics import (
     BAD_NAMES,
     NONE,
@@ -16,6 +14,8 @@ from integration.differential.invented.topics import (
     B,
     TopicsAuthor,
 )
+from integration.differential.words.admin import APPEND, DELETE, SET, SUBTRACT, More, New, Of
+from integration.differential.words.history import GROUP, TopicId
 from schemas.api_key import ApiKey
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, CONSUMER_GROUP = 2, 4, 8, 16, 32

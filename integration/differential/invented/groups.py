@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from integration.differential.history import (
+from integration.differential.invented.author import Author
+from integration.differential.words.history import (
     ERAS,
     GROUP,
     NO_TOPIC,
@@ -26,7 +27,6 @@ from integration.differential.history import (
     Id,
     ProducerId,
 )
-from integration.differential.invented.author import Author
 
 CLIENTS = ("alice", "bob", "carol", "dave")
 PRODUCERS = ("paul", "petra")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from integration.differential.admin_verbs import SET, New, Of
-from integration.differential.batches import A_DAY_MS, Batch
-from integration.differential.history import Epoch, NextSequence, ProducerId
 from integration.differential.invented.topics import UNKNOWN_ID, ZERO_ID, A, B, TopicsAuthor
+from integration.differential.words.admin import SET, New, Of
+from integration.differential.words.batches import A_DAY_MS, Batch
+from integration.differential.words.history import Epoch, NextSequence, ProducerId
 from schemas.api_key import ApiKey
 
 PRODUCERS = ("paul", "petra")

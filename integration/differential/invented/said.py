@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from integration.differential import admin_verbs, record_verbs, transaction_verbs, verbs
-from integration.differential.history import History, Step, flat
+from integration.differential.words import admin as admin_verbs
+from integration.differential.words import groups as verbs
+from integration.differential.words import records as record_verbs
+from integration.differential.words import transactions as transaction_verbs
+from integration.differential.words.history import History, Step, flat
 
 VERBS = {**vars(admin_verbs), **vars(record_verbs), **vars(transaction_verbs), **vars(verbs)}
 

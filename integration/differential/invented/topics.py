@@ -6,8 +6,8 @@ import random
 from typing import Any
 from uuid import UUID
 
-from integration.differential.history import ERAS, GROUP, TopicId
 from integration.differential.invented.author import Author
+from integration.differential.words.history import ERAS, GROUP, TopicId
 from schemas.api_key import ApiKey
 from schemas.registry import VERSIONS
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from integration.differential.admin_verbs import New
-from integration.differential.batches import Batch
-from integration.differential.history import GROUP, TRANSACTION, Epoch, NextSequence, ProducerId
 from integration.differential.invented.topics import TopicsAuthor
+from integration.differential.words.admin import New
+from integration.differential.words.batches import Batch
+from integration.differential.words.history import GROUP, TRANSACTION, Epoch, NextSequence, ProducerId
 from schemas.api_key import ApiKey
 
 PRODUCERS = ("paul", "petra")

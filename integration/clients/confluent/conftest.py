@@ -1,0 +1,53 @@
+"""Both brokers: one server of each, shared by all tests, which keep to topics and groups of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from integration import apache_kafka
+from integration.differential.playing import pairs
+from integration.support.server import COMMAND, Server
+
+KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
+OPTIONS = (
+    *("--set", "group.initial.rebalance.delay.ms=0"),
+    *("--set", "group.min.session.timeout.ms=300"),
+)
+PATIENT = ("--set", "broker.session.timeout.ms=30000")
+"""Nobody kills it here, and a slow machine must not take it for dead."""
+COMMANDS = {KSHIM: (COMMAND, OPTIONS), APACHE_KAFKA: (apache_kafka.COMMAND, (*OPTIONS, *PATIENT))}
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
+    """The server of a name, started when it is first asked for."""
+    started: dict[str, Server] = {}
+
+    def named(name: str) -> Server:
+        if name not in started:
+            command, options = COMMANDS[name]
+            server = Server(tmp_path_factory.mktemp(name) / "data", options, command=command)
+            started[name] = server.start()
+            asyncio.run(asyncio.wait_for(pairs.wait_loaded(server), pairs.READY_TIMEOUT_S))
+        return started[name]
+
+    yield named
+    for server in started.values():
+        assert server.running, server.report()
+        assert server.stop() in (0, 143), server.report()  # 143: a JVM's own
+
+
+@pytest.fixture(scope="session", params=COMMANDS)
+def broker(request: pytest.FixtureRequest, start: Callable[[str], Server]) -> Server:
+    if request.param == APACHE_KAFKA:
+        request.getfixturevalue("class_path")
+    return start(request.param)
+
+
+@pytest.fixture
+def is_kshim(request: pytest.FixtureRequest) -> bool:
+    """For an answer of kshim that is meant to differ: the test names the line of docs/differences.md."""
+    return bool(request.node.callspec.params["broker"] == KSHIM)

@@ -1,0 +1,59 @@
+"""The modules of `package.json`, installed once with npm, into the same cache as the jars.
+
+The client is partly C++. Where npm cannot download it compiled, it compiles it, for some minutes, with the
+system's libraries: a C++ compiler, node's headers, and those of libcurl, OpenSSL, zlib and zstd are needed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from integration.support.maven import cache_dir
+
+PACKAGE = Path(__file__).with_name("package.json")
+INSTALL_TIMEOUT_S = 1800
+
+
+class NodeMissing(Exception):
+    """The client cannot be run; str() says why."""
+
+
+def fetch_modules() -> Path:
+    """The directory of the modules. Raises NodeMissing."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        raise NodeMissing("node and npm are not installed")
+    (version,) = json.loads(PACKAGE.read_text())["dependencies"].values()
+    abi = subprocess.run(
+        ["node", "--print", "process.versions.modules"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    modules = cache_dir() / f"confluent-javascript-{version}-abi{abi}"
+    if not modules.exists():
+        _install(modules)
+    return modules / "node_modules"
+
+
+def _install(modules: Path) -> None:
+    """Install into a directory beside, so that `modules` is there only when it is complete."""
+    with tempfile.TemporaryDirectory(dir=modules.parent) as directory:
+        shutil.copy(PACKAGE, directory)
+        try:
+            done = subprocess.run(
+                ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--no-progress"],
+                cwd=directory,
+                env={**os.environ, "CKJS_LINKING": "dynamic"},
+                capture_output=True,
+                text=True,
+                timeout=INSTALL_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise NodeMissing(f"npm did not install {PACKAGE} in {INSTALL_TIMEOUT_S} s") from None
+        if done.returncode != 0:
+            raise NodeMissing(f"npm cannot install {PACKAGE}:\n{done.stderr[-2000:]}")
+        os.rename(directory, modules)
+        Path(directory).mkdir()  # for TemporaryDirectory to remove

@@ -1,0 +1,233 @@
+"""Where two servers differ in one history, once all is taken away that no two runs have in common.
+
+Member ids get the names of their owners (their form, client or instance id and a UUID, must be the same;
+their owner may not have been told yet), producer and session ids their numbers, in the order in which they
+were given, topic ids the names of their topics, recent times are "<now>", the server's own address is "this
+server", throttle_time_ms is 0. Records are decoded. Arrays whose order means nothing are sorted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from integration.differential.playing.learned import UNKNOWN_TOPIC_ID
+from integration.differential.playing.player import Asked, Transcript
+from integration.differential.words import batches
+from integration.differential.words.history import GROUP, Ask, Pause, Step, tolerated
+from schemas.error_code import ErrorCode
+from schemas.messages.offset_fetch import OffsetFetchRequest
+
+UUID_AT_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
+SETS = {
+    ("JoinGroupResponse", "members"),
+    ("DescribeGroupsResponse", "groups"),
+    ("DescribedGroup", "members"),
+    ("ListGroupsResponse", "groups"),
+    ("DeleteGroupsResponse", "results"),
+    ("AddPartitionsToTxnResponse", "results_by_topic_v3_and_below"),
+    ("AddPartitionsToTxnTopicResult", "results_by_partition"),
+    ("AddPartitionsToTxnResult", "topic_results"),
+    ("ListTransactionsResponse", "transaction_states"),
+    ("TransactionState", "topics"),
+    ("TopicData", "partitions"),
+    ("WritableTxnMarkerResult", "topics"),
+    ("WritableTxnMarkerTopicResult", "partitions"),
+    ("WriteTxnMarkersResponse", "markers"),
+    ("PartitionResponse", "active_producers"),
+    ("ProduceResponse", "responses"),
+    ("TopicProduceResponse", "partition_responses"),
+    ("ListOffsetsResponse", "topics"),
+    ("ListOffsetsTopicResponse", "partitions"),
+    ("DeleteRecordsResponse", "topics"),
+    ("DeleteRecordsTopicResult", "partitions"),
+    ("DescribeConfigsResult", "configs"),
+    ("CreatableTopicResult", "configs"),
+    ("ListConfigResourcesResponse", "config_resources"),
+    ("MetadataResponse", "topics"),
+    ("MetadataResponseTopic", "partitions"),
+    ("DescribeUserScramCredentialsResponse", "results"),
+    ("CreateTopicsResponse", "topics"),
+    ("DeleteTopicsResponse", "responses"),
+    ("CreatePartitionsResponse", "results"),
+    ("DescribeLogDirsResult", "topics"),
+    ("DescribeLogDirsTopic", "partitions"),
+}
+SETS_WHEN_ALL_ARE_ASKED_FOR = {
+    ("OffsetFetchResponse", "topics"),
+    ("OffsetFetchResponseTopic", "partitions"),
+    ("OffsetFetchResponseGroup", "topics"),
+    ("OffsetFetchResponseTopics", "partitions"),
+}
+
+OF_A_MACHINE = {
+    "cluster_id": "this cluster",
+    "log_dir": "somewhere",
+    "total_bytes": "large",
+    "usable_bytes": "large",
+}
+TOPIC = 2
+"""A type of resources."""
+OFFSETS_TOPIC = "__consumer_offsets"
+TIMES = {"timestamp", "log_append_time_ms", "last_timestamp", "transaction_start_time_ms"}
+NAMES_OF_LISTED = {
+    "ListedGroup": "group_id",
+    "OngoingTopicReassignment": "name",
+    "DescribeLogDirsTopic": "name",
+}
+"""What may be of another history, and the field that names it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One step that the servers answered differently. fields: the paths of what differs; key: of a difference
+    that is meant, where the step does not name it."""
+
+    number: int
+    step: Step
+    version: int
+    fields: tuple[str, ...]
+    apache_kafka: Any
+    kshim: Any
+    key: str = ""
+
+    @property
+    def tolerated(self) -> str:
+        return self.key or tolerated(self.step)
+
+    def __str__(self) -> str:
+        lines = [
+            f"step {self.number}: {_told(self.step, self.version)}",
+            f"    Apache Kafka: {self.apache_kafka}",
+            f"    kshim:        {self.kshim}",
+            f"    differs in:   {', '.join(self.fields)}",
+        ]
+        return "\n".join(lines)
+
+
+def differences(steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcript) -> list[Difference]:
+    """All of them, tolerated or not."""
+    found = []
+    for number, step in enumerate(steps):
+        expected, got = _plain_step(apache_kafka, number), _plain_step(kshim, number)
+        if fields := tuple(_paths(expected, got)):
+            asked = apache_kafka.seen[number]
+            version = asked.version if isinstance(asked, Asked) else 0
+            found.append(Difference(number, step, version, fields, expected, got))
+    return found
+
+
+def transcript_text(steps: Sequence[Step], transcript: Transcript) -> str:
+    """The whole history as one server answered it."""
+    lines = []
+    for number, step in enumerate(steps):
+        seen = transcript.seen[number]
+        lines.append(f"{number}: {_told(step, seen.version if isinstance(seen, Asked) else 0)}")
+        lines.append(f"    {_plain_step(transcript, number)}")
+    return "\n".join(lines)
+
+
+def _told(step: Step, version: int) -> str:
+    if isinstance(step, Ask):
+        waits = "" if step.wait else ", not waited for"
+        return f"{step.connection} sends {step.api_key.name} v{version}{waits}: {step.request}"
+    return f"pause {step.ms} ms, then who waits?" if isinstance(step, Pause) else str(step)
+
+
+def _plain_step(transcript: Transcript, number: int) -> Any:
+    seen = transcript.seen[number]
+    if isinstance(seen, Asked):
+        if not seen.is_answered.is_set():
+            return "no answer"
+        all_asked = isinstance(seen.step.request, OffsetFetchRequest) and seen.step.request.topics is None
+        sets = SETS | SETS_WHEN_ALL_ARE_ASKED_FOR if all_asked else SETS
+        return Plain(transcript, sets).plain(seen.answer)
+    return sorted(seen) if seen is not None else None
+
+
+class Plain:
+    """Messages as dicts and lists, without what no two runs have in common.
+
+    sets: fields whose order means nothing; by_chance: fields whose value does not.
+    """
+
+    def __init__(
+        self, transcript: Transcript, sets: set[tuple[str, str]], by_chance: Collection[tuple[str, str]] = ()
+    ) -> None:
+        self.sets = sets
+        self.by_chance = by_chance
+        self.group = transcript.group
+        self.target = transcript.target
+        self.names = {
+            member_id: f"<{owner} {number}>"
+            for owner in transcript.given
+            for number, member_id in enumerate(transcript.ids(owner), 1)
+        }
+        self.learned = transcript.learned
+        self.topics = {id: name for name, id in transcript.target.topic_ids.items()}
+        self.topics |= {UNKNOWN_TOPIC_ID: "unknown", UUID(int=0): ""}
+        self.topics |= {id: self.plain(name) for id, name in transcript.learned.topic_names().items()}
+
+    def plain(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [self.plain(item) for item in value if not self._is_of_another_history(item)]
+        if isinstance(value, UUID):
+            return self.topics.get(value, "an id that nobody was told")
+        if isinstance(value, str):
+            return UUID_AT_END.sub(self.names.get(value, "<untold>"), value.replace(self.group, GROUP))
+        if not hasattr(value, "__dataclass_fields__"):
+            return value
+        if getattr(value, "topic", "") == OFFSETS_TOPIC and hasattr(value, "partitions"):
+            value = dataclasses.replace(value, partitions=("that of the group",) * len(value.partitions))
+        return {
+            each.name: self._plain_field(type(value).__name__, each.name, getattr(value, each.name))
+            for each in dataclasses.fields(value)
+            if each.name != "unknown_tags" or value.unknown_tags
+        }
+
+    def _plain_field(self, entity: str, name: str, value: Any) -> Any:
+        if name == "throttle_time_ms":
+            return 0
+        if (entity, name) in self.by_chance:
+            return "any"
+        if name == "error_code":
+            return ErrorCode(value).name
+        if name == "producer_id":
+            return self.learned.producer_name(value)
+        if name == "session_id":
+            return self.learned.session_name(value)
+        if name in TIMES:
+            return batches.moment(value)
+        if name == "records" and value is not None:
+            return batches.told(value, batches.moment, self.learned.producer_name)
+        if name == "documentation":
+            return bool(value)
+        if name in OF_A_MACHINE:
+            return OF_A_MACHINE[name]
+        if (name, value) in (("host", self.target.host), ("port", self.target.port)):
+            return "this server"
+        plain = self.plain(value)
+        return sorted(plain, key=repr) if (entity, name) in self.sets else plain
+
+    def _is_of_another_history(self, value: Any) -> bool:
+        """What is listed without having been asked for by name."""
+        if type(value).__name__ == "ConfigResource" and value.resource_type == TOPIC:
+            return not value.resource_name.startswith(self.group)
+        name = NAMES_OF_LISTED.get(type(value).__name__)
+        return name is not None and not getattr(value, name).startswith(self.group)
+
+
+def _paths(expected: Any, got: Any, path: str = "") -> Iterator[str]:
+    """The places where two plain values differ."""
+    if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() == got.keys():
+        for key in expected:
+            yield from _paths(expected[key], got[key], f"{path}.{key}".lstrip("."))
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for index, (one, other) in enumerate(zip(expected, got, strict=True)):
+            yield from _paths(one, other, f"{path}[{index}]")
+    elif expected != got:
+        yield path or "the whole"

@@ -1,0 +1,133 @@
+"""Apache Kafka and kshim side by side, with the same settings and topics."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from integration import apache_kafka
+from integration.differential.playing.asking import Address, Connection
+from integration.differential.playing.player import Target
+from integration.differential.playing.settling import MARKED
+from integration.differential.words.history import OTHER_TOPIC, TOPIC
+from integration.support.server import Server
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.init_producer_id import InitProducerIdRequest
+
+DELAY_MS = "group.initial.rebalance.delay.ms"
+COMMON = {
+    "group.min.session.timeout.ms": "300",
+    "auto.create.topics.enable": "false",
+    # on a busy machine Apache Kafka's broker is late, and would have new leaders elected
+    "broker.session.timeout.ms": "60000",
+}
+FOR_GOOD = {
+    # nothing that a history has written is let go or compacted while it reads
+    "log.retention.ms": "-1",
+    "log.cleaner.backoff.ms": "3600000",
+    # timestamps that are far apart begin no new segment, which a Fetch would not read across
+    "log.roll.ms": str(2**63 - 1),
+}
+PAIRS: Mapping[str, Mapping[str, str]] = {
+    "plain": {**FOR_GOOD, DELAY_MS: "0"},
+    "delayed": {**FOR_GOOD, DELAY_MS: "3000"},
+    "small": {**FOR_GOOD, DELAY_MS: "0", "group.max.size": "2"},
+    "alone": {DELAY_MS: "0"},  # for tools, which look at all groups and at what is set
+}
+"""The settings of both servers, by the name that a history gives."""
+MANY = tuple(f"any-{number}" for number in range(500))
+"""Enough ids that every partition of __consumer_offsets and of __transaction_state has some."""
+READY_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Pair:
+    apache_kafka: Server
+    kshim: Server
+    targets: tuple[Target, Target]
+
+    def stop(self) -> None:
+        for server in (self.apache_kafka, self.kshim):
+            if server.running:
+                server.stop()
+
+    def report(self) -> str:
+        return f"{self.apache_kafka.report()}\n{self.kshim.report()}"
+
+
+def start(name: str, directory: Path) -> Pair:
+    """Start both, with TOPIC and OTHER_TOPIC; their coordinators have loaded all there is."""
+    settings = {**COMMON, **PAIRS[name]}
+    options = list(
+        itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
+    )
+    directory.mkdir()
+    servers = (
+        Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
+        Server(directory / "kshim", options),
+    )
+    try:
+        with ThreadPoolExecutor() as threads:
+            targets = threads.map(_prepared, servers, itertools.repeat(int(settings[DELAY_MS])))
+            apache_kafka_target, kshim_target = targets
+    except BaseException:
+        for server in servers:
+            if server.running:
+                server.kill()
+        raise
+    return Pair(*servers, targets=(apache_kafka_target, kshim_target))
+
+
+def create_topic(address: Address, name: str, partitions: int) -> UUID:
+    """Its id."""
+
+    async def create() -> UUID:
+        connection = await Connection.open(address)
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        request = CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
+        (made,) = (await connection.ask(ApiKey.CREATE_TOPICS, 7, request)).topics
+        assert made.error_code == ErrorCode.NONE, made
+        connection.close()
+        return UUID(str(made.topic_id))
+
+    return asyncio.run(create())
+
+
+async def wait_loaded(address: Address) -> None:
+    """Until all coordinators answer, of groups and of transactions; the topics that they need are made."""
+    connection = await Connection.open(address)
+    while True:
+        for key_type in (0, 1):
+            request = FindCoordinatorRequest(key="any", key_type=key_type)
+            await connection.ask(ApiKey.FIND_COORDINATOR, 1, request)
+        groups = await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, DescribeGroupsRequest(groups=MANY))
+        transactions = await connection.ask(
+            ApiKey.DESCRIBE_TRANSACTIONS, 0, DescribeTransactionsRequest(transactional_ids=MANY)
+        )
+        told = {*(each.error_code for each in groups.groups)}
+        told |= {each.error_code for each in transactions.transaction_states}
+        # nobody is to get the first one, 0: it stands in answers where there is none
+        anybody = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+        told.add((await connection.ask(ApiKey.INIT_PRODUCER_ID, 0, anybody)).error_code)
+        if told <= {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}:
+            connection.close()
+            return
+        await asyncio.sleep(0.05)
+
+
+def _prepared(server: Server, delay_ms: int) -> Target:
+    server.start()
+    topic_ids = {name: create_topic(server, name, 2) for name in (TOPIC, OTHER_TOPIC)}
+    create_topic(server, MARKED, 1)
+    asyncio.run(asyncio.wait_for(wait_loaded(server), READY_TIMEOUT_S))
+    return Target(server.host, server.port, topic_ids, delay_ms)

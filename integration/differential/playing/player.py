@@ -1,0 +1,400 @@
+"""Play one history against one server, and write down what it answers.
+
+Where a request is not waited for, the history goes on when that request has *come to rest*: it is answered,
+or two probes that were sent behind it, one after the other, came back quickly. A probe is a DescribeGroups of
+the groups of this history: a server that answers it has nothing left to do for what came before. So it does
+not matter how quick a server is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from integration.differential.playing.asking import Connection
+from integration.differential.playing.learned import UNKNOWN_TOPIC_ID, Learned
+from integration.differential.playing.pace import Pace, short_time_outs_ms, stretched
+from integration.differential.playing.settling import Settling
+from integration.differential.words.batches import Batch
+from integration.differential.words.history import (
+    GROUP,
+    Answered,
+    Ask,
+    Epoch,
+    Generation,
+    HangUp,
+    Id,
+    NextSequence,
+    Pause,
+    ProducerId,
+    Session,
+    SessionEpoch,
+    Step,
+    TopicId,
+)
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage
+from schemas.messages.create_topics import CreateTopicsRequest
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
+from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
+from schemas.messages.init_producer_id import InitProducerIdResponse
+from schemas.messages.join_group import JoinGroupResponse
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.messages.offset_commit import OffsetCommitRequestTopic
+from schemas.messages.offset_fetch import OffsetFetchRequestTopics
+from schemas.registry import decode_response, encode_request
+
+ANSWER_TIMEOUT_S = 6
+"""How long a request that is waited for may take; then the history goes on without its answer."""
+REST_S = 0.025
+"""Longer than a server gathers records before it writes them (group.coordinator.append.linger.ms)."""
+QUICK_S = 0.06
+"""A probe that takes longer proves nothing: its server may have been stopped in the middle of something."""
+PROBES = 20
+"""Then the history goes on, on a machine that has no time."""
+TRIES = 100
+"""How often a request is made again because the transaction before is not quite over."""
+TOO_EARLY = {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS}
+"""With the second one Produce says the first, below v12."""
+OF_TRANSACTIONS = {
+    ApiKey.PRODUCE,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN,
+    ApiKey.TXN_OFFSET_COMMIT,
+}
+CHANGES = {
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    ApiKey.ELECT_LEADERS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+}
+"""What a server may answer before it is in force."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a history is played: a server's address, the ids it gave to the topics, and how long it delays
+    the first rebalance of a group (group.initial.rebalance.delay.ms)."""
+
+    host: str
+    port: int
+    topic_ids: Mapping[str, UUID]
+    delay_ms: int = 0
+
+
+@dataclass
+class Asked:
+    """A request as it was sent, and its answer: a response, or a text that says why there is none."""
+
+    number: int
+    step: Ask
+    version: int
+    request: Any
+    answer: Any = None
+    tries: int = 0
+    is_answered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take_answer(self, answer: Any) -> None:
+        self.answer = answer
+        self.is_answered.set()
+
+
+@dataclass
+class Transcript:
+    """What one server did in one history. seen: step by step an Asked, or who waited at a pause. began_s,
+    ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them.
+    producers: every producer's id and epoch. learned: what else it was given."""
+
+    target: Target
+    group: str
+    began_s: float = 0
+    ended_s: float = 0
+    seen: list[Asked | frozenset[str] | None] = field(default_factory=list)
+    given: dict[str, dict[str, int]] = field(default_factory=dict)
+    producers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+    learned: Learned = field(default_factory=Learned)
+
+    def ids(self, client: str) -> list[str]:
+        """In the order in which the client asked for them."""
+        given = self.given.get(client, {})
+        return sorted(given, key=given.__getitem__)
+
+
+async def play(
+    steps: Sequence[Step],
+    era: int,
+    group: str,
+    target: Target,
+    times: int = 1,
+    settling: Settling | None = None,
+) -> Transcript:
+    """All steps in order, stretched to so many times the history's length, until everything is at rest.
+
+    settling: of the server, for histories that change topics or configs.
+
+    Raises TooLate as soon as the play does not keep pace with the time-outs.
+    """
+    loop = asyncio.get_running_loop()
+    pace = Pace((time_out * times for time_out in short_time_outs_ms(steps)), target.delay_ms)
+    transcript = Transcript(target, group, began_s=loop.time())
+    player = _Player(transcript, era, pace, ANSWER_TIMEOUT_S * times, settling)
+    try:
+        for step in stretched(steps, times):
+            pace.begin(loop.time())
+            player.transcript.seen.append(await player.take(step))
+            pace.check(loop.time())
+        await player.rest()
+        pace.check(loop.time())
+    finally:
+        await player.tidy_up()
+        player.close()
+        player.transcript.ended_s = loop.time()
+    return player.transcript
+
+
+class _Player:
+    def __init__(
+        self,
+        transcript: Transcript,
+        era: int,
+        pace: Pace,
+        answer_timeout_s: float,
+        settling: Settling | None,
+    ) -> None:
+        self.transcript = transcript
+        self.settling = settling
+        self.era = era
+        self.pace = pace
+        self.answer_timeout_s = answer_timeout_s
+        self.connections: dict[str, Connection] = {}
+        self.given_up: list[Connection] = []
+        self.unanswered: list[Asked] = []
+        self.groups: set[str] = {transcript.group}
+        self.prober: Connection | None = None
+
+    async def take(self, step: Step) -> Asked | frozenset[str] | None:
+        match step:
+            case Ask():
+                return await self.ask(step)
+            case Pause(ms=0):
+                await self.rest()
+                return frozenset(asked.step.connection for asked in self.waiting())
+            case Pause(ms=ms):
+                await asyncio.sleep(ms / 1000)
+                self.pace.pause(ms)
+                return frozenset(asked.step.connection for asked in self.waiting())
+            case Answered(clients=clients):
+                asked = [asked for asked in self.waiting() if asked.step.client in clients]
+                await self.wait_for(asked, self.answer_timeout_s)
+                self.pace.forget()
+            case HangUp(connection=name):
+                if connection := self.connections.pop(name, None):
+                    connection.close()
+        return None
+
+    async def ask(self, step: Ask) -> Asked:
+        connection = self.connections.get(step.connection)
+        if connection is None:
+            connection = await Connection.open(self.transcript.target)
+            self.connections[step.connection] = connection
+        request = await self.resolve(step.request)
+        self.groups |= _groups(request)
+        asked = Asked(len(self.transcript.seen), step, step.version(self.era), request)
+        header = RequestHeader(
+            api_key=step.api_key,
+            api_version=asked.version,
+            correlation_id=asked.number,
+            client_id=step.client,
+        )
+        frame = encode_request(header, request)
+        self.unanswered.append(asked)
+
+        def send() -> None:
+            connection.send(frame[: len(frame) - step.cut], take)
+
+        def take(answer: bytes | str) -> None:
+            if step.api_key in OF_TRANSACTIONS and self.is_too_early(asked, answer):
+                asyncio.get_running_loop().call_later(REST_S, send)
+            else:
+                self.take_answer(asked, answer)
+
+        send()
+        if step.wait:
+            await self.wait_for([asked], self.answer_timeout_s)
+            if step.api_key in CHANGES | {ApiKey.PRODUCE} and not asked.is_answered.is_set():
+                # Apache Kafka never will, nor what comes behind it
+                self.given_up.append(self.connections.pop(step.connection))
+        else:
+            await self.rest()
+        if isinstance(request, EndTxnRequest):
+            await self.rest_of_transaction(request.transactional_id)
+        if step.api_key in CHANGES and self.settling is not None:
+            await self.settling.settle()
+        if isinstance(request, CreateTopicsRequest):
+            await self.learn_topics(topic.name for topic in request.topics)
+        return asked
+
+    async def learn_topics(self, names: Iterable[str]) -> None:
+        """The ids of topics that were perhaps created."""
+        topics = tuple(MetadataRequestTopic(name=name, topic_id=UUID(int=0)) for name in dict.fromkeys(names))
+        asked = MetadataRequest(
+            topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False
+        )
+        told = await (await self.probing()).ask(ApiKey.METADATA, 12, asked)
+        for topic in told.topics:
+            self.transcript.learned.topic(topic.name, topic.topic_id)
+
+    async def tidy_up(self) -> None:
+        """Delete the topics of this history."""
+        if names := list(self.transcript.learned.topics):
+            topics = tuple(DeleteTopicState(name=name, topic_id=UUID(int=0)) for name in names)
+            asked = DeleteTopicsRequest(topics=topics, topic_names=(), timeout_ms=1000)
+            await (await self.probing()).ask(ApiKey.DELETE_TOPICS, 6, asked)
+
+    async def rest_of_transaction(self, transactional_id: str) -> None:
+        """Until the markers of a transaction that was ended are written."""
+        request = DescribeTransactionsRequest(transactional_ids=(transactional_id,))
+        connection = await self.probing()
+        for _ in range(TRIES):
+            (told,) = (await connection.ask(ApiKey.DESCRIBE_TRANSACTIONS, 0, request)).transaction_states
+            if told.transaction_state not in ("PrepareCommit", "PrepareAbort"):
+                return
+            await asyncio.sleep(REST_S)
+
+    def take_answer(self, asked: Asked, answer: bytes | str) -> None:
+        if isinstance(answer, str):
+            asked.take_answer(answer)
+            return
+        try:
+            asked.take_answer(decode_response(asked.step.api_key, asked.version, answer)[1])
+        except MalformedMessage as error:
+            asked.take_answer(f"{error}: {answer.hex()}")
+        self.learn(asked)
+
+    def is_too_early(self, asked: Asked, answer: bytes | str) -> bool:
+        """Whether the transaction before is not quite over: clients ask again then."""
+        if isinstance(answer, str) or asked.tries == TRIES:
+            return False
+        asked.tries += 1
+        response = decode_response(asked.step.api_key, asked.version, answer)[1]
+        return not TOO_EARLY.isdisjoint(errors(response))
+
+    def waiting(self) -> list[Asked]:
+        self.unanswered = [asked for asked in self.unanswered if not asked.is_answered.is_set()]
+        return self.unanswered
+
+    async def wait_for(self, some: Iterable[Asked], timeout_s: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(asked.is_answered.wait() for asked in some)), timeout_s)
+
+    async def rest(self) -> None:
+        """Until everything is answered, or has come to rest."""
+        quick = 0
+        for _ in range(PROBES):
+            waiting = list(self.waiting())
+            await self.wait_for(waiting, REST_S)
+            if not self.waiting() or quick == 2:
+                return
+            is_quick = await self.probe() < QUICK_S
+            quick = quick + 1 if is_quick and len(self.waiting()) == len(waiting) else 0
+
+    async def probe(self) -> float:
+        """How long it took to describe all groups, in seconds."""
+        connection = await self.probing()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, DescribeGroupsRequest(groups=tuple(self.groups)))
+        return loop.time() - began
+
+    async def probing(self) -> Connection:
+        if self.prober is None:
+            self.prober = await Connection.open(self.transcript.target)
+        return self.prober
+
+    def learn(self, asked: Asked) -> None:
+        """Keep the ids, generation and epoch that an answer gives to its client."""
+        answer = asked.answer
+        if isinstance(answer, (InitProducerIdResponse, EndTxnResponse)) and answer.producer_id >= 0:
+            self.transcript.producers[asked.step.client] = answer.producer_id, answer.producer_epoch
+            self.transcript.learned.producer(answer.producer_id)
+        self.transcript.learned.answer(asked.step.client, asked.request, answer)
+        if not isinstance(answer, JoinGroupResponse):
+            return
+        if answer.error_code == ErrorCode.NONE:
+            self.transcript.generations[asked.step.client] = answer.generation_id
+        gives = {ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED}
+        if not asked.step.request.member_id:
+            gives.add(ErrorCode.FENCED_INSTANCE_ID)  # it had become a member, until a second one came
+        if answer.error_code in gives:
+            self.transcript.given.setdefault(asked.step.client, {}).setdefault(answer.member_id, asked.number)
+
+    async def resolve(self, value: Any) -> Any:
+        """`value` with this server's ids, and the group's name, where the history has symbols."""
+        if isinstance(value, Id):
+            return await self.member_id(value)
+        if isinstance(value, Generation):
+            return self.transcript.generations.get(value.owner, 0) + value.later
+        if isinstance(value, ProducerId):
+            return self.transcript.producers.get(value.owner, (-1, -1))[0]
+        if isinstance(value, Epoch):
+            return self.transcript.producers.get(value.owner, (-1, -1))[1] + value.later
+        if isinstance(value, (TopicId, NextSequence, Session, SessionEpoch)):
+            return self.transcript.learned.given(value, self.transcript.group, self.transcript.producers)
+        if isinstance(value, str):
+            return value.replace(GROUP, self.transcript.group)
+        if isinstance(value, tuple):
+            return tuple([await self.resolve(item) for item in value])
+        if not hasattr(value, "__dataclass_fields__"):
+            return value
+        changes = {
+            each.name: await self.resolve(getattr(value, each.name)) for each in dataclasses.fields(value)
+        }
+        if isinstance(value, (OffsetCommitRequestTopic, OffsetFetchRequestTopics)):
+            changes["topic_id"] = self.transcript.target.topic_ids.get(value.name, UNKNOWN_TOPIC_ID)
+        resolved = dataclasses.replace(value, **changes)
+        return resolved.encoded() if isinstance(resolved, Batch) else resolved
+
+    async def member_id(self, id: Id) -> str:
+        least = max(id.number, 1)
+        if len(self.transcript.ids(id.owner)) < least:
+            await self.rest()
+        ids = self.transcript.ids(id.owner)
+        return ids[id.number - 1] if len(ids) >= least else f"{id.owner} got no id"
+
+    def close(self) -> None:
+        for connection in (*self.connections.values(), *self.given_up, self.prober):
+            if connection is not None:
+                connection.close()
+
+
+def errors(value: Any) -> Iterator[int]:
+    """All error codes in a response."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from errors(item)
+    elif hasattr(value, "__dataclass_fields__"):
+        for each in dataclasses.fields(value):
+            if each.name.endswith("error_code"):
+                yield getattr(value, each.name)
+            else:
+                yield from errors(getattr(value, each.name))
+
+
+def _groups(request: Any) -> set[str]:
+    group_id = getattr(request, "group_id", None)
+    return {group_id} if group_id else set()

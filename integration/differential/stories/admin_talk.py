@@ -1,0 +1,193 @@
+"""One server as an administrator asks it: requests, and their answers made comparable.
+
+A story is a function of an `Admin` and a version; told to two servers it must leave the same answers, but for
+those that it calls meant, by their key in docs/differences.md. Its topics have a prefix of their own.
+
+Apache Kafka tells of a change only when its broker has heard of it. So kshim is asked first, and what only
+reads is asked of Apache Kafka until it answers the same, or for too long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from integration.differential.playing.asking import CLOSED
+from integration.support.wire import API_KEYS, Wire
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
+from schemas.registry import VERSIONS
+
+TIMEOUT_S = 10
+PATIENCE_S = 5
+TOPIC = 2
+SETS = {
+    ("DescribeConfigsResult", "configs"),
+    ("ListConfigResourcesResponse", "config_resources"),
+    ("CreateTopicsResponse", "topics"),
+    ("DeleteTopicsResponse", "responses"),
+    ("CreatePartitionsResponse", "results"),
+    ("MetadataResponse", "topics"),
+    ("MetadataResponseTopic", "partitions"),
+    ("DescribeLogDirsResult", "topics"),
+    ("DescribeLogDirsTopic", "partitions"),
+}
+PER_SERVER = {"port", "cluster_id"}
+PLACES = {"log_dir", "total_bytes", "usable_bytes"}
+NO_ID = UUID(int=0)
+
+
+@dataclass(frozen=True)
+class Story:
+    """api_key: of the API whose versions it is told in."""
+
+    api_key: ApiKey
+    tell: Callable[[Admin], None]
+
+    @property
+    def name(self) -> str:
+        return self.tell.__name__
+
+
+def story(api_key: ApiKey) -> Callable[[Callable[[Admin], None]], Story]:
+    return partial(Story, api_key)
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer. meant: the key of the difference that it is an example of."""
+
+    request: str
+    answer: Any
+    meant: str
+
+
+class Admin:
+    """told: what was answered. expected: what another server answered before, if it did."""
+
+    def __init__(
+        self, address: tuple[str, int], story: str, version: int, expected: Sequence[Told] | None = None
+    ) -> None:
+        self._address = address
+        self._wire: Wire | None = None
+        self._expected = expected
+        self.prefix = f"{story.replace('_', '-')}-{version}-"
+        self.version = version
+        self.told: list[Told] = []
+
+    def close(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+
+    def topic(self, name: str) -> str:
+        """The name under which this story has a topic."""
+        return self.prefix + name
+
+    def topic_id(self, name: str) -> UUID:
+        """Of a topic that is there; by this server's own."""
+        (topic,) = self._answer(MetadataRequest(topics=(MetadataRequestTopic(name=name),)), 12).topics
+        assert isinstance(topic.topic_id, UUID)
+        return topic.topic_id
+
+    def change(
+        self, request: Any, *, meant: str = "", version: int | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        """Ask once."""
+        self._tell(request, self._ask(request, version, timeout_s=timeout_s), meant)
+
+    def look(
+        self, request: Any, *, meant: str = "", version: int | None = None, but_for: Iterable[str] = ()
+    ) -> None:
+        """Ask until it is as expected. but_for: the names of configs that are not compared."""
+        left_out = frozenset(but_for)
+        answer = self._ask(request, version, left_out)
+        if self._expected is not None and not meant:
+            deadline = time.monotonic() + PATIENCE_S
+            expected = self._expected[len(self.told)].answer
+            while answer != expected and time.monotonic() < deadline:
+                answer = self._ask(request, version, left_out)
+        self._tell(request, answer, meant)
+
+    def _tell(self, request: Any, answer: Any, meant: str) -> None:
+        self.told.append(Told(str(request).replace(self.prefix, ""), answer, meant))
+
+    def _ask(
+        self,
+        request: Any,
+        version: int | None,
+        left_out: frozenset[str] = frozenset(),
+        timeout_s: float = TIMEOUT_S,
+    ) -> Any:
+        try:
+            return self._plain(self._answer(request, version, timeout_s), left_out)
+        except (ConnectionError, TimeoutError) as error:
+            self.close()
+            self._wire = None
+            return "no answer" if isinstance(error, TimeoutError) else CLOSED
+
+    def _answer(self, request: Any, version: int | None, timeout_s: float = TIMEOUT_S) -> Any:
+        """Raises ConnectionError, TimeoutError."""
+        api_key = API_KEYS[type(request)]
+        version = self.version if version is None else version
+        version = min(max(version, VERSIONS[api_key][0]), VERSIONS[api_key][-1])
+        if self._wire is None:
+            self._wire = Wire(*self._address)
+        self._wire.settimeout(timeout_s)
+        return self._wire.ask(version, request)
+
+    def _plain(self, value: Any, left_out: frozenset[str]) -> Any:
+        if isinstance(value, tuple):
+            found = [self._plain(item, left_out) for item in value if not self._is_somebody_else_s(item)]
+            return [item for item in found if not (isinstance(item, dict) and item.get("name") in left_out)]
+        if isinstance(value, UUID):
+            return "no id" if value == NO_ID else "an id"
+        if isinstance(value, str):
+            return value.replace(self.prefix, "")
+        if not dataclasses.is_dataclass(value):
+            return value
+        return {
+            each.name: self._plain_field(type(value).__name__, each.name, getattr(value, each.name), left_out)
+            for each in dataclasses.fields(value)
+        }
+
+    def _plain_field(self, entity: str, name: str, value: Any, left_out: frozenset[str]) -> Any:
+        if name == "throttle_time_ms":
+            return 0
+        if name == "error_code":
+            return ErrorCode(value).name
+        if name == "documentation":
+            return "some" if value else value
+        if name in PER_SERVER:
+            return value is not None and bool(value)
+        if name in PLACES:
+            return "somewhere" if isinstance(value, str) else value > 0
+        plain = self._plain(value, left_out)
+        is_set = (entity, name) in SETS and isinstance(plain, list)
+        return sorted(plain, key=repr) if is_set else plain
+
+    def _is_somebody_else_s(self, item: Any) -> bool:
+        """A topic of another story, where all were asked for."""
+        match type(item).__name__:
+            case "DescribeTopicPartitionsResponseTopic" if not item.error_code:
+                return not item.name.startswith(self.prefix)
+            case "DescribeLogDirsTopic":
+                return not item.name.startswith(self.prefix)
+            case "ConfigResource" if item.resource_type == TOPIC:
+                return not item.resource_name.startswith(self.prefix)
+        return False
+
+
+class Rehearsal(Admin):
+    """Asks nobody."""
+
+    def topic_id(self, name: str) -> UUID:
+        return NO_ID
+
+    def _ask(self, *_: object, **__: object) -> None:
+        return None

@@ -1,0 +1,26 @@
+"""All stories of administrators, and the differences that they meet."""
+
+from __future__ import annotations
+
+from integration.differential.stories import admin as admin_stories
+from integration.differential.stories import topics as topic_stories
+from integration.differential.stories.admin_talk import Rehearsal, Story
+from schemas.registry import VERSIONS
+
+STORIES = [
+    each
+    for module in (admin_stories, topic_stories)
+    for each in vars(module).values()
+    if isinstance(each, Story)
+]
+
+
+def meant_in_stories() -> set[str]:
+    """The keys of the differences that some story meets: each is told to nobody."""
+    met: set[str] = set()
+    for story in STORIES:
+        for version in VERSIONS[story.api_key]:
+            admin = Rehearsal(("", 0), story.name, version)
+            story.tell(admin)
+            met |= {told.meant for told in admin.told}
+    return met - {""}

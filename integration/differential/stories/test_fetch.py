@@ -1,0 +1,25 @@
+"""Apache Kafka and kshim answer Fetch, ListOffsets and OffsetForLeaderEpoch alike, story by story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from integration.differential.stories import fetch as fetch_stories
+from integration.differential.stories.talk import Talk
+from integration.differential.stories.telling import Servers, assert_same, both_servers, stories_of
+
+SETTINGS = {"auto.create.topics.enable": "false"}
+STORIES = stories_of(fetch_stories)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Servers]:
+    with both_servers(tmp_path_factory.mktemp("servers"), SETTINGS) as both:
+        yield both
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_both_tell_the_same_story(name: str, servers: Servers) -> None:
+    assert_same(STORIES[name], name, Talk, servers)

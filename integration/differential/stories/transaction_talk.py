@@ -1,0 +1,36 @@
+"""A talk about transactions: producer ids become symbols, times go, and what is a set has an order."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from integration.differential.stories.talk import Talk
+
+FIRST_PRODUCE_BY_TOPIC_ID = 13
+SETS = {
+    *("transaction_states", "topics", "partitions", "markers"),
+    *("topic_results", "results_by_topic_v3_and_below", "results_by_partition"),
+}
+
+
+class TransactionTalk(Talk):
+    def __init__(self, host: str, port: int, story: str) -> None:
+        super().__init__(host, port, story)
+        self._producers: dict[int, str] = {-1: "-", 0: "<producer 0>"}
+
+    def topic_name_or_id(self, topic: str, version: int) -> dict[str, Any]:
+        """How Produce names a topic."""
+        if version < FIRST_PRODUCE_BY_TOPIC_ID:
+            return {"name": self.name(topic)}
+        return {"topic_id": self.topic_ids.get(topic, UUID(int=4711))}
+
+    def _plain_field(self, name: str, value: Any) -> Any:
+        if name == "producer_id":
+            return self._producers.setdefault(value, f"<producer {len(self._producers)}>")
+        if name == "transaction_start_time_ms":
+            return "<a time>" if value > 0 else value
+        if name == "error_message":
+            return "-"
+        plain = super()._plain_field(name, value)
+        return sorted(plain, key=repr) if name in SETS and isinstance(plain, list) else plain

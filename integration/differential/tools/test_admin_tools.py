@@ -1,0 +1,157 @@
+"""Apache Kafka's own tools for topics, configs, offsets and log directories print the same of both."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from integration.apache_kafka.tools import TOPICS, Tools
+from integration.differential.playing.pairs import Pair
+from integration.differential.stories.admin import PER_SERVER, READ_ONLY_HERE
+from integration.support.server import Server
+
+CONFIGS = "kafka.admin.ConfigCommand"
+OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+PATIENCE_S = 5
+IMPATIENT = "request.timeout.ms=3000\ndefault.api.timeout.ms=3000\n"
+"""For a command that waits for a broker which is not there: else it does so for a minute."""
+AT = "--bootstrap-server SERVER"
+OF_TOPIC = f"{CONFIGS} {AT} --entity-type topics --entity-name toolbox"
+OF_BROKER = f"{CONFIGS} {AT} --entity-type brokers --entity-name 1"
+OF_ALL = f"{CONFIGS} {AT} --entity-type brokers --entity-default"
+
+COMMANDS = [
+    f"{TOPICS} {AT} --create --topic toolbox --partitions 3 --config retention.ms=1000",
+    f"{TOPICS} {AT} --describe --topic toolbox",
+    f"{TOPICS} {AT} --create --topic toolbox",
+    f"{TOPICS} {AT} --create --topic toolbox --if-not-exists",
+    f"{TOPICS} {AT} --create --topic toolbox2 --config x=y",
+    f"{TOPICS} {AT} --create --topic toolbox2 --config retention.ms=x",
+    f"{TOPICS} {AT} --create --topic toolbox2 --replica-assignment 1,1",
+    f"{TOPICS} {AT} --create --topic toolbox3 --replica-assignment 7",
+    f"{TOPICS} {AT} --create --topic toolbox3 --replication-factor 3",
+    f"{TOPICS} {AT} --create --topic toolbox3 --partitions 0",
+    f"{TOPICS} {AT} --describe --topic toolbox.*",
+    f"{TOPICS} {AT} --list --topic toolbox.*",
+    f"{TOPICS} {AT} --alter --topic toolbox --partitions 5",
+    f"{TOPICS} {AT} --alter --topic toolbox --partitions 2",
+    f"{TOPICS} {AT} --alter --topic toolbox9 --partitions 2",
+    f"{TOPICS} {AT} --describe --topic toolbox9",
+    f"{TOPICS} {AT} --describe --under-replicated-partitions --topic toolbox",
+    f"{TOPICS} {AT} --describe --unavailable-partitions --topic toolbox",
+    f"{TOPICS} {AT} --describe --at-min-isr-partitions --topic toolbox",
+    f"{TOPICS} {AT} --describe --topics-with-overrides --topic toolbox",
+    f"{OF_TOPIC} --describe",
+    f"{OF_TOPIC} --describe --all",
+    f"{OF_TOPIC} --alter --add-config retention.ms=5000,flush.ms=7,cleanup.policy=[compact,delete]",
+    f"{OF_TOPIC} --describe",
+    f"{TOPICS} {AT} --describe --topic toolbox",
+    f"{OF_TOPIC} --alter --delete-config retention.ms",
+    f"{OF_TOPIC} --describe",
+    f"{OF_TOPIC} --alter --delete-config retention.ms",
+    f"{OF_TOPIC} --alter --add-config nope=1",
+    f"{OF_TOPIC} --alter --add-config retention.ms=x",
+    f"{CONFIGS} {AT} --describe --entity-type topics --entity-name toolbox9",
+    f"{CONFIGS} {AT} --alter --entity-type topics --entity-name toolbox9 --add-config retention.ms=1",
+    f"{OF_BROKER} --describe",
+    f"{OF_BROKER} --describe --all",
+    f"{OF_ALL} --alter --add-config log.index.interval.bytes=5000",
+    f"{OF_ALL} --describe",
+    f"{OF_BROKER} --alter --add-config log.index.interval.bytes=6000,log.preallocate=false",
+    f"{OF_BROKER} --describe",
+    f"{OF_TOPIC} --describe --all",
+    f"{OF_BROKER} --alter --add-config num.partitions=2",
+    f"{OF_BROKER} --alter --add-config log.index.interval.bytes=x",
+    f"{CONFIGS} {AT} --command-config IMPATIENT --alter --entity-type brokers --entity-name 2"
+    " --add-config log.preallocate=true",
+    f"{OF_BROKER} --alter --delete-config log.index.interval.bytes,log.preallocate",
+    f"{OF_ALL} --alter --delete-config log.index.interval.bytes",
+    f"{OF_ALL} --describe",
+    f"{CONFIGS} {AT} --describe --entity-type brokers",
+    f"{CONFIGS} {AT} --describe --entity-type clients",
+    f"{CONFIGS} {AT} --describe --entity-type ips",
+    *(
+        f"{OFFSETS} {AT} --topic toolbox --time {time_}"
+        for time_ in ("latest", "earliest", "max-timestamp", "-4", "-5", "5")
+    ),
+    f"{OFFSETS} {AT} --topic-partitions toolbox:1-3",
+    f"{OFFSETS} {AT} --topic toolbox9",
+    f"{LOG_DIRS} {AT} --describe --topic-list toolbox2",
+    f"{LOG_DIRS} {AT} --describe --topic-list toolbox9",
+    f"{LOG_DIRS} {AT} --describe --broker-list 1,2",
+    f"{TOPICS} {AT} --delete --topic toolbox2",
+    f"{TOPICS} {AT} --delete --topic toolbox2",
+    f"{TOPICS} {AT} --delete --topic toolbox9 --if-exists",
+    f"{TOPICS} {AT} --list --topic toolbox.*",
+]
+
+# Of the two servers' own, and what docs/differences.md calls D-elr and D-listener-configs.
+OWN = re.compile(rf"^({'|'.join(map(re.escape, [*PER_SERVER, *READ_ONLY_HERE]))})=")
+MEANS_NOTHING = [
+    (re.compile(r"(?<=Configs: )min\.insync\.replicas=1,?"), ""),
+    (re.compile(r"TopicId: \S+"), "TopicId: <id>"),
+    (re.compile(r'("logDir":)"[^"]+"'), r'\1"<directory>"'),
+    (re.compile(r"127\.0\.0\.1:\d+"), "SERVER"),
+    (re.compile(r"^\s*at .*$|^\s*\.\.\. \d+ more$", re.MULTILINE), ""),
+]
+
+
+def _plain(text: str) -> list[str]:
+    """The lines; where they list what a hash map holds, in order."""
+    for pattern, instead in MEANS_NOTHING:
+        text = pattern.sub(instead, text)
+    lines = (line.strip() for line in text.splitlines())
+    return sorted(line for line in lines if line and not OWN.match(line))
+
+
+@pytest.fixture(scope="module")
+def printed(
+    pair_named: Callable[[str], Pair], class_path: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[int, tuple[list[str], list[str]]]]:
+    """By a command's number, what it printed of Apache Kafka and of kshim.
+
+    Apache Kafka tells of a change a moment after it was made; so what only looks is run until both agree, or
+    for too long.
+    """
+    pair = pair_named("plain")
+    tools = Tools(class_path)
+    impatient = tmp_path_factory.mktemp("tools") / "impatient.properties"
+    impatient.write_text(IMPATIENT)
+
+    def run(command: str, server: Server) -> list[str]:
+        words = shlex.split(command.replace("SERVER", server.bootstrap).replace("IMPATIENT", str(impatient)))
+        done = tools.run(*words)
+        return [f"exit status {done.status}", *_plain(done.text)]
+
+    found: dict[int, tuple[list[str], list[str]]] = {}
+    try:
+        for number, command in enumerate(COMMANDS):
+            kshim, apache_kafka = run(command, pair.kshim), run(command, pair.apache_kafka)
+            deadline = time.monotonic() + PATIENCE_S
+            looks = not re.search("--(create|alter|delete) ", command)
+            while looks and apache_kafka != kshim and time.monotonic() < deadline:
+                apache_kafka = run(command, pair.apache_kafka)
+            found[number] = apache_kafka, kshim
+        yield found
+    finally:
+        tools.close()
+
+
+def _name(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    tool, _, options = value.partition(f" {AT} ")
+    return f"{tool.rpartition('.')[2]} {options}"
+
+
+@pytest.mark.parametrize(("number", "command"), list(enumerate(COMMANDS)), ids=_name)
+def test_tools_print_the_same(
+    number: int, command: str, printed: Mapping[int, tuple[list[str], list[str]]]
+) -> None:
+    apache_kafka, kshim = printed[number]
+    assert kshim == apache_kafka

@@ -1,0 +1,104 @@
+"""A disk that is full: Kafka's errors while it is, one line in the log, and no restart when there is room."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_producer, read_all
+from integration.support.handmade import OFFSET_COMMIT, Raw, array, produce, record_batch, request, string
+from integration.support.server import FOREIGN_COMMAND, Server, run_to_end
+
+MOUNT = shutil.which("mount")
+NONE, NOT_COORDINATOR, KAFKA_STORAGE_ERROR = 0, 16, 56
+GROUP = "readers"
+pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="Apache Kafka stops when its disk is full")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], bool]]]:
+    """24 MB, and what makes it larger."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    def mount(options: str) -> bool:
+        command = [MOUNT or "mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)]
+        return MOUNT is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    if not mount("size=24m"):
+        pytest.skip("this user may not mount a small filesystem")
+    try:
+        yield disk, partial(mount, "remount,size=64m")
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def produced(raw: Raw, topic: str, value: bytes) -> int:
+    """The error code of a Produce v3: correlation id, [topic, [partition, error, ...]], ..."""
+    reply = raw.answer_to(produce(topic, record_batch(value)))
+    (error,) = struct.unpack_from(">h", reply, 4 + 4 + len(string(topic)) + 4 + 4)
+    return int(error)
+
+
+def committed(raw: Raw, topic: str, metadata: str) -> int:
+    """The error code of an OffsetCommit without a member."""
+    partition = struct.pack(">iq", 0, 7) + string(metadata)
+    body = string(GROUP) + struct.pack(">i", -1) + string("") + struct.pack(">q", -1)
+    reply = raw.answer_to(request(OFFSET_COMMIT, 2, body + array(string(topic) + array(partition))))
+    (error,) = struct.unpack(">h", reply[-2:])
+    return int(error)
+
+
+def fill(attempt: Callable[[], int]) -> tuple[int, int]:
+    """Until it is refused: how often it was not, and the error."""
+    for count in range(10_000):
+        if error := attempt():
+            return count, error
+    raise AssertionError("the disk does not get full")
+
+
+def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Callable[..., Server]) -> None:
+    disk, enlarge = small_disk
+    server = new_server(data_dir=disk / "data").start()
+    admin = Admin(server.bootstrap)
+    admin.create_topic("records")
+    wait_until(lambda: admin.partitions("records"), 10, "the topic")
+    raw = Raw(server)
+    wait_until(lambda: committed(raw, "records", "") == NONE, 10, "the coordinator")
+
+    # First no large write fits any more, then none that a group has to make.
+    large = bytes(100_000)
+    kept, error = fill(lambda: produced(raw, "records", large))
+    assert kept > 50
+    assert error == KAFKA_STORAGE_ERROR
+    _, error = fill(lambda: produced(raw, "records", b"small"))
+    assert error == KAFKA_STORAGE_ERROR
+    _, error = fill(lambda: committed(raw, "records", "m" * 4000))
+    assert error == NOT_COORDINATOR
+    assert produced(raw, "records", large) == KAFKA_STORAGE_ERROR
+    told = [line.partition("storage fails: ")[2] for line in server.log if "storage fails" in line]
+    assert told == [f"no space left for {disk}/data: mdb_txn_commit: Input/output error"]
+
+    assert enlarge()
+    wait_until(lambda: committed(raw, "records", "m") == NONE, 10, "the shard")
+    assert produced(raw, "records", large) == NONE
+    assert admin.group_offsets(GROUP) == {("records", 0): 7}
+    producer = new_producer(server.bootstrap)
+    end = producer.send("records", b"last", partition=0).get(timeout=10).offset + 1
+    producer.close()
+    found = read_all(server.bootstrap, "records", end)
+    assert [record.offset for record in found] == list(range(end))
+    admin.close()
+    assert server.running, server.report()
+    print(server.report())
+    assert not [line for line in server.log if "Traceback" in line]
+    server.kill()
+    done = run_to_end("check", str(disk / "data"), cwd=disk)
+    assert done.returncode == 0, done.stdout

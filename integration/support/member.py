@@ -1,0 +1,93 @@
+"""A member of a consumer group as a process of its own, so that a test can kill it.
+
+Run as `python -m integration.support.member JSON`. Says what happens as one JSON object a line on stdout.
+SIGTERM: close between two polls. SIGINT: KeyboardInterrupt out of poll(), then close, as Ctrl-C does.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import time
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka.errors import KafkaConnectionError, KafkaError
+
+from integration.support.clients import ASSIGNORS, POLL_MS, generation_id, new_consumer
+
+
+def emit(event: str, **facts: Any) -> None:
+    sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
+    sys.stdout.flush()
+
+
+class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    def __init__(self, consumer: KafkaConsumer) -> None:
+        self.consumer = consumer
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        emit("revoked", partitions=sorted(tp.partition for tp in revoked))
+
+    def on_partitions_lost(self, lost: Any) -> None:
+        emit("revoked", partitions=sorted(tp.partition for tp in lost))
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        partitions = sorted(tp.partition for tp in assigned)
+        emit("assigned", generation_id=generation_id(self.consumer), partitions=partitions)
+
+
+def consume(consumer: KafkaConsumer, stopping: list[int]) -> None:
+    """Say what was read, then commit it: a record counts as consumed before its offset is committed."""
+    while not stopping:
+        try:
+            batches = consumer.poll(timeout_ms=POLL_MS)
+        except KafkaConnectionError:  # so kafka-python 3 sometimes says that its broker is away for now
+            emit("disconnected")
+            continue
+        if not batches:
+            continue
+        emit(
+            "records",
+            records=[(r.partition, r.offset, r.value.decode()) for batch in batches.values() for r in batch],
+        )
+        try:
+            consumer.commit()
+        except KafkaError as error:
+            emit("commit_failed", error=type(error).__name__)
+        else:
+            emit("committed", offsets={tp.partition: b[-1].offset + 1 for tp, b in batches.items()})
+
+
+def main() -> None:
+    options = json.loads(sys.argv[1])
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    # A job that a shell has put into the background hands "ignored" down to its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    consumer = new_consumer(
+        options["bootstrap"],
+        group_id=options["group_id"],
+        client_id=options["client_id"],
+        partition_assignment_strategy=[ASSIGNORS[options["assignor"]]],
+        session_timeout_ms=6000,
+        heartbeat_interval_ms=300,
+        max_poll_interval_ms=30_000,
+        metadata_max_age_ms=options["metadata_max_age_ms"],
+    )
+    emit("started")
+    try:
+        consumer.subscribe([options["topic"]], listener=Listener(consumer))
+        consume(consumer, stopping)
+    except KeyboardInterrupt:
+        emit("interrupted")
+    began = time.monotonic()
+    consumer.close()
+    emit("closed", seconds=time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    main()

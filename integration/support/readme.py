@@ -1,0 +1,23 @@
+"""The Python of the README and of other pages, as it stands there, with the test server's address for the one
+they name.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+SPARK_PAGE = ROOT / "docs" / "spark.md"
+NAMED = "127.0.0.1:9092"
+
+
+def python_blocks(page: Path = README) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def block_with(word: str, bootstrap: str = NAMED, page: Path = README) -> str:
+    """The one block that has `word`, for the server at `bootstrap`."""
+    (block,) = (block for block in python_blocks(page) if word in block)
+    return block.replace(NAMED, bootstrap)

@@ -1,0 +1,162 @@
+"""`kshim serve` as a separate process that a test may kill and start again.
+
+KSHIM_TEST_COMMAND replaces `python -m kshim`: any program that takes the same `serve` options and prints the
+same ready line can be put under these tests. `integration/apache_kafka` does so for Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from integration.support.awaiting import wait_until
+from integration.support.ports import Slot
+
+FOREIGN_COMMAND = shlex.split(os.environ.get("KSHIM_TEST_COMMAND", ""))
+COMMAND = FOREIGN_COMMAND or [sys.executable, "-m", "kshim"]
+READY_TIMEOUT_S = 90
+STOP_TIMEOUT_S = 20
+
+
+def run_to_end(*arguments: str, cwd: Path, timeout_s: float = 20) -> subprocess.CompletedProcess[str]:
+    """`kshim ARGUMENTS` run until it exits by itself."""
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+class Server:
+    """One data directory and the process that serves it; `bootstrap` stays the same over restarts, and nobody
+    else gets its ports meanwhile.
+
+    bootstrap: the addresses of all its brokers; host and port: of the first.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        options: Sequence[str] = (),
+        *,
+        preexec: Callable[[], None] | None = None,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        self.data_dir = data_dir
+        self.options = list(options)
+        self.command = list(command)
+        self.preexec = preexec
+        self.host = "127.0.0.1"
+        self.port = 0
+        self._slot: Slot | None = None
+        self.bootstrap = ""
+        self.stdout: list[str] = []
+        self.log: list[str] = []
+        self._process: subprocess.Popen[str] | None = None
+        self._readers: list[threading.Thread] = []
+
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        assert self._process is not None, "the server was not started"
+        return self._process
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> Server:
+        assert not self.running
+        if self._slot is None:
+            self._slot = Slot()
+            self.port = self._slot.port
+        listen = f"{self.host}:{self.port}"
+        printed = len(self.stdout)
+        self._process = subprocess.Popen(
+            [*self.command, "serve", "--listen", listen, "--data-dir", str(self.data_dir), *self.options],
+            cwd=self.data_dir.parent,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=self.preexec,
+        )
+        self._readers = [
+            _collect(self._process.stdout, self.stdout),
+            _collect(self._process.stderr, self.log),
+        ]
+        wait_until(
+            lambda: len(self.stdout) > printed or not self.running,
+            READY_TIMEOUT_S,
+            lambda: f"a line on stdout\n{self.report()}",
+        )
+        if len(self.stdout) == printed:
+            raise AssertionError(f"the server did not start\n{self.report()}")
+        word, state, self.bootstrap = self.stdout[printed].split()
+        assert (word, state) == ("kshim", "ready")
+        self.host, _, port = self.bootstrap.partition(",")[0].rpartition(":")
+        self.port = int(port)
+        return self
+
+    def steer(self, *arguments: object) -> str:
+        """What `kshim cluster ARGUMENTS` says; it has to succeed."""
+        command = [*self.command, "cluster", "--data-dir", str(self.data_dir), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=STOP_TIMEOUT_S, check=False)
+        assert done.returncode == 0, f"{arguments}: {done.stderr}\n{self.report()}"
+        return done.stdout
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is flushed, nobody is told."""
+        self.process.kill()
+        self._wait()
+
+    def restart(self) -> Server:
+        return self.start()
+
+    def stop(self, signal_number: int = signal.SIGTERM) -> int:
+        """A clean stop; returns the exit status."""
+        self.process.send_signal(signal_number)
+        return self._wait()
+
+    def wait(self) -> int:
+        """The exit status of a process that ends by itself."""
+        return self._wait()
+
+    def _wait(self) -> int:
+        try:
+            status = self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"the server did not stop in {STOP_TIMEOUT_S} s\n{self.report()}") from None
+        for reader in self._readers:
+            reader.join(STOP_TIMEOUT_S)
+        return status
+
+    def rss_bytes(self) -> int:
+        """Resident memory now."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) * 1024
+
+    def report(self) -> str:
+        """What a failed test shows of the server."""
+        status = self._process.poll() if self._process else "not started"
+        lines = "\n".join(self.log[-60:])
+        return f"-- server {self.bootstrap} exit status {status}, stderr:\n{lines}"
+
+
+def _collect(stream: IO[str] | None, lines: list[str]) -> threading.Thread:
+    """Append the stream's lines to `lines` until it ends, so that the process never blocks on a full pipe."""
+    assert stream is not None
+
+    def read() -> None:
+        for line in stream:
+            lines.append(line.rstrip("\n"))
+        stream.close()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    return reader

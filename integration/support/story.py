@@ -1,0 +1,410 @@
+"""The parts of a group's story: members as processes, a feed of records, a watch over committed offsets."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin, new_producer, until_served
+
+MEMBER = "integration.support.member"
+ROOT = Path(__file__).resolve().parents[2]
+FEED_INTERVAL_S = 0.005
+
+
+class Member:
+    """Handle of one `integration.support.member` process: what it said so far, and signals to end it."""
+
+    def __init__(self, name: str, options: dict[str, Any], log_path: Path) -> None:
+        self.name = name
+        self.owned: set[int] = set()
+        self.generations: dict[int, frozenset[int]] = {}
+        self.consumed: list[tuple[int, int, str]] = []
+        self.committed: dict[int, int] = {}
+        self.failed_commits: list[str] = []
+        self.said: set[str] = set()
+        self.close_s = -1.0
+        self.arrivals: list[tuple[float, int]] = []
+        self.log_path = log_path
+        with log_path.open("w") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "integration.support.member",
+                    json.dumps({**options, "client_id": name}),
+                ],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith("\n"):  # a killed process may leave half a line: it was not said
+                fact = json.loads(line)
+                getattr(self, f"_on_{fact['event']}", lambda fact: None)(fact)
+                self.said.add(fact["event"])
+
+    def _on_revoked(self, fact: dict[str, Any]) -> None:
+        self.owned -= set(fact["partitions"])
+
+    def _on_assigned(self, fact: dict[str, Any]) -> None:
+        self.owned |= set(fact["partitions"])
+        self.generations[fact["generation_id"]] = frozenset(self.owned)
+
+    def _on_records(self, fact: dict[str, Any]) -> None:
+        self.consumed.extend(tuple(record) for record in fact["records"])
+        now_s = time.monotonic()
+        self.arrivals.extend((now_s, partition) for partition in {record[0] for record in fact["records"]})
+
+    def _on_committed(self, fact: dict[str, Any]) -> None:
+        self.committed.update({int(partition): offset for partition, offset in fact["offsets"].items()})
+
+    def _on_commit_failed(self, fact: dict[str, Any]) -> None:
+        self.failed_commits.append(fact["error"])
+
+    def _on_closed(self, fact: dict[str, Any]) -> None:
+        self.close_s = fact["seconds"]
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_said(self, event: str, timeout_s: float = 20) -> None:
+        wait_until(
+            lambda: event in self.said, timeout_s, lambda: f"{self.name} says {event}\n{self.report()}"
+        )
+
+    def interrupt(self) -> None:
+        """As Ctrl-C: out of poll(), wherever it is, then close()."""
+        self._process.send_signal(signal.SIGINT)
+
+    def leave(self) -> None:
+        """Close cleanly, and wait for it."""
+        self._process.send_signal(signal.SIGTERM)
+        self.wait_gone()
+        assert "closed" in self.said, self.report()
+
+    def kill(self) -> None:
+        """SIGKILL: the group hears of it when the session times out."""
+        self._process.kill()
+        self.wait_gone()
+
+    def freeze(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def wait_gone(self, timeout_s: float = 20) -> None:
+        wait_until(lambda: not self.running, timeout_s, lambda: f"the end of {self.name}\n{self.report()}")
+        self._reader.join(timeout_s)
+
+    def end(self) -> None:
+        """Whatever the test's outcome: leave no process behind."""
+        if self.running:
+            self._process.kill()
+        self._process.wait()
+
+    def report(self) -> str:
+        log = self.log_path.read_text().splitlines()[-25:]
+        return "\n".join([f"-- {self.name}: owns {sorted(self.owned)}, said {sorted(self.said)}, log:", *log])
+
+
+class Feed:
+    """A producer that keeps sending numbered records and remembers which were acknowledged, and where."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, **options: Any) -> None:
+        self.acknowledged: dict[tuple[int, int], str] = {}
+        self.errors: list[BaseException] = []
+        self.sent = 0
+        self._topic, self._partitions = topic, partitions
+        self._stopping = threading.Event()
+        self._producer = new_producer(bootstrap, **options)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for number in itertools.count():
+            if self._stopping.wait(FEED_INTERVAL_S):
+                return
+            value, partition = f"{self._topic}-{number}", number % self._partitions
+            future = self._producer.send(self._topic, value.encode(), partition=partition)
+            future.add_callback(self._on_ack, value)
+            future.add_errback(self.errors.append)
+            self.sent = number + 1
+
+    def _on_ack(self, value: str, metadata: Any) -> None:
+        self.acknowledged[metadata.partition, metadata.offset] = value
+
+    def widen(self, partitions: int, timeout_s: float = 20) -> None:
+        """Send to more partitions, as soon as the producer knows them."""
+        wait_until(
+            lambda: len(self._producer.partitions_for(self._topic)) == partitions,
+            timeout_s,
+            f"the producer knows {partitions} partitions",
+        )
+        self._partitions = partitions
+
+    def wait_more(self, count: int, timeout_s: float = 20) -> None:
+        """Until `count` more records are acknowledged."""
+        target = len(self.acknowledged) + count
+        wait_until(
+            lambda: len(self.acknowledged) >= target,
+            timeout_s,
+            lambda: (
+                f"{target} acknowledged of {self.sent} sent, have {len(self.acknowledged)}\n{self.errors[:3]}"
+            ),
+        )
+
+    def stop(self, timeout_s: float = 30) -> dict[tuple[int, int], str]:
+        """End the feed; every record was acknowledged or failed. Returns {(partition, offset): value}."""
+        self._stopping.set()
+        self._thread.join(timeout_s)
+        self._producer.flush(timeout=timeout_s)
+        return self.acknowledged
+
+    def end(self) -> None:
+        self._stopping.set()
+        self._producer.close(timeout=1)
+
+
+class OffsetWatch:
+    """Asks the server for a group's committed offsets all the time.
+
+    They never go back, and are never below what a member saw acknowledged.
+    """
+
+    def __init__(self, bootstrap: str, group_id: str, topic: str, members: list[Member]) -> None:
+        self.offsets: dict[int, int] = {}
+        self.faults: list[str] = []
+        self.looks = 0
+        self._last_error: BaseException | None = None
+        self._bootstrap, self._group_id, self._topic, self._members = bootstrap, group_id, topic, members
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        admin: Admin | None = None
+        while not self._stopping.wait(0.1):
+            try:
+                admin = admin or Admin(self._bootstrap)
+                self._look(admin)
+            except (KafkaError, OSError, AssertionError) as error:  # the server is down or just coming back
+                self._last_error = error
+                if admin is not None:
+                    _close_quietly(admin)
+                admin = None
+        if admin is not None:
+            _close_quietly(admin)
+
+    def _look(self, admin: Admin) -> None:
+        acknowledged = self.acknowledged()
+        found = admin.group_offsets(self._group_id)
+        now = {partition: offset for (topic, partition), offset in found.items() if topic == self._topic}
+        for partition, floor in {**self.offsets, **acknowledged}.items():
+            floor = max(floor, self.offsets.get(partition, 0))
+            if now.get(partition, -1) < floor:
+                self.faults.append(f"partition {partition}: committed {floor}, then {now.get(partition)}")
+        self.offsets.update(now)
+        self.looks += 1
+
+    def acknowledged(self) -> dict[int, int]:
+        """The highest offset of each partition whose commit a member has seen acknowledged."""
+        offsets: dict[int, int] = {}
+        for member in self._members:
+            for partition, offset in dict(member.committed).items():
+                offsets[partition] = max(offset, offsets.get(partition, 0))
+        return offsets
+
+    def wait_look(self, timeout_s: float = 20) -> None:
+        """Until the server was asked once more from now on."""
+        looks = self.looks
+        wait_until(
+            lambda: self.looks > looks + 1,
+            timeout_s,
+            lambda: f"two answers to OffsetFetch, have {self.looks - looks}; last error {self._last_error!r}",
+        )
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join(20)
+
+
+def _close_quietly(admin: Admin) -> None:
+    with contextlib.suppress(Exception):
+        admin.close()
+
+
+class Story:
+    """One group on one topic: starts members, and says when they share the partitions among them."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        assignor: str,
+        tmp_path: Path,
+        replication_factor: int = 1,
+        metadata_max_age_ms: int = 300_000,
+    ) -> None:
+        self.bootstrap, self.topic, self.assignor = bootstrap, topic, assignor
+        self._metadata_max_age_ms = metadata_max_age_ms
+        self.partitions = frozenset(range(partitions))
+        self.group_id = f"group-of-{topic}"
+        self.members: list[Member] = []
+        self._tmp_path = tmp_path
+        self.admin = Admin(bootstrap)
+        self.admin.create_topic(topic, partitions, replication_factor=replication_factor)
+        wait_until(lambda: len(self.admin.partitions(topic)) == partitions, 10, f"the leaders of {topic}")
+        self.feed = Feed(bootstrap, topic, partitions, metadata_max_age_ms=metadata_max_age_ms)
+        self.watch = OffsetWatch(bootstrap, self.group_id, topic, self.members)
+
+    def reconnect(self) -> None:
+        """After the server was killed: see `Admin`."""
+        _close_quietly(self.admin)
+        self.admin = until_served(lambda: Admin(self.bootstrap))
+
+    def join(self, name: str) -> Member:
+        options = {
+            "bootstrap": self.bootstrap,
+            "topic": self.topic,
+            "group_id": self.group_id,
+            "assignor": self.assignor,
+            "metadata_max_age_ms": self._metadata_max_age_ms,
+        }
+        member = Member(name, options, self._tmp_path / f"{name}.log")
+        self.members.append(member)
+        return member
+
+    def wait_shared(self, *members: Member, timeout_s: float = 20) -> None:
+        """Until these members and nobody else share all partitions evenly, each owned by one.
+
+        By their own word and by the server's. (Evenly: cooperative-sticky moves partitions in two rebalances,
+        and is Stable between them.)
+        """
+        wait_until(
+            lambda: self._shared_by(members) and self._described_as(members),
+            timeout_s,
+            lambda: f"{[m.name for m in members]} share {self.topic}\n{self.report()}",
+        )
+
+    def _shared_by(self, members: Iterable[Member]) -> bool:
+        owned = [partition for member in members for partition in member.owned]
+        sizes = [len(member.owned) for member in members]
+        return sorted(owned) == sorted(self.partitions) and max(sizes) - min(sizes) <= 1
+
+    def _described_as(self, members: tuple[Member, ...]) -> bool:
+        group = until_served(lambda: self.admin.describe_group(self.group_id))
+        if group.state != "Stable":
+            return False
+        described = {m.client_id: {p for _, p in m.assignment} for m in group.members}
+        return described == {m.name: m.owned for m in members}
+
+    def wait_consumed(self, timeout_s: float = 20) -> None:
+        """Until the members, the dead ones too, have consumed and committed every record acknowledged by now.
+
+        By now: the feed may go on, from a thread of its own.
+        """
+        acknowledged = self.feed.acknowledged.copy()
+        wait_until(
+            lambda: acknowledged.items() <= self.consumed().items(),
+            timeout_s,
+            lambda: (
+                f"{len(acknowledged)} records consumed, missing: "
+                f"{sorted(acknowledged.keys() - self.consumed().keys())[:20]}\n{self.report()}"
+            ),
+        )
+        ends = {p: max(o for q, o in acknowledged if q == p) + 1 for p in self.partitions}
+        wait_until(
+            lambda: all(self.watch.offsets.get(p, -1) >= end for p, end in ends.items()),
+            timeout_s,
+            lambda: f"committed offsets {ends}, have {self.watch.offsets}\n{self.report()}",
+        )
+
+    def consumed(self) -> dict[tuple[int, int], str]:
+        return {(p, offset): value for member in self.members for p, offset, value in list(member.consumed)}
+
+    def add_partitions(self, total: int) -> None:
+        """Let the topic have `total` partitions, each with a record at least."""
+        self.admin.add_partitions(self.topic, total)
+        wait_until(lambda: len(self.admin.partitions(self.topic)) == total, 10, f"{total} leaders")
+        self.partitions = frozenset(range(total))
+        self.feed.widen(total)
+        acknowledged = self.feed.acknowledged
+        wait_until(lambda: {p for p, _ in list(acknowledged)} == self.partitions, 20, "a record in each")
+
+    def longest_pause_s(self, since_s: float) -> float:
+        """The longest time for which the members got no record of some partition since then."""
+        arrivals = sorted(arrival for member in self.members for arrival in list(member.arrivals))
+        pauses = []
+        for partition in self.partitions:
+            times = [since_s, *(at for at, p in arrivals if p == partition and at >= since_s)]
+            pauses += [later - earlier for earlier, later in pairwise([*times, time.monotonic()])]
+        return max(pauses)
+
+    def finish(self) -> None:
+        """Stop the feed and check what must hold at the end of every story."""
+        acknowledged = self.feed.stop()
+        assert not self.feed.errors, self.feed.errors[:3]
+        assert len(acknowledged) >= self.feed.sent > 0
+        self.wait_consumed()
+        self.watch.wait_look()
+        assert self.watch.faults == []
+        for generation, owners in self.generations().items():
+            owned = [partition for partitions in owners.values() for partition in partitions]
+            assert len(owned) == len(set(owned)), f"generation {generation}: {owners}"
+
+    def generations(self) -> dict[int, dict[str, frozenset[int]]]:
+        """generation_id -> member -> the partitions it owned in it."""
+        found: dict[int, dict[str, frozenset[int]]] = {}
+        for member in self.members:
+            for generation, owned in dict(member.generations).items():
+                found.setdefault(generation, {})[member.name] = owned
+        return found
+
+    def end(self) -> None:
+        for member in self.members:
+            member.end()
+        self.watch.stop()
+        self.feed.end()
+        _close_quietly(self.admin)
+
+    def report(self) -> str:
+        try:
+            group: Any = self.admin.describe_group(self.group_id)
+        except Exception as error:
+            group = repr(error)
+        return "\n".join([f"-- group: {group}", *(member.report() for member in self.members)])
+
+
+@contextlib.contextmanager
+def telling(
+    bootstrap: str, topic: str, partitions: int, assignor: str, tmp_path: Path, **options: Any
+) -> Iterator[Story]:
+    story = Story(bootstrap, topic, partitions, assignor, tmp_path, **options)
+    try:
+        yield story
+        story.finish()
+    finally:
+        story.end()
