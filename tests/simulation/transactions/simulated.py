@@ -34,6 +34,8 @@ from schemas.records.batch import Record, batches, decode_header, encode, record
 from schemas.records.end_txn_marker import decode_marker
 from tests.api.harness import NOW_MS, collect, context, create, new_broker, result
 
+STEPS = 1_500
+"""Of a history."""
 PARTITIONS = 3
 AGAIN = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -94,6 +96,11 @@ class Producer:
     answers: list[Any] | None = None
     value: tuple[int, bytes] = (0, b"")
 
+    @property
+    def name(self) -> str:
+        """The id, and which of its two producers: the one that gets a new epoch each time, or not."""
+        return f"{self.transactional_id}{2 if self.knows_epochs else 1}"
+
 
 class World:
     def __init__(self, seed: int) -> None:
@@ -103,10 +110,12 @@ class World:
         self.store = MemoryStore()
         self.store.log = SlowLog()
         self.transactions: list[Transaction] = []
-        self.crashes = self.values = 0
+        self.happened: list[str] = []
+        self.crashes = self.values = self.requests = 0
         self.producers = [
             Producer(name, knows_epochs) for name in ("a", "b") for knows_epochs in (True, False)
         ]
+        self.began_s = self.clock.seconds()
         self.broker = self.start()
         self.topic = create(self.broker, "topic", PARTITIONS)
         made = self.broker.cluster.auto_create_topics([TRANSACTION_STATE_TOPIC])
@@ -129,6 +138,7 @@ class World:
     def crash(self) -> None:
         """Only what is durable is left; who waits for an answer sends its request once more."""
         self.crashes += 1
+        self.tell("broker", "crashes", f"{len(self.log.waiting)} appends are lost")
         for call in self.clock.getDelayedCalls():
             call.cancel()
         self.store.log = self.log.after_crash()
@@ -145,8 +155,14 @@ class World:
             "send": (produce, 12 if producer.knows_epochs else 9),
             "end": (end_txn, 5 if producer.knows_epochs else 4),
         }[kind]
+        self.requests += 1
+        self.tell(producer.name, "asks", str(request))
         asked = replace(context(version), node_id=self.broker.node_id)
         producer.answers = collect(function(self.broker, asked, request))
+
+    def tell(self, who: str, does: str, what: str) -> None:
+        """A line of the history."""
+        self.happened.append(f"{self.clock.seconds() - self.began_s:9.3f}  {who:8} {does:8} {what}")
 
     # ---- the producers
 
@@ -156,7 +172,9 @@ class World:
         if choice < 0.01:
             self.crash()
         elif choice < 0.35:
-            self.log.settle(self.random.randint(1, 3))
+            durable = self.random.randint(1, 3)
+            self.tell("log", "settles", f"{durable} of {len(self.log.waiting)} appends")
+            self.log.settle(durable)
         elif choice < 0.40:
             self.clock.advance(self.random.choice([0.02, 0.02, 0.02, 1.1, 11.0]))
         else:
@@ -239,6 +257,7 @@ class World:
         assert producer.answers is not None
         assert producer.request is not None
         (answer,), producer.answers = producer.answers, None
+        self.tell(producer.name, "hears", str(answer))
         kind = producer.request[0]
         error = _error(kind, answer)
         if error in AGAIN:
@@ -309,11 +328,42 @@ def _error(kind: str, answer: Any) -> ErrorCode:
     return ErrorCode(answer.error_code)
 
 
-def run(seed: int, steps: int) -> World:
-    """The history of a seed, told to its end and judged."""
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one history; `error` is None where nothing was wrong."""
+
+    seed: int
+    steps: int
+    requests: int
+    transactions: int
+    committed: int
+    aborted: int
+    crashes: int
+    error: Exception | None
+    happened: tuple[str, ...]
+    """The lines of the history, where they were asked for or something was wrong."""
+
+
+def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
+    """Let `steps` things happen in the world of `seed`, let it come to rest, and judge it."""
     world = World(seed)
-    for _ in range(steps):
-        world.step()
-    world.rest()
-    world.judge()
-    return world
+    error: Exception | None = None
+    try:
+        for _ in range(steps):
+            world.step()
+        world.rest()
+        world.judge()
+    except Exception as found:
+        error = found
+    outcomes = [transaction.outcome for transaction in world.transactions if transaction.acknowledged]
+    return Outcome(
+        seed=seed,
+        steps=steps,
+        requests=world.requests,
+        transactions=len(outcomes),
+        committed=outcomes.count("commit"),
+        aborted=outcomes.count("abort"),
+        crashes=world.crashes,
+        error=error,
+        happened=tuple(world.happened) if tell or error else (),
+    )

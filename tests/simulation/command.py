@@ -1,0 +1,56 @@
+"""The command of a simulation: tell the history of one seed, or run many until one goes wrong."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def main(
+    package: str, run: Callable[..., Any], counted: Sequence[str], steps: int, description: str | None
+) -> int:
+    """Exit status 1 where a history went wrong.
+
+    run(seed, steps, tell=bool) gives an outcome: `seed`, `error` (None where nothing was wrong), `happened`
+    (the lines of the history) and the numbers that `counted` names.
+    """
+    command = f"python -m {package}"
+    parser = argparse.ArgumentParser(prog=command, description=description)
+    parser.add_argument("seed", nargs="?", type=int, help="tell the history of this seed")
+    parser.add_argument("--histories", type=int, default=0, help="run so many")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="the first of their seeds")
+    parser.add_argument("--steps", type=int, default=steps, help="of each history (default: %(default)s)")
+    arguments = parser.parse_args()
+    if (arguments.seed is None) == (arguments.histories < 1):
+        parser.error("give either a seed or --histories")
+    logging.disable(logging.CRITICAL)
+    if arguments.seed is not None:
+        return _tell(run(arguments.seed, arguments.steps, tell=True))
+    totals: Counter[str] = Counter()
+    started = time.monotonic()
+    for seed in range(arguments.first, arguments.first + arguments.histories):
+        outcome = run(seed, arguments.steps)
+        totals.update({name: getattr(outcome, name) for name in counted})
+        if outcome.error is not None:
+            _tell(outcome)
+            print(f"{command} {seed} tells it again")
+            return 1
+    a_minute = arguments.histories / (time.monotonic() - started) * 60
+    numbers = ", ".join(f"{totals[name]:,} {name.replace('_', ' ')}" for name in counted)
+    print(f"{arguments.histories:,} histories, {a_minute:,.0f} a minute: {numbers}")
+    return 0
+
+
+def _tell(outcome: Any) -> int:
+    print(*outcome.happened, sep="\n")
+    if outcome.error is None:
+        print(f"seed {outcome.seed}: all is well")
+        return 0
+    traceback.print_exception(outcome.error)
+    print(f"seed {outcome.seed}: {outcome.error!r}")
+    return 1

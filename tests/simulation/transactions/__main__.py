@@ -1,0 +1,13 @@
+"""`python -m tests.simulation.transactions SEED` tells a history; `--histories N [--from SEED]` runs many."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.simulation.command import main
+from tests.simulation.transactions.simulated import STEPS, run
+
+COUNTED = ("steps", "requests", "transactions", "committed", "aborted", "crashes")
+
+if __name__ == "__main__":
+    sys.exit(main("tests.simulation.transactions", run, COUNTED, STEPS, __doc__))
