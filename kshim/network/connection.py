@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 from kshim.configs.endpoint import Endpoint
 from kshim.network.addresses import java_host, unmapped
 from kshim.network.frames import FrameError, Frames, framed
+from kshim.network.states import NEXT, Event, State
 from kshim.requests import Client, Refused, Signal
 from kshim.storage.clock import Clock
 
@@ -31,6 +32,7 @@ MAX_HELD_BYTES = 16 * 1024 * 1024
 # Replies of one turn leave in one write, unless they are more than this: then the transport is to say whether
 # the client reads them before more requests are answered.
 WRITE_BYTES = 64 * 1024
+ENDED = (State.CLOSING, State.LOST)
 # How long a client may take to read its last replies when the server stops.
 CLOSE_S = 1.0
 
@@ -40,16 +42,17 @@ Reply = bytes | None
 Answer = Callable[[bytes | memoryview, Client, Signal], "Reply | defer.Deferred[Reply]"]
 
 
-class InFlight:
-    """A request that was read and whose reply has not left."""
+class InFlight(Signal):
+    """A request that was read and whose reply has not left. It fires when another request is behind it."""
 
-    __slots__ = ("done", "held_bytes", "hurry", "reply")
+    __slots__ = ("done", "held_bytes", "reply")
 
-    def __init__(self, held_bytes: int) -> None:
-        self.hurry = Signal()
+    def __init__(self) -> None:
+        self.fired = False
+        self._watchers = None
         self.done = False
         self.reply: Reply = None
-        self.held_bytes = held_bytes
+        self.held_bytes = 0
 
 
 class Connection(Protocol):
@@ -59,17 +62,14 @@ class Connection(Protocol):
 
     def __init__(self, shared: Connections) -> None:
         self.shared = shared
+        self._state = State.READING
         self._in_flight: deque[InFlight] = deque()
         self._held_bytes = 0
         self._outgoing: list[bytes] = []  # replies of this turn
         self._outgoing_bytes = 0
-        self._reading = False  # within _read_ahead
-        self._closing = False
-        self._draining = False  # no further request is wanted
-        self._client_reads = True  # the transport's buffer takes more
-        self._paused = False  # the transport was told not to read
+        self._in_turn = False  # within _read_ahead, which sends what is answered meanwhile
 
-    # -- the transport's side
+    # ---- the transport's side
 
     def connectionMade(self) -> None:
         transport = self.transport
@@ -92,7 +92,7 @@ class Connection(Protocol):
         self._read_ahead()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._closing = True
+        self._happens(Event.IS_LOST)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
@@ -101,27 +101,27 @@ class Connection(Protocol):
 
     def pauseProducing(self) -> None:
         """The transport holds more than the client reads."""
-        self._client_reads = False
-        self._pause_or_resume()
+        self._happens(Event.STALLS)
 
     def resumeProducing(self) -> None:
         """The client has read what the transport held."""
-        self._client_reads = True
+        self._happens(Event.READS)
+        self._look_for_room()
         self._active_at = self.shared.clock.seconds()
         self._read_ahead()
 
     def stopProducing(self) -> None:
         """The transport has lost its client; connectionLost follows."""
 
-    # -- requests
+    # ---- requests
 
     def _read_ahead(self) -> None:
-        """Hand on the frames that are here, as far as the bounds allow; send what is answered at once."""
-        if self._reading:
+        """Hand on the frames that have arrived, while the state allows it; send what is answered at once."""
+        if self._in_turn:
             return
-        self._reading = True
+        self._in_turn = True
         try:
-            while self._may_read():
+            while self._state is State.READING:
                 frame = self._frames.next_frame()
                 if frame is None:
                     break
@@ -131,43 +131,42 @@ class Connection(Protocol):
         except FrameError as error:
             self._refuse(Refused(f"{self.client.address}: {error}"))
         finally:
-            self._reading = False
+            self._in_turn = False
         self._send()
-        self._pause_or_resume()
-
-    def _may_read(self) -> bool:
-        return (
-            self._client_reads
-            and not self._draining
-            and not self._closing
-            and len(self._in_flight) < MAX_IN_FLIGHT
-            and self._held_bytes < MAX_HELD_BYTES
-        )
 
     def _request(self, frame: bytes | memoryview) -> None:
+        """Answer one request. Its reply leaves at once, unless an earlier request has none yet."""
         if self._in_flight:
-            self._in_flight[-1].hurry.fire()
-        request = InFlight(len(frame))
-        self._in_flight.append(request)
-        self._held_bytes += request.held_bytes
+            self._in_flight[-1].fire()
+        request = InFlight()
         try:
-            answer = self.shared.answer(frame, self.client, request.hurry)
+            answer = self.shared.answer(frame, self.client, request)
         except Exception as error:
             self._refuse(error)
             return
+        if not isinstance(answer, defer.Deferred):
+            if not self._in_flight:
+                self._put(answer)
+                return
+            request.done, request.reply = True, answer
+            request.held_bytes = len(answer or b"")
+        else:
+            request.held_bytes = len(frame)
+        self._in_flight.append(request)
+        self._held_bytes += request.held_bytes
+        if not self._has_room():
+            self._happens(Event.FILLS)
         if isinstance(answer, defer.Deferred):
             answer.addCallbacks(self._answered, self._unanswered, (request,))
-        else:
-            self._answered(answer, request)
 
     def _unanswered(self, failure: Failure) -> None:
         self._refuse(failure.value or Exception(failure))
 
-    # -- replies
+    # ---- replies
 
     def _answered(self, reply: Reply, request: InFlight) -> None:
-        request.done = True
-        request.reply = reply
+        """Keep a reply until all earlier requests are answered; send those whose turn has come."""
+        request.done, request.reply = True, reply
         held_bytes = len(reply or b"")
         self._held_bytes += held_bytes - request.held_bytes
         request.held_bytes = held_bytes
@@ -175,29 +174,46 @@ class Connection(Protocol):
         while waiting and waiting[0].done:
             first = waiting.popleft()
             self._held_bytes -= first.held_bytes
-            if first.reply is not None:
-                self._outgoing += framed(first.reply)
-                self._outgoing_bytes += len(first.reply)
-        if not self._reading:
+            self._put(first.reply)
+        self._look_for_room()
+        if not self._in_turn:
             self._active_at = self.shared.clock.seconds()
             self._read_ahead()
+
+    def _put(self, reply: Reply) -> None:
+        """Let a reply leave at the end of this turn; None is that of a request without reply."""
+        if reply is not None:
+            self._outgoing += framed(reply)
+            self._outgoing_bytes += len(reply)
 
     def _send(self) -> None:
         if self._outgoing:
             outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
             self.transport.writeSequence(outgoing)
 
-    # -- reading, not reading, closing
+    # ---- states
 
-    def _pause_or_resume(self) -> None:
-        pause = not self._may_read()
-        if pause != self._paused and not self._closing:
-            self._paused = pause
-            (self.transport.pauseProducing if pause else self.transport.resumeProducing)()
+    def _happens(self, event: Event) -> None:
+        """Change the state by the table; the transport reads while requests are read."""
+        before = self._state
+        after = self._state = NEXT[before].get(event, before)
+        if after is before or after is State.CLOSING or after is State.LOST:
+            return
+        if after is State.READING:
+            self.transport.resumeProducing()
+        elif before is State.READING:
+            self.transport.pauseProducing()
+
+    def _has_room(self) -> bool:
+        return len(self._in_flight) < MAX_IN_FLIGHT and self._held_bytes < MAX_HELD_BYTES
+
+    def _look_for_room(self) -> None:
+        if self._state is State.FULL and self._has_room():
+            self._happens(Event.HAS_ROOM)
 
     def _refuse(self, error: BaseException) -> None:
         """Close, telling the log why, once; with the traceback where the fault is ours."""
-        if self._closing:
+        if self._state in ENDED:
             return
         if not isinstance(error, Refused):
             logger.error("closed the connection of %s: %r", self.client.address, error, exc_info=error)
@@ -207,16 +223,15 @@ class Connection(Protocol):
         self.close()
 
     def drain(self) -> None:
-        """Read no further requests, and ask those in flight to be done."""
-        self._draining = True
-        self._pause_or_resume()
+        """Read no further requests, and ask those in flight to finish."""
+        self._happens(Event.DRAINS)
         for request in list(self._in_flight):
-            request.hurry.fire()
+            request.fire()
 
     def close(self) -> None:
-        """Send what was answered, then close; what is in flight is not waited for."""
+        """Send the replies that are ready, then close; requests in flight are not waited for."""
         self._send()
-        self._closing = True
+        self._happens(Event.CLOSES)
         # A transport with a paused producer would ask it for more and never close.
         self.transport.unregisterProducer()
         self.transport.loseConnection()
@@ -226,7 +241,7 @@ class Connection(Protocol):
         """Nobody waits for these answers any more."""
         waiting, self._in_flight = self._in_flight, deque()
         for request in waiting:
-            request.hurry.fire()
+            request.fire()
 
     def _watch_idleness(self) -> Any:
         """Look again when the connection may have been idle for long enough; requests move no timer."""
@@ -236,8 +251,8 @@ class Connection(Protocol):
         left_s = self._active_at + idle_s - self.shared.clock.seconds()
         if left_s > 0:
             return self.shared.clock.callLater(left_s, self._look_at_idleness)
-        if self._closing:
-            # It was told to close, and its client still does not read.
+        if self._state is State.CLOSING:
+            # The client still does not read its last replies.
             self.transport.abortConnection()
             return None
         logger.debug("%s: idle for %d ms, closed", self.client.address, self.shared.max_idle_ms)
@@ -282,7 +297,10 @@ class Connections(Factory):
             connection.drain()
 
     def close(self) -> defer.Deferred[None]:
-        """Close all connections. Fires when they are gone; who does not read is cut off after CLOSE_S."""
+        """Close all connections. Fires when they are gone.
+
+        A client that has not read its last replies within CLOSE_S is disconnected.
+        """
         gone: defer.Deferred[None] = defer.Deferred()
         if not self.connections:
             gone.callback(None)

@@ -45,23 +45,17 @@ class Frames:
         Raises FrameError for a size that is negative or above max_bytes; nothing can be read after it.
         """
         while self._chunks:
-            whole = self._whole_frame() if not self._partial else None
-            frame = self._collect() if whole is None else whole
+            chunk, at = self._chunks[0], self._at
+            body = at + _SIZE_BYTES
+            if not self._partial and body <= len(chunk):
+                end = body + self._checked_size(chunk, at)
+                if end <= len(chunk):  # the common case: the frame lies whole within one chunk
+                    self._read_to(end)
+                    return chunk[body:end]
+            frame = self._collect()
             if frame is not None:
                 return frame
         return None
-
-    def _whole_frame(self) -> bytes | None:
-        """The common case: the frame lies whole within one chunk."""
-        chunk, at = self._chunks[0], self._at
-        body = at + _SIZE_BYTES
-        if body > len(chunk):
-            return None
-        end = body + self._checked_size(chunk, at)
-        if end > len(chunk):
-            return None
-        self._read_to(end)
-        return chunk[body:end]
 
     def _collect(self) -> memoryview | None:
         """Move to the partial frame what the first chunk has of it; the frame, when that completes it."""
