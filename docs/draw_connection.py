@@ -15,12 +15,16 @@ PAGE = Path(__file__).with_name("architecture.md")
 
 def connection() -> str:
     """A row for each state: what the connection does in it, and what leads to which other."""
-    rows = ["| State | Meaning | Next |", "|---|---|---|"]
+    rows = ["| State | Meaning | It … |", "|---|---|---|"]
     for state, following in NEXT.items():
-        after = ", ".join(f"{event.value} → {to.name.title()}" for event, to in following.items())
+        after = ", ".join(f"{_words(event.name)} → {to.name.title()}" for event, to in following.items())
         rows.append(f"| {state.name.title()} | {state.value} | {after} |")
     assert len(NEXT) == len(State)
     return "\n".join(rows)
+
+
+def _words(name: str) -> str:
+    return name.lower().replace("_", " ")
 
 
 def drawn(page: str) -> str:

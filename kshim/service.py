@@ -5,13 +5,13 @@ round.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred, DeferredLock, gatherResults, inlineCallbacks
+from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kshim import __version__
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
@@ -56,11 +56,13 @@ class Server:
         self._stop_lock = DeferredLock()
         self._stopped = False
 
-    @inlineCallbacks
-    def start(self) -> Generator[Deferred[Any], Any, list[Endpoint]]:
+    def start(self) -> Deferred[list[Endpoint]]:
         """Fires with the brokers' addresses once connections are accepted. Errbacks StartError; then nothing
         is left open.
         """
+        return Deferred.fromCoroutine(self._start())
+
+    async def _start(self) -> list[Endpoint]:
         config = self._config
         try:
             self._store.open()
@@ -68,7 +70,7 @@ class Server:
             raise StartError(str(error)) from error
         try:
             cluster = Cluster(self._store.metadata, self._store.log, config)
-            yield cluster.start()
+            await cluster.start()
             if self._stopped:
                 raise StartError("stopped before it was ready")
             self._groups = _new_groups(cluster, self._store, config, self._reactor)
@@ -88,12 +90,12 @@ class Server:
                 fetch_sessions=FetchSessions(),
             )
             self._transactions.start(partial(write_marker, broker))
-            addresses: list[Endpoint] = yield self._listen(broker)
+            addresses: list[Endpoint] = await self._listen(broker)
             interval_ms = config.log_retention_check_interval_ms
             self._cleaning = Cleaning(self._store.log, self._reactor, interval_ms)
             self._cleaning.start()
         except (StorageError, CannotListen, StartError) as error:
-            yield self.stop()
+            await self.stop()
             raise StartError(str(error)) from error
         logger.info(
             "kshim %s: node %s of cluster %s at %s, data in %s",
@@ -105,13 +107,12 @@ class Server:
         )
         return addresses
 
-    @inlineCallbacks
-    def _listen(self, broker: Broker) -> Generator[Deferred[Any], Any, list[Endpoint]]:
+    async def _listen(self, broker: Broker) -> list[Endpoint]:
         """Accept connections of clients, and of `kshim cluster`. Errbacks CannotListen."""
         config, cluster = self._config, broker.cluster
         answers = {node_id: partial(answer, _as_node(broker, node_id)) for node_id in cluster.node_ids}
         self._listeners = new_listeners(answers, config, self._reactor)
-        addresses: list[Endpoint] = yield open_all(self._listeners, config.listeners)
+        addresses: list[Endpoint] = await open_all(self._listeners, config.listeners)
         path = control_path(config)
         if path is not None:
             steering = Steering(cluster, broker.groups, self._listeners)
@@ -123,15 +124,14 @@ class Server:
         """Accept nothing more, finish what is under way, close the store. Fires when done, every time."""
         return self._stop_lock.run(self._stop)
 
-    @inlineCallbacks
-    def _stop(self) -> Generator[Deferred[Any], Any, None]:
+    async def _stop(self) -> None:
         if self._stopped:
             return
         self._stopped = True
         if self._control is not None:
-            yield self._control.close()
+            await self._control.close()
         for listener in self._listeners.values():
-            yield listener.close()
+            await listener.close()
         for listener in self._listeners.values():
             listener.drain()
         if self._cleaning is not None:
@@ -140,8 +140,8 @@ class Server:
             self._transactions.stop()
         if self._groups is not None:
             self._groups.stop()
-        yield self._store.close()
-        yield gatherResults([listener.disconnect() for listener in self._listeners.values()])
+        await self._store.close()
+        await gatherResults([listener.disconnect() for listener in self._listeners.values()])
 
 
 def new_store(config: Config, reactor: Any) -> Store:

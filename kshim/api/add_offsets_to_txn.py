@@ -5,12 +5,10 @@ The offsets will be records of one partition of `__consumer_offsets`, which is w
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
 from kshim.cluster import GROUP_METADATA_TOPIC
 from kshim.coordination.transactions.requests import AddPartitions
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import then
+from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnResult
@@ -20,7 +18,7 @@ FIRST_VERSION_WITH_FENCED = 2
 
 def add_offsets_to_txn(
     broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
-) -> AddOffsetsToTxnResponse | Deferred[AddOffsetsToTxnResponse]:
+) -> Later[AddOffsetsToTxnResponse]:
     """Whether or not the group exists; PRODUCER_FENCED came with v2 (KIP-588)."""
 
     def respond(result: AddPartitionsToTxnResult) -> AddOffsetsToTxnResponse:

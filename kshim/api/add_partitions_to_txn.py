@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from twisted.internet.defer import Deferred
-
 from kshim.coordination.transactions.requests import AddPartitions, partition_results
 from kshim.coordination.transactions.transaction import TopicPartition
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import gather, then
+from kshim.requests.later import Later, gather, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -25,12 +23,12 @@ from schemas.messages.add_partitions_to_txn import (
 FIRST_VERSION_WITH_FENCED = 2
 FIRST_VERSION_FOR_BROKERS = 4
 
-Outcome = AddPartitionsToTxnResult | Deferred[AddPartitionsToTxnResult]
+Outcome = Later[AddPartitionsToTxnResult]
 
 
 def add_partitions_to_txn(
     broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
+) -> Later[AddPartitionsToTxnResponse]:
     """Where one partition does not exist nothing is added, and the others are answered so."""
     if context.api_version >= FIRST_VERSION_FOR_BROKERS:
         outcomes = [
@@ -69,8 +67,7 @@ def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Outco
     }
     if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
         return partition_results(asked.transactional_id, errors.items())
-    outcome: Outcome = broker.transactions.submit(context, asked)
-    return outcome
+    return broker.transactions.submit(context, asked)
 
 
 def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:

@@ -5,12 +5,11 @@ them (KIP-860).
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import if_not_stored
+from kshim.requests.later import Later, if_not_stored
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -19,13 +18,10 @@ from schemas.messages.alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
-
 
 def alter_partition_reassignments(
     broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
-) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
+) -> Later[AlterPartitionReassignmentsResponse]:
     """Each partition by itself. It is done before the answer, unless a new replica's broker is stopped. Where
     no topic is named, nothing of the request is in the answer, as in Apache Kafka.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kshim.cluster import Refusal
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import gather, if_not_stored
+from kshim.requests.later import Later, gather, if_not_stored
 from schemas.error_code import ErrorCode
 from schemas.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -26,11 +26,11 @@ STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The partitions could not
 
 def create_partitions(
     broker: Broker, context: RequestContext, request: CreatePartitionsRequest
-) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
+) -> Later[CreatePartitionsResponse]:
     """Each topic by itself; the new partitions are durable, and in Metadata, before the answer."""
     count = Counter(topic.name for topic in request.topics)
     twice = [_result(name, TWICE) for name, times in count.items() if times > 1]
-    others: list[CreatePartitionsTopicResult | Deferred[CreatePartitionsTopicResult]] = [
+    others: list[Later[CreatePartitionsTopicResult]] = [
         _add(broker, topic, request.validate_only) for topic in request.topics if count[topic.name] == 1
     ]
     return gather(others, lambda results: CreatePartitionsResponse(results=(*twice, *results)))

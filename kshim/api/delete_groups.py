@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
 from kshim.coordination.groups.refusals import DeleteGroup
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import gather
+from kshim.requests.later import Later, gather
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
 def delete_groups(
     broker: Broker, context: RequestContext, request: DeleteGroupsRequest
-) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
+) -> Later[DeleteGroupsResponse]:
     """A group that is named twice is deleted once, and answered once."""
 
     def respond(results: list[DeletableGroupResult]) -> DeleteGroupsResponse:

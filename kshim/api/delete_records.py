@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from twisted.internet.defer import Deferred
-
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import gather, if_not_stored
+from kshim.requests.later import Later, gather, if_not_stored
 from kshim.requests.leadership import fault_in_leadership
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_records import (
@@ -24,12 +22,12 @@ from schemas.messages.delete_records import (
 HIGH_WATERMARK = -1
 NO_OFFSET = -1
 
-Outcome = DeleteRecordsPartitionResult | Deferred[DeleteRecordsPartitionResult]
+Outcome = Later[DeleteRecordsPartitionResult]
 
 
 def delete_records(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
-) -> DeleteRecordsResponse | Deferred[DeleteRecordsResponse]:
+) -> Later[DeleteRecordsResponse]:
     """Each partition by itself. Of one that is named twice the last entry counts."""
     wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
@@ -50,8 +48,7 @@ def delete_records(
             )
         )
 
-    answer: DeleteRecordsResponse | Deferred[DeleteRecordsResponse] = gather(outcomes, response)
-    return answer
+    return gather(outcomes, response)
 
 
 def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Outcome:

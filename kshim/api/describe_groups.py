@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import GROUP_OPERATIONS
-from kshim.requests.later import gather
+from kshim.requests.later import Later, gather
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
 
 def describe_groups(
     broker: Broker, context: RequestContext, request: DescribeGroupsRequest
-) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
+) -> Later[DescribeGroupsResponse]:
     """The groups in the order asked for, with what the caller may do to them when it asks (v3, KIP-430)."""
 
     def respond(groups: list[DescribedGroup]) -> DescribeGroupsResponse:

@@ -6,11 +6,10 @@ v4 the size of the disk (KIP-827).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import Partition
 from kshim.configs.config import Config
@@ -27,19 +26,24 @@ from schemas.messages.describe_log_dirs import (
 UNKNOWN_BYTES = -1
 
 
-@inlineCallbacks
 def describe_log_dirs(
     broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
-) -> Generator[Deferred[Any], Any, DescribeLogDirsResponse]:
+) -> Deferred[DescribeLogDirsResponse]:
     """All partitions that this broker has a replica of, or those of them that are named.
 
     A log may be long: other requests have their turn while its bytes are counted.
     """
+    return Deferred.fromCoroutine(_describe_log_dirs(broker, context, request))
+
+
+async def _describe_log_dirs(
+    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
     topics: list[DescribeLogDirsTopic] = []
     for name, partitions in _wanted(broker, request).items():
         described: list[DescribeLogDirsPartition] = []
         for partition in partitions:
-            size = yield _size_bytes(broker, partition.partition_no)
+            size = await _size_bytes(broker, partition.partition_no)
             described.append(DescribeLogDirsPartition(partition_index=partition.index, partition_size=size))
         topics.append(DescribeLogDirsTopic(name=name, partitions=tuple(described)))
     total_bytes, usable_bytes = _disk_bytes(broker.config)
@@ -71,15 +75,14 @@ def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> dict[str, list[P
     return {name: list(partitions.values()) for name, partitions in wanted.items()}
 
 
-@inlineCallbacks
-def _size_bytes(broker: Broker, partition_no: int) -> Generator[Deferred[Any], Any, int]:
+async def _size_bytes(broker: Broker, partition_no: int) -> int:
     size, offset = 0, broker.log.offsets(partition_no).log_start_offset
     while sizes := broker.log.sizes(partition_no, offset):
         size += sum(bytes_ for _, bytes_ in sizes)
         offset = sizes[-1][0] + 1
         turn: Deferred[None] = Deferred()
         broker.clock.callLater(0, turn.callback, None)
-        yield turn
+        await turn
     return size
 
 

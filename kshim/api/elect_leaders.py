@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome
 from kshim.cluster.replicas import Election
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import if_not_stored
+from kshim.requests.later import Later, if_not_stored
 from schemas.error_code import ErrorCode
 from schemas.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -20,15 +19,12 @@ from schemas.messages.elect_leaders import (
     TopicPartitions,
 )
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
-
 ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
 def elect_leaders(
     broker: Broker, context: RequestContext, request: ElectLeadersRequest
-) -> ElectLeadersResponse | Deferred[ElectLeadersResponse]:
+) -> Later[ElectLeadersResponse]:
     """Each partition by itself. Where all are asked for, those that stay as they are go unmentioned."""
     asked = request.topic_partitions
     wanted = None

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import then
+from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 FIRST_VERSION_WITH_FENCED = 2
 
 
-def end_txn(
-    broker: Broker, context: RequestContext, request: EndTxnRequest
-) -> EndTxnResponse | Deferred[EndTxnResponse]:
+def end_txn(broker: Broker, context: RequestContext, request: EndTxnRequest) -> Later[EndTxnResponse]:
     """Answered when the outcome is durable; PRODUCER_FENCED came with v2 (KIP-588)."""
 
     def respond(response: EndTxnResponse) -> EndTxnResponse:

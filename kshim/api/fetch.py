@@ -5,7 +5,6 @@ v11 from any replica (KIP-392); v13 names topics by id (KIP-516); v16 tells who 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from kshim.fetching.parked import ParkedFetch
 from kshim.fetching.reads import (
@@ -18,6 +17,7 @@ from kshim.fetching.reads import (
 )
 from kshim.fetching.sessions import NO_SESSION, CachedTopic, FetchSession
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later
 from kshim.requests.leadership import node_endpoints
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import (
@@ -28,13 +28,8 @@ from schemas.messages.fetch import (
     PartitionData,
 )
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
 
-
-def fetch(
-    broker: Broker, context: RequestContext, request: FetchRequest
-) -> FetchResponse | Deferred[FetchResponse]:
+def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Later[FetchResponse]:
     """Answer at once if there are min_bytes, or an error, or no time; else park until one of these.
 
     A parked Fetch is also finished by `context.hurry`: what is behind it on its connection would have to

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from kshim.cluster import TRANSACTION_STATE_TOPIC, Topic
 from kshim.coordination.shards import partition_for
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import if_not_stored, then
+from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -25,7 +25,7 @@ TRANSACTION = 1
 
 def find_coordinator(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
-) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
+) -> Later[FindCoordinatorResponse]:
     """The first who asks for a transactional id waits until `__transaction_state` is made."""
     topic = _topic(broker, request.key_type)
     return then(topic, partial(_respond, broker, context, request))

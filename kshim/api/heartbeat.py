@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
-def heartbeat(
-    broker: Broker, context: RequestContext, request: HeartbeatRequest
-) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
+def heartbeat(broker: Broker, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
     """Ask the coordinator."""
-    answer: HeartbeatResponse | Deferred[HeartbeatResponse] = broker.groups.submit(context, request)
-    return answer
+    return broker.groups.submit(context, request)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import if_not_stored, then
+from kshim.requests.later import Later, if_not_stored, then
 from schemas.error_code import ErrorCode
 from schemas.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -21,12 +19,11 @@ NONE = -1
 
 def init_producer_id(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
-) -> InitProducerIdResponse | Deferred[InitProducerIdResponse]:
+) -> Later[InitProducerIdResponse]:
     """Without a transactional id a new producer id with epoch 0, whatever the producer had, as in Kafka."""
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refusal(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        answer: InitProducerIdResponse | Deferred[InitProducerIdResponse]
         answer = broker.transactions.submit(context, request)
         return answer if context.api_version >= FIRST_VERSION_WITH_FENCED else then(answer, _for_old_client)
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import then
+from kshim.requests.later import Later, then
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 FIRST_VERSION_WITH_NULL_PROTOCOL = 7
@@ -18,7 +16,7 @@ FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 
 def join_group(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
-) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+) -> Later[JoinGroupResponse]:
     """Join, and be answered when the join phase is complete."""
     answer = broker.groups.submit(context, request)
     if context.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL:

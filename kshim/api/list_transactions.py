@@ -5,16 +5,13 @@ v1 open for longer than duration_filter (KIP-994); v2 whose id matches a regular
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later
 from schemas.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 
 def list_transactions(
     broker: Broker, context: RequestContext, request: ListTransactionsRequest
-) -> ListTransactionsResponse:
+) -> Later[ListTransactionsResponse]:
     """The transactions as they are now."""
-    answer: Any = broker.transactions.submit(context, request)
-    response: ListTransactionsResponse = answer
-    return response
+    return broker.transactions.submit(context, request)

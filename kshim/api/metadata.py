@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kshim.cluster import (
@@ -20,7 +19,7 @@ from kshim.cluster import (
 )
 from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from kshim.requests.later import if_not_stored
+from kshim.requests.later import Later, if_not_stored
 from kshim.requests.leadership import node_endpoints
 from schemas.error_code import ErrorCode
 from schemas.messages.metadata import (
@@ -32,18 +31,13 @@ from schemas.messages.metadata import (
     MetadataResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
-
 NOT_ASKED_FOR = -(1 << 31)
 FIRST_VERSION_WITH_NULL_FOR_ALL = FIRST_VERSION_WITH_STOPPED_REPLICAS = 1
 FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 FIRST_VERSION_BY_TOPIC_ID = 12
 
 
-def metadata(
-    broker: Broker, context: RequestContext, request: MetadataRequest
-) -> MetadataResponse | Deferred[MetadataResponse]:
+def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) -> Later[MetadataResponse]:
     """The topics asked for: null is all (in v0, none named is all); by topic id alone if the request has any
     id. Below v12 an id is an error, although v10 has the field.
 

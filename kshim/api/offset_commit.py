@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.cluster import Topic
 from kshim.requests import Broker, RequestContext
 from kshim.requests.divide import divided, merged
-from kshim.requests.later import then
+from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
@@ -30,7 +28,7 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+) -> Later[OffsetCommitResponse]:
     """Each partition is answered for itself: those refused here first, then the coordinator's."""
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     known: list[OffsetCommitRequestTopic] = []
@@ -47,7 +45,7 @@ def offset_commit(
     topics = tuple(known)
     if topics != request.topics:
         request = replace(request, topics=topics)
-    answer: OffsetCommitResponse | Deferred[OffsetCommitResponse] = broker.groups.submit(context, request)
+    answer = broker.groups.submit(context, request)
     if not refused:
         return answer
     return then(answer, lambda response: OffsetCommitResponse(topics=merged((*refused, *response.topics))))

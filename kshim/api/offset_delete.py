@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.requests import Broker, RequestContext
 from kshim.requests.divide import divided, merged
-from kshim.requests.later import then
+from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -26,7 +24,7 @@ from schemas.messages.offset_delete import (
 
 def offset_delete(
     broker: Broker, context: RequestContext, request: OffsetDeleteRequest
-) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
+) -> Later[OffsetDeleteResponse]:
     """Each partition is answered for itself: those refused here first, then the coordinator's."""
     known: list[OffsetDeleteRequestTopic] = []
     refused: list[OffsetDeleteResponseTopic] = []
@@ -43,7 +41,6 @@ def offset_delete(
             return response
         return OffsetDeleteResponse(topics=merged((*refused, *response.topics)))
 
-    answer: OffsetDeleteResponse | Deferred[OffsetDeleteResponse]
     answer = broker.groups.submit(context, replace(request, topics=tuple(known)))
     return then(answer, respond)
 

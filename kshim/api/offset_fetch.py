@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.cluster import Cluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import gather, then
+from kshim.requests.later import Later, gather, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -29,7 +27,7 @@ from schemas.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-Answer = OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]
+Answer = Later[OffsetFetchResponseGroup]
 
 FIRST_VERSION_WITH_GROUP_ERROR = 2
 FIRST_VERSION_WITH_GROUPS = 8
@@ -38,15 +36,14 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 def offset_fetch(
     broker: Broker, context: RequestContext, request: OffsetFetchRequest
-) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
+) -> Later[OffsetFetchResponse]:
     """The groups in the order asked for. A commit under way is waited for, whatever `require_stable` says;
     with it, what a transaction may still move is refused (KIP-447).
     """
 
     def fetch(group: OffsetFetchRequestGroup) -> Answer:
         wanted = StableOffsetFetch(group) if request.require_stable else group
-        answer: Answer = broker.groups.submit(context, wanted)
-        return answer
+        return broker.groups.submit(context, wanted)
 
     if context.api_version < FIRST_VERSION_WITH_GROUPS:
         return then(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
@@ -18,7 +18,7 @@ from kshim.producing.record_checks import fault_in_records
 from kshim.producing.rules import Verification
 from kshim.producing.transaction_checks import Asked, NotAllowed, Verdicts, verify
 from kshim.requests import Broker, Refused, RequestContext
-from kshim.requests.later import gather, if_not_stored, then
+from kshim.requests.later import Later, gather, if_not_stored, then
 from kshim.requests.leadership import fault_in_leadership, node_endpoints
 from kshim.storage.interfaces import Appended
 from schemas.error_code import ErrorCode
@@ -49,7 +49,7 @@ NOT_SAID = LeaderIdAndEpoch()
 
 T = TypeVar("T")
 Entry = tuple[TopicProduceData, PartitionProduceData]
-Outcome = PartitionProduceResponse | Deferred[PartitionProduceResponse]
+Outcome = Later[PartitionProduceResponse]
 
 
 class _Target(NamedTuple):
@@ -63,7 +63,7 @@ class _Target(NamedTuple):
 
 def produce(
     broker: Broker, context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Deferred[ProduceResponse] | Deferred[None] | None:
+) -> Later[ProduceResponse | None]:
     """The answer to all partitions comes when the last one is durable; with acks=0 there is none.
 
     A refusal with acks=0 closes the connection, as in Kafka: else the producer would never learn of it.
@@ -94,8 +94,7 @@ def produce(
     assert request.transactional_id is not None
     ask = partial(verify, broker, context, request.transactional_id, asked)
     appended = broker.producers.in_turn(producer_id, lambda: then(ask(), append))
-    answered: Any = then(appended, answer)
-    return cast("Deferred[ProduceResponse] | Deferred[None]", answered)
+    return then(appended, answer)
 
 
 def _asked(targets: Iterable[_Target]) -> Iterator[Asked]:
@@ -110,13 +109,10 @@ def _asked(targets: Iterable[_Target]) -> Iterator[Asked]:
 
 def _answer(
     broker: Broker, context: RequestContext, request: ProduceRequest, outcomes: Sequence[Outcome]
-) -> ProduceResponse | Deferred[ProduceResponse] | Deferred[None] | None:
+) -> Later[ProduceResponse | None]:
     if request.acks == NO_REPLY:
-        nothing: Deferred[None] | None = gather(outcomes, partial(_no_reply, context))
-        return nothing
-    respond = partial(_response, broker, context, request)
-    response: ProduceResponse | Deferred[ProduceResponse] = gather(outcomes, respond)
-    return response
+        return gather(outcomes, partial(_no_reply, context))
+    return gather(outcomes, partial(_response, broker, context, request))
 
 
 def _response(
@@ -124,7 +120,7 @@ def _response(
     context: RequestContext,
     request: ProduceRequest,
     outcomes: list[PartitionProduceResponse],
-) -> ProduceResponse:
+) -> ProduceResponse | None:
     left = iter(outcomes)
     answers: dict[tuple[str, UUID], list[PartitionProduceResponse]] = {}
     for topic in request.topic_data:
@@ -145,7 +141,7 @@ def _node_endpoint(node_id: int, host: str, port: int) -> NodeEndpoint:
     return NodeEndpoint(node_id=node_id, host=host, port=port)
 
 
-def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse]) -> None:
+def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse]) -> ProduceResponse | None:
     refused = next((outcome for outcome in outcomes if outcome.error_code), None)
     if refused is not None:
         error = ErrorCode(refused.error_code).name
@@ -153,6 +149,7 @@ def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse])
             f"{context.client_host}, client id {context.client_id!r}: Produce with acks=0: "
             f"partition {refused.index}: {error}"
         )
+    return None
 
 
 def _refuse_all(

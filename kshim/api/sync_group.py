@@ -5,9 +5,8 @@ From v5 on the protocol type and name must be there (KIP-559); that is checked b
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later
 from schemas.error_code import ErrorCode
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -16,11 +15,10 @@ FIRST_VERSION_WITH_PROTOCOL = 5
 
 def sync_group(
     broker: Broker, context: RequestContext, request: SyncGroupRequest
-) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+) -> Later[SyncGroupResponse]:
     """Be answered when the leader's assignments are durable."""
     if context.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    answer: SyncGroupResponse | Deferred[SyncGroupResponse] = broker.groups.submit(context, request)
-    return answer
+    return broker.groups.submit(context, request)

@@ -18,7 +18,7 @@ from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOAD
 from kshim.producing.rules import in_transaction
 from kshim.requests import Broker, RequestContext
 from kshim.requests.divide import divided, merged
-from kshim.requests.later import then
+from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -38,7 +38,7 @@ from schemas.messages.txn_offset_commit import (
 FIRST_VERSION_WITH_ABORTABLE = 4
 FIRST_VERSION_THAT_ADDS = 5
 
-Answer = TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]
+Answer = Later[TxnOffsetCommitResponse]
 
 OF_THE_GROUP = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -85,8 +85,7 @@ def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitReq
     groups = broker.groups
     shard = groups.shard_for(request.group_id)
     if groups.refusal(context, request) is not ErrorCode.NONE or _has_begun(broker, shard, request):
-        answer: Answer = groups.submit(context, request)
-        return answer
+        return groups.submit(context, request)
     joined = AddPartitionsToTxnTransaction(
         transactional_id=request.transactional_id,
         producer_id=request.producer_id,
@@ -99,8 +98,7 @@ def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitReq
         error = _error(response, context.api_version)
         if error is not ErrorCode.NONE:
             return _all_refused(request, error)
-        committed: Answer = groups.submit(context, request)
-        return committed
+        return groups.submit(context, request)
 
     verified = broker.transactions.submit(context, AddPartitionsToTxnRequest(transactions=(joined,)))
     if isinstance(verified, Deferred):

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from twisted.internet.defer import Deferred
-
 from kshim.coordination.markers import write_marker
 from kshim.coordination.transactions.transaction import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import gather
+from kshim.requests.later import Later, gather
 from kshim.requests.leadership import fault_in_leadership
 from schemas.error_code import ErrorCode
 from schemas.messages.write_txn_markers import (
@@ -38,7 +36,7 @@ class Place(NamedTuple):
 
 def write_txn_markers(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
-) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
+) -> Later[WriteTxnMarkersResponse]:
     """Each partition is answered for itself. A marker that cannot be written at all, because nobody has its
     producer id or epoch, fails the whole request, as in Apache Kafka.
     """
@@ -92,7 +90,7 @@ def _fault(broker: Broker, place: Place) -> ErrorCode:
     return fault_in_leadership(broker, partition)
 
 
-def _write(broker: Broker, place: Place, now_ms: int) -> ErrorCode | Deferred[ErrorCode]:
+def _write(broker: Broker, place: Place, now_ms: int) -> Later[ErrorCode]:
     error = _fault(broker, place)
     if error is not ErrorCode.NONE:
         return error

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks, succeed
+from twisted.internet.defer import Deferred, DeferredLock, succeed
 
 from kshim.cluster.broker_configs import BrokerConfigs, broker_configs
 from kshim.cluster.changes import Change, Move, Outcome, moves
@@ -144,11 +144,13 @@ class Cluster:
 
     # -- starting
 
-    @inlineCallbacks
-    def start(self) -> Generator[Deferred[Any], Any, None]:
+    def start(self) -> Deferred[None]:
         """Read what is stored; on first use, make the cluster id and __consumer_offsets. Errbacks
         StorageError.
         """
+        return Deferred.fromCoroutine(self._start())
+
+    async def _start(self) -> None:
         changes: Changes = {}
         for key, value in self._metadata.items(_BROKER_CONFIGS):
             self._dynamic[key.removeprefix(_BROKER_CONFIGS).decode()] = json.loads(value)
@@ -171,7 +173,7 @@ class Cluster:
             new = NewTopic(GROUP_METADATA_TOPIC, count, factor, configs=_GROUP_METADATA_CONFIGS)
             made.append(self._new_topic(new, changes))
         if changes:
-            yield self._metadata.put(changes)
+            await self._metadata.put(changes)
         self.cluster_id = cluster_id
         for topic in made:
             self._show(topic)
@@ -186,15 +188,11 @@ class Cluster:
         Fires with what became of each name. With `validate_only` the topics are as they would be, and nothing
         is kept. Errbacks StorageError; then none of them was made.
         """
-        return cast(
-            "Deferred[dict[str, Topic | Refusal]]",
-            self._changing.run(self._create_topics, wanted, validate_only),
-        )
+        return self._changing.run(self._create_topics, wanted, validate_only)
 
-    @inlineCallbacks
-    def _create_topics(
+    async def _create_topics(
         self, wanted: Sequence[NewTopic], validate_only: bool
-    ) -> Generator[Deferred[Any], Any, dict[str, Topic | Refusal]]:
+    ) -> dict[str, Topic | Refusal]:
         outcome: dict[str, Topic | Refusal] = {}
         changes: Changes = {}
         next_partition_no = self._next_partition_no
@@ -207,7 +205,7 @@ class Cluster:
         if validate_only:
             self._next_partition_no = next_partition_no
         elif changes:
-            yield self._metadata.put(changes)
+            await self._metadata.put(changes)
             for made in outcome.values():
                 if isinstance(made, Topic):
                     self._show(made)
@@ -228,12 +226,9 @@ class Cluster:
 
         Errbacks StorageError; then none of them was deleted.
         """
-        return cast("Deferred[dict[UUID, Refusal | None]]", self._changing.run(self._delete_topics, topics))
+        return self._changing.run(self._delete_topics, topics)
 
-    @inlineCallbacks
-    def _delete_topics(
-        self, topics: Sequence[Topic]
-    ) -> Generator[Deferred[Any], Any, dict[UUID, Refusal | None]]:
+    async def _delete_topics(self, topics: Sequence[Topic]) -> dict[UUID, Refusal | None]:
         outcome = {topic.topic_id: refuse_deletion(topic, self._by_id) for topic in topics}
         deleted = [self._by_id[topic_id] for topic_id, refusal in outcome.items() if refusal is None]
         gone = {
@@ -242,7 +237,7 @@ class Cluster:
             for p in topic.partitions
         }
         if deleted:
-            yield self._metadata.put(
+            await self._metadata.put(
                 {_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b"")
             )
         for topic in deleted:
@@ -266,15 +261,11 @@ class Cluster:
         """Let topic `name` have `count` partitions. Fires with a refusal, or None for success. Errbacks
         StorageError.
         """
-        return cast(
-            "Deferred[Refusal | None]",
-            self._changing.run(self._add_partitions, name, count, assignments, validate_only),
-        )
+        return self._changing.run(self._add_partitions, name, count, assignments, validate_only)
 
-    @inlineCallbacks
-    def _add_partitions(
+    async def _add_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None, validate_only: bool
-    ) -> Generator[Deferred[Any], Any, Refusal | None]:
+    ) -> Refusal | None:
         topic = self.topics.get(name)
         refusal = refuse_new_partitions(topic, count, assignments, self.node_ids, self.running)
         if refusal is not None or validate_only:
@@ -290,7 +281,7 @@ class Cluster:
         added = self._new_partitions(have, replicas, changes)
         grown = replace(topic, partitions=topic.partitions + added)
         changes[_topic_key(name)] = encode_topic(grown)
-        yield self._metadata.put(changes)
+        await self._metadata.put(changes)
         self._show(grown)
         return None
 
@@ -299,13 +290,12 @@ class Cluster:
 
         Then who watches the leaders is told. Errbacks StorageError; then nothing has changed.
         """
-        return cast("Deferred[Outcome]", self._changing.run(self._change_topics, decide))
+        return self._changing.run(self._change_topics, decide)
 
-    @inlineCallbacks
-    def _change_topics(self, decide: Callable[[], Change]) -> Generator[Deferred[Any], Any, Outcome]:
+    async def _change_topics(self, decide: Callable[[], Change]) -> Outcome:
         topics, outcome, running = decide()
         if topics:
-            yield self._metadata.put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
+            await self._metadata.put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
         moved = [move for name, new in topics.items() for move in moves(self.topics[name], new)]
         for topic in topics.values():
             self._show(topic)
@@ -324,21 +314,17 @@ class Cluster:
         Each resource is changed whole or refused; fires with a refusal, or None for success, of each.
         Errbacks StorageError; then none of them was changed.
         """
-        return cast(
-            "Deferred[list[Refusal | None]]",
-            self._changing.run(self._alter_configs, changes, node_id, validate_only),
-        )
+        return self._changing.run(self._alter_configs, changes, node_id, validate_only)
 
-    @inlineCallbacks
-    def _alter_configs(
+    async def _alter_configs(
         self, wanted: Sequence[ConfigChange], node_id: int, validate_only: bool
-    ) -> Generator[Deferred[Any], Any, list[Refusal | None]]:
+    ) -> list[Refusal | None]:
         broker = self.broker_configs(node_id)
         outcome, topics, brokers = altered(wanted, node_id, self.topics, self._dynamic, broker)
         if not validate_only and (topics or brokers):
             changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
             changes |= {_BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
-            yield self._metadata.put(changes)
+            await self._metadata.put(changes)
             self._show_configs(topics, brokers)
         return outcome
 
@@ -362,13 +348,12 @@ class Cluster:
         """A producer id that was never given out before, not even before a crash. Errbacks StorageError."""
         if self._next_producer_id < self._producer_ids_end:
             return succeed(self._take_producer_id())
-        return cast("Deferred[int]", self._changing.run(self._producer_id_of_new_block))
+        return self._changing.run(self._producer_id_of_new_block)
 
-    @inlineCallbacks
-    def _producer_id_of_new_block(self) -> Generator[Deferred[Any], Any, int]:
+    async def _producer_id_of_new_block(self) -> int:
         if self._next_producer_id == self._producer_ids_end:
             end = self._producer_ids_end + _PRODUCER_ID_BLOCK
-            yield self._metadata.put({_NEXT_PRODUCER_ID: b"%d" % end})
+            await self._metadata.put({_NEXT_PRODUCER_ID: b"%d" % end})
             self._producer_ids_end = end
         return self._take_producer_id()
 

@@ -10,12 +10,12 @@ import json
 import logging
 import socket
 import stat
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, inlineCallbacks, maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import Factory
 from twisted.protocols.basic import LineOnlyReceiver
@@ -68,12 +68,14 @@ class ControlSocket:
         except OSError as error:
             raise CannotListen(f"cannot listen at {self._path}: {error.strerror}") from error
 
-    @inlineCallbacks
-    def close(self) -> Generator[Deferred[Any], Any, None]:
+    def close(self) -> Deferred[None]:
         """Accept nothing more, and remove the socket. Fires when that is done."""
+        return Deferred.fromCoroutine(self._close())
+
+    async def _close(self) -> None:
         port, self._port = self._port, None
         if port is not None:
-            yield port.stopListening()
+            await maybeDeferred(port.stopListening)
         self._open.close()
 
 

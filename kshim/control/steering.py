@@ -6,17 +6,19 @@ is shut down, a leader or a coordinator that is elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
+from twisted.internet.defer import Deferred, DeferredLock
 
 from kshim.cluster import GROUP_METADATA_TOPIC, Cluster, leaders
 from kshim.cluster.changes import Outcome
 from kshim.cluster.topics import NO_LEADER
 from kshim.network.listeners import CannotListen, Listener
-from kshim.requests import Groups
 from kshim.storage.interfaces import StorageError
+
+if TYPE_CHECKING:
+    from kshim.coordination.interfaces import Groups
 
 
 class SteeringError(Exception):
@@ -83,10 +85,7 @@ class Steering:
         """Let a broker accept connections again; it leads what nobody else may, and follows elsewhere."""
         return self._one_at_a_time.run(self._start_broker, node_id)
 
-    @inlineCallbacks
-    def _move_leader(
-        self, topic: str, partition: int, node_id: int
-    ) -> Generator[Deferred[Any], Any, dict[str, Any]]:
+    async def _move_leader(self, topic: str, partition: int, node_id: int) -> dict[str, Any]:
         self._check(node_id, running=True)
         known = self._cluster.topics.get(topic)
         if known is None:
@@ -94,7 +93,7 @@ class Steering:
         before = known.partition(partition)
         if before is None:
             raise SteeringError(f"{topic} has the partitions 0 to {len(known.partitions) - 1}")
-        yield self._stored(leaders.move_leader(self._cluster, (topic, partition), node_id))
+        await self._stored(leaders.move_leader(self._cluster, (topic, partition), node_id))
         after = self._cluster.topics[topic].partitions[partition]
         return {
             "topic": topic,
@@ -104,23 +103,21 @@ class Steering:
             "leader_epoch": after.leader_epoch,
         }
 
-    @inlineCallbacks
-    def _stop_broker(self, node_id: int) -> Generator[Deferred[Any], Any, dict[str, Any]]:
+    async def _stop_broker(self, node_id: int) -> dict[str, Any]:
         self._check(node_id, running=True)
         before = self._led_by(node_id)
-        yield self._stored(leaders.stop_broker(self._cluster, node_id))
-        yield self._listeners[node_id].suspend()
+        await self._stored(leaders.stop_broker(self._cluster, node_id))
+        await self._listeners[node_id].suspend()
         without = sum(self._leader(*partition) == NO_LEADER for partition in before)
         return {"node_id": node_id, "moved": len(before) - without, "without_leader": without}
 
-    @inlineCallbacks
-    def _start_broker(self, node_id: int) -> Generator[Deferred[Any], Any, dict[str, Any]]:
+    async def _start_broker(self, node_id: int) -> dict[str, Any]:
         self._check(node_id, running=False)
         try:
             self._listeners[node_id].resume()
         except CannotListen as error:
             raise SteeringError(str(error)) from error
-        yield self._stored(leaders.start_broker(self._cluster, node_id))
+        await self._stored(leaders.start_broker(self._cluster, node_id))
         return {"node_id": node_id, "leads": len(self._led_by(node_id))}
 
     def _check(self, node_id: int, *, running: bool) -> None:
@@ -137,10 +134,9 @@ class Steering:
         known = self._cluster.topics.get(topic)
         return known.partitions[partition].leader if known else NO_LEADER
 
-    @inlineCallbacks
-    def _stored(self, changed: Deferred[Outcome]) -> Generator[Deferred[Any], Any, None]:
+    async def _stored(self, changed: Deferred[Outcome]) -> None:
         try:
-            outcome = yield changed
+            outcome = await changed
         except StorageError as error:
             raise SteeringError(str(error)) from error
         for _, refusal in outcome:

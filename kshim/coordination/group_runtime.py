@@ -41,7 +41,7 @@ def new_member_id(prefix: str) -> str:
 
 
 class GroupRuntime(Runtime):
-    """Implements `kshim.requests.context.Groups`."""
+    """Implements `kshim.coordination.interfaces.Groups`."""
 
     def __init__(self, coordinator: Coordinator, journal: Journal, clock: Clock) -> None:
         super().__init__(coordinator, journal, clock)

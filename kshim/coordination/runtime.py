@@ -29,6 +29,7 @@ from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
 from kshim.coordination.leads import Append, Entry, Lead
 from kshim.coordination.loading import Leader, Loadable, Loading
 from kshim.requests import RequestContext
+from kshim.requests.later import Later
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageError
 from schemas.error_code import ErrorCode
@@ -131,16 +132,16 @@ class Runtime:
 
     # ---- requests
 
-    def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
+    def submit(self, context: RequestContext, request: Any) -> Later[Any]:
         """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
         it, token = context, next(self._tokens)
         return self._ask(Caller(token, it.api_version, it.client_id, it.client_host, it.node_id), request)
 
-    def submit_as_broker(self, api_version: int, request: Any) -> Any | Deferred[Any]:
+    def submit_as_broker(self, api_version: int, request: Any) -> Later[Any]:
         """The same for what brokers ask of whichever of them leads the shard."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
 
-    def _ask(self, caller: Caller, request: Any) -> Any | Deferred[Any]:
+    def _ask(self, caller: Caller, request: Any) -> Later[Any]:
         token = caller.token
         if not self._is_running:
             return self._coordinator.refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -27,7 +27,7 @@ from kshim.coordination.transactions.requests import AddPartitions, DescribeTran
 from kshim.coordination.transactions.settings import Settings
 from kshim.coordination.transactions.states import State
 from kshim.requests import RequestContext
-from kshim.requests.later import gather, if_not_stored
+from kshim.requests.later import Later, gather, if_not_stored
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log
 from kshim.storage.journal import LogJournal
@@ -45,7 +45,7 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class TransactionRuntime:
-    """Implements `kshim.requests.Transactions`. Its topic is made when a coordinator is first asked for."""
+    """The transaction coordinator of all brokers. Its topic is made when a client first looks for it."""
 
     def __init__(self, cluster: Cluster, log: Log, config: Config, clock: Clock) -> None:
         self._cluster = cluster
@@ -106,7 +106,7 @@ class TransactionRuntime:
 
     # ---- requests
 
-    def submit(self, context: RequestContext, request: Any) -> Any | Deferred[Any]:
+    def submit(self, context: RequestContext, request: Any) -> Later[Any]:
         """The response to a request about transactions, or a Deferred of it while it waits for the journal.
 
         AddPartitionsToTxn, in the form of v4 and later, is what brokers ask: of whichever broker coordinates
@@ -131,12 +131,12 @@ class TransactionRuntime:
                 return self._with_producer_id(context, request)
         return self._ask(context, request)
 
-    def _ask(self, context: RequestContext, request: Request) -> Any | Deferred[Any]:
+    def _ask(self, context: RequestContext, request: Request) -> Later[Any]:
         """What the broker that was asked says."""
         runtime = self._running()
         return runtime.submit(context, request) if runtime else self._refused(context, request)
 
-    def _ask_any(self, context: RequestContext, request: Request) -> Any | Deferred[Any]:
+    def _ask_any(self, context: RequestContext, request: Request) -> Later[Any]:
         """What the broker says that coordinates the transaction."""
         runtime = self._running()
         if runtime is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from twisted.internet.defer import Deferred, inlineCallbacks, succeed
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
 
 from kshim.configs.config import Config
@@ -54,8 +54,7 @@ class Listener:
         """Accept nothing more. Fires when the port is free."""
         port, self._port = self._port, None
         self._release()
-        closed: Deferred[None] = port.stopListening() if port is not None else succeed(None)
-        return closed
+        return maybeDeferred(port.stopListening) if port is not None else succeed(None)
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to be done."""
@@ -65,20 +64,22 @@ class Listener:
         """Close all connections. Fires when they are gone."""
         return self._connections.close()
 
-    @inlineCallbacks
-    def suspend(self) -> Generator[Deferred[Any], Any, None]:
+    def suspend(self) -> Deferred[None]:
         """Refuse and close all connections until `resume`. Fires when they are gone.
 
         The port stays taken: a client's own socket, that the system gave this port, would not refuse them.
         """
-        yield self.close()
+        return Deferred.fromCoroutine(self._suspend())
+
+    async def _suspend(self) -> None:
+        await self.close()
         family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
         self._kept = socket.socket(family, socket.SOCK_STREAM)
         self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with suppress(OSError):  # somebody was quicker: resume will say so
             self._kept.bind((self.address.host, self.address.port))
         self.drain()
-        yield self.disconnect()
+        await self.disconnect()
 
     def resume(self) -> None:
         """Accept connections again. Raises CannotListen."""
@@ -111,20 +112,21 @@ def new_listeners(answers: Mapping[int, Answer], config: Config, reactor: Any) -
     return listeners
 
 
-@inlineCallbacks
-def open_all(
-    listeners: Mapping[int, Listener], first: Endpoint
-) -> Generator[Deferred[Any], Any, list[Endpoint]]:
+def open_all(listeners: Mapping[int, Listener], first: Endpoint) -> Deferred[list[Endpoint]]:
     """Accept connections at `first` and at the ports behind it, which are searched for where it is port 0.
 
     Fires with all addresses; errbacks CannotListen.
     """
+    return Deferred.fromCoroutine(_open_all(listeners, first))
+
+
+async def _open_all(listeners: Mapping[int, Listener], first: Endpoint) -> list[Endpoint]:
     for attempts_left in reversed(range(_ATTEMPTS if first.port == 0 else 1)):
         try:
             return _open(list(listeners.values()), first)
         except CannotListen:
             for listener in listeners.values():
-                yield listener.close()
+                await listener.close()
             if not attempts_left:
                 raise
     raise AssertionError("no attempt was made")

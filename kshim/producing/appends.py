@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.python.failure import Failure
 
 from kshim.producing.rules import Verification, check, check_marker, in_transaction
+from kshim.requests.later import Later
 from kshim.storage.interfaces import Appended, Log
 from kshim.storage.producers import SentBatch
 from schemas.error_code import ErrorCode
@@ -117,7 +118,7 @@ class ProducerAppends:
             known.ask_again(header)
         return known
 
-    def in_turn(self, producer_id: int, function: Callable[[], T | Deferred[T]]) -> T | Deferred[T]:
+    def in_turn(self, producer_id: int, function: Callable[[], Later[T]]) -> Later[T]:
         """Call `function()` when nothing is under way that was called so before for that producer.
 
         Requests are read ahead, so the second may be here before the coordinator has answered the question of

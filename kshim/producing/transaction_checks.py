@@ -8,14 +8,13 @@ that has ended (KIP-890). Asked is once a transaction and partition: from its fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
 from kshim.producing.rules import Verification
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import then
+from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -61,7 +60,7 @@ Verdicts = Mapping[Place, Verdict]
 
 def verify(
     broker: Broker, context: RequestContext, transactional_id: str, asked: Sequence[Asked]
-) -> Verdicts | Deferred[Verdicts]:
+) -> Later[Verdicts]:
     """A verdict for each batch; all are of one producer and epoch."""
     adds = context.api_version >= FIRST_VERSION_THAT_ADDS
     verdicts: dict[Place, Verdict] = {}
@@ -79,9 +78,8 @@ def verify(
         return verdicts
     header = asked[0].header
     request = _request(transactional_id, header.producer_id, header.producer_epoch, wanted, not adds)
-    ask = partial(broker.transactions.submit, context, request)
     tries = _tries(broker) if adds else 1
-    answer = _ask(broker, ask, tries)
+    answer = _ask(broker, lambda: broker.transactions.submit(context, request), tries)
     return then(answer, lambda errors: {**verdicts, **_refusals(errors, context.api_version)})
 
 
@@ -112,10 +110,9 @@ def _request(
 
 
 Errors = Mapping[Place, ErrorCode]
-Answer = AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]
 
 
-def _ask(broker: Broker, ask: Callable[[], Answer], tries: int) -> Errors | Deferred[Errors]:
+def _ask(broker: Broker, ask: Callable[[], Later[AddPartitionsToTxnResponse]], tries: int) -> Later[Errors]:
     """The errors of the partitions, after at most so many tries."""
 
     def answered(response: AddPartitionsToTxnResponse) -> Any:

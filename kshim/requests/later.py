@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.python.failure import Failure
@@ -13,15 +13,18 @@ from kshim.storage.interfaces import StorageError
 T = TypeVar("T")
 R = TypeVar("R")
 
+Later: TypeAlias = T | Deferred[T]
+"""A response that is here, or comes."""
 
-def then(answer: T | Deferred[T], function: Callable[[T], R]) -> R | Deferred[R]:
-    """`function` of the answer, as soon as there is one."""
+
+def then(answer: Later[T], function: Callable[[T], Later[R]]) -> Later[R]:
+    """`function` of the answer, as soon as there is one. It may give an answer that comes later still."""
     if isinstance(answer, Deferred):
         return answer.addCallback(function)
     return function(answer)
 
 
-def gather(answers: Sequence[T | Deferred[T]], function: Callable[[list[T]], R]) -> R | Deferred[R]:
+def gather(answers: Sequence[Later[T]], function: Callable[[list[T]], R]) -> Later[R]:
     """`function` of all answers, in their order, as soon as there are all."""
     if len(answers) == 1:
         return then(answers[0], lambda answer: function([answer]))
