@@ -23,8 +23,6 @@ from schemas.messages.add_partitions_to_txn import (
 FIRST_VERSION_WITH_FENCED = 2
 FIRST_VERSION_FOR_BROKERS = 4
 
-Outcome = Later[AddPartitionsToTxnResult]
-
 
 def add_partitions_to_txn(
     broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
@@ -57,7 +55,7 @@ def add_partitions_to_txn(
     return then(_add(broker, context, asked), _of_client if knows_fenced else _of_old_client)
 
 
-def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Outcome:
+def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Later[AddPartitionsToTxnResult]:
     topics = broker.cluster.topics
     errors = {
         (name, index): ErrorCode.OPERATION_NOT_ATTEMPTED

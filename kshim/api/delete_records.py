@@ -22,8 +22,6 @@ from schemas.messages.delete_records import (
 HIGH_WATERMARK = -1
 NO_OFFSET = -1
 
-Outcome = Later[DeleteRecordsPartitionResult]
-
 
 def delete_records(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
@@ -51,7 +49,7 @@ def delete_records(
     return gather(outcomes, response)
 
 
-def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Outcome:
+def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Later[DeleteRecordsPartitionResult]:
     """What becomes of one partition, by Kafka's checks in their order."""
     topic = broker.cluster.topics.get(name)
     partition = None if topic is None else topic.partition(wanted.partition_index)

@@ -27,8 +27,6 @@ from schemas.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-Answer = Later[OffsetFetchResponseGroup]
-
 FIRST_VERSION_WITH_GROUP_ERROR = 2
 FIRST_VERSION_WITH_GROUPS = 8
 FIRST_VERSION_WITH_TOPIC_IDS = 10
@@ -41,7 +39,7 @@ def offset_fetch(
     with it, what a transaction may still move is refused (KIP-447).
     """
 
-    def fetch(group: OffsetFetchRequestGroup) -> Answer:
+    def fetch(group: OffsetFetchRequestGroup) -> Later[OffsetFetchResponseGroup]:
         wanted = StableOffsetFetch(group) if request.require_stable else group
         return broker.groups.submit(context, wanted)
 
@@ -112,8 +110,10 @@ def _failed_topics(request: OffsetFetchRequest, error: int) -> tuple[OffsetFetch
 
 
 def _fetch_by_id(
-    cluster: Cluster, fetch: Callable[[OffsetFetchRequestGroup], Answer], group: OffsetFetchRequestGroup
-) -> Answer:
+    cluster: Cluster,
+    fetch: Callable[[OffsetFetchRequestGroup], Later[OffsetFetchResponseGroup]],
+    group: OffsetFetchRequestGroup,
+) -> Later[OffsetFetchResponseGroup]:
     """Ask with the topics' names, and answer with their ids; an unknown id is an error of its partitions."""
     if group.topics is None:
         return then(fetch(group), lambda answer: _with_ids(cluster, answer))

@@ -16,7 +16,7 @@ from kshim.cluster import Partition, Topic
 from kshim.producing.recompression import as_configured
 from kshim.producing.record_checks import fault_in_records
 from kshim.producing.rules import Verification
-from kshim.producing.transaction_checks import Asked, NotAllowed, Verdicts, verify
+from kshim.producing.transaction_checks import NotAllowed, TransactionalBatch, Verdicts, verify
 from kshim.requests import Broker, Refused, RequestContext
 from kshim.requests.later import Later, gather, if_not_stored, then
 from kshim.requests.leadership import fault_in_leadership, node_endpoints
@@ -49,7 +49,8 @@ NOT_SAID = LeaderIdAndEpoch()
 
 T = TypeVar("T")
 Entry = tuple[TopicProduceData, PartitionProduceData]
-Outcome = Later[PartitionProduceResponse]
+Answered = Later[PartitionProduceResponse]
+"""The answer to one partition's batch: a refusal at once, else when the batch is durable."""
 
 
 class _Target(NamedTuple):
@@ -97,18 +98,18 @@ def produce(
     return then(appended, answer)
 
 
-def _asked(targets: Iterable[_Target]) -> Iterator[Asked]:
+def _asked(targets: Iterable[_Target]) -> Iterator[TransactionalBatch]:
     """The batches of a transaction that the coordinator may have to be asked about."""
     for topic, partition, data, batch in targets:
         if len(batch) < HEADER_BYTES:
             continue
         header = decode_header(batch)
         if header.is_transactional and header.producer_id >= 0:
-            yield Asked(topic.name, data.index, partition.partition_no, header)
+            yield TransactionalBatch(topic.name, data.index, partition.partition_no, header)
 
 
 def _answer(
-    broker: Broker, context: RequestContext, request: ProduceRequest, outcomes: Sequence[Outcome]
+    broker: Broker, context: RequestContext, request: ProduceRequest, outcomes: Sequence[Answered]
 ) -> Later[ProduceResponse | None]:
     if request.acks == NO_REPLY:
         return gather(outcomes, partial(_no_reply, context))
@@ -153,7 +154,7 @@ def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse])
 
 
 def _refuse_all(
-    answer: Callable[[list[Outcome]], T], entries: Iterable[Entry], error_code: ErrorCode, message: str = ""
+    answer: Callable[[list[Answered]], T], entries: Iterable[Entry], error_code: ErrorCode, message: str = ""
 ) -> T:
     return answer([_refusal(data, error_code, message=message or None) for _, data in entries])
 
@@ -182,11 +183,11 @@ def _append_all(
     request: ProduceRequest,
     found: Iterable[_Target | PartitionProduceResponse],
     verdicts: Verdicts,
-) -> list[Outcome]:
+) -> list[Answered]:
     return [_append(broker, request, each, verdicts) if isinstance(each, _Target) else each for each in found]
 
 
-def _append(broker: Broker, request: ProduceRequest, target: _Target, verdicts: Verdicts) -> Outcome:
+def _append(broker: Broker, request: ProduceRequest, target: _Target, verdicts: Verdicts) -> Answered:
     """Check and append what one partition was sent, in Kafka's order of checks."""
     topic, partition, data, _ = target
     verdict = verdicts.get((topic.name, data.index)) if verdicts else None
@@ -216,7 +217,7 @@ def _enough_in_sync(broker: Broker, target: _Target) -> bool:
     return len(partition.isr) >= broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
 
 
-def _append_batch(broker: Broker, target: _Target, verification: Verification | None) -> Outcome:
+def _append_batch(broker: Broker, target: _Target, verification: Verification | None) -> Answered:
     topic, partition, data, batch = target
     config, now_ms = broker.cluster.log_config(topic, broker.node_id), broker.now_ms()
     header = validate(batch, max_batch_bytes=config.max_message_bytes)

@@ -38,8 +38,6 @@ from schemas.messages.txn_offset_commit import (
 FIRST_VERSION_WITH_ABORTABLE = 4
 FIRST_VERSION_THAT_ADDS = 5
 
-Answer = Later[TxnOffsetCommitResponse]
-
 OF_THE_GROUP = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -52,7 +50,9 @@ OF_THE_GROUP = {
 """What a producer is told where the transaction coordinator has said something else to the group's."""
 
 
-def txn_offset_commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
+def txn_offset_commit(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> Later[TxnOffsetCommitResponse]:
     """Each partition is answered for itself: those refused here first, then the coordinator's."""
     known: list[TxnOffsetCommitRequestTopic] = []
     refused: list[TxnOffsetCommitResponseTopic] = []
@@ -80,7 +80,9 @@ def _sort_out(
         known.append(replace(named, partitions=exist))
 
 
-def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
+def _commit(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> Later[TxnOffsetCommitResponse]:
     """Commit as soon as the transaction is known to write to the group's partition of __consumer_offsets."""
     groups = broker.groups
     shard = groups.shard_for(request.group_id)
@@ -94,7 +96,7 @@ def _commit(broker: Broker, context: RequestContext, request: TxnOffsetCommitReq
         topics=(AddPartitionsToTxnTopic(name=GROUP_METADATA_TOPIC, partitions=(shard,)),),
     )
 
-    def decide(response: AddPartitionsToTxnResponse) -> Answer:
+    def decide(response: AddPartitionsToTxnResponse) -> Later[TxnOffsetCommitResponse]:
         error = _error(response, context.api_version)
         if error is not ErrorCode.NONE:
             return _all_refused(request, error)

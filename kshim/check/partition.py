@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from kshim.check.faults import Fault
 from kshim.check.journals import JOURNALS, fault_in_record
-from kshim.storage.producers import Aborted, Produced, Producer, Producers
+from kshim.storage.producers import Aborted, Produced, Producers, ProducerState
 from schemas.records.batch import (
     HEADER_BYTES,
     NO_TIMESTAMP,
@@ -117,7 +117,7 @@ class PartitionCheck:
         except CorruptRecordBatch as error:
             self._fault(offset, f"its records cannot be decoded: {error}")
 
-    def finish(self, producers: dict[int, Producer], aborted: list[Aborted]) -> None:
+    def finish(self, producers: dict[int, ProducerState], aborted: list[Aborted]) -> None:
         """Compare what is kept of producers and aborted transactions with what the batches say of them."""
         if not self.batches:
             self.end = self.start
@@ -130,7 +130,7 @@ class PartitionCheck:
             if [one for one in aborted if one.last_offset >= self.start] != replayed:
                 self._fault(self.start, "the index of aborted transactions is not that of the batches")
 
-    def _producer_faults(self, kept: dict[int, Producer]) -> Iterator[str]:
+    def _producer_faults(self, kept: dict[int, ProducerState]) -> Iterator[str]:
         replayed = dict(self._producers.items())
         for producer_id, producer in kept.items():
             last = producer.batches[-1].base_offset if producer.batches else -1
@@ -150,7 +150,7 @@ class PartitionCheck:
             self.faults.append(Fault(f"{self.topic}-{self.index} at offset {offset}", what))
 
 
-def _same(kept: Producer, replayed: Producer | None) -> bool:
+def _same(kept: ProducerState, replayed: ProducerState | None) -> bool:
     """A producer may have been forgotten and have come back, so that less is kept than was replayed."""
     return (
         replayed is not None

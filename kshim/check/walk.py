@@ -12,7 +12,7 @@ from kshim.check.stored import Stored
 from kshim.storage.embedded.producers import ABORTED, KEY
 from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY, SO_FAR
 from kshim.storage.interfaces import StorageError
-from kshim.storage.producers import Aborted, Producer, decode_producer
+from kshim.storage.producers import Aborted, ProducerState, decode_producer
 
 
 class Found(NamedTuple):
@@ -64,9 +64,9 @@ def _partitions(stored: Stored, known: Known, deleted: Container[int]) -> dict[i
     }
 
 
-def _beside(stored: Stored) -> tuple[dict[int, dict[int, Producer]], dict[int, list[Aborted]]]:
+def _beside(stored: Stored) -> tuple[dict[int, dict[int, ProducerState]], dict[int, list[Aborted]]]:
     """Producers and aborted transactions, by partition_no."""
-    producers: dict[int, dict[int, Producer]] = {}
+    producers: dict[int, dict[int, ProducerState]] = {}
     for key, value in stored.rows("producers"):
         partition_no, producer_id = KEY.unpack(key)
         producers.setdefault(partition_no, {})[producer_id] = decode_producer(value)

@@ -41,7 +41,7 @@ JAVA_OPTIONS = (
 MOST_ROWS = 1000
 """On the console; Parquet and tables get all."""
 
-Told = Callable[[str], None]
+Tell = Callable[[str], None]
 Question = Callable[..., None]
 """(session, options, tell, **arguments)"""
 
@@ -59,7 +59,7 @@ def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> Non
 
 
 def _ask(
-    question: str, spark: SparkSession, options: Options, tell: Told, arguments: Mapping[str, Any]
+    question: str, spark: SparkSession, options: Options, tell: Tell, arguments: Mapping[str, Any]
 ) -> None:
     try:
         QUESTIONS[question](spark, options, tell, **arguments)
@@ -98,16 +98,16 @@ def _first_line(error: Exception) -> str:
 # ---- questions
 
 
-def _lag(spark: SparkSession, options: Options, tell: Told) -> None:
+def _lag(spark: SparkSession, options: Options, tell: Tell) -> None:
     _of_commits(spark, options, tell, lambda lag: lag.orderBy(fn.desc_nulls_last("lag"), *commits.OF))
 
 
-def _stuck(spark: SparkSession, options: Options, tell: Told, *, for_s: float) -> None:
+def _stuck(spark: SparkSession, options: Options, tell: Tell, *, for_s: float) -> None:
     _of_commits(spark, options, tell, lambda lag: commits.stuck(lag, for_s).orderBy(fn.desc("stuck_seconds")))
 
 
 def _of_commits(
-    spark: SparkSession, options: Options, tell: Told, shown: Callable[[DataFrame], DataFrame]
+    spark: SparkSession, options: Options, tell: Tell, shown: Callable[[DataFrame], DataFrame]
 ) -> None:
     def show(latest: DataFrame) -> None:
         latest.cache()
@@ -131,7 +131,7 @@ def _lag_of(spark: SparkSession, bootstrap: str, latest: DataFrame) -> DataFrame
     return commits.group_lag(latest, ends, heads)
 
 
-def _rebalances(spark: SparkSession, options: Options, tell: Told) -> None:
+def _rebalances(spark: SparkSession, options: Options, tell: Tell) -> None:
     def show(found: DataFrame) -> None:
         rows = rebalancing.shown(found).orderBy("began", "group", "generation")
         _put(rows, options.out, append=options.stream)
@@ -158,7 +158,7 @@ def _rebalances(spark: SparkSession, options: Options, tell: Told) -> None:
             query.stop()
 
 
-def _flapping(spark: SparkSession, options: Options, tell: Told, *, within: str, at_least: int) -> None:
+def _flapping(spark: SparkSession, options: Options, tell: Tell, *, within: str, at_least: int) -> None:
     def show(found: DataFrame) -> None:
         groups = rebalancing.flapping(rebalancing.shown(found), within, at_least)
         _put(groups.orderBy(fn.desc("rebalances"), "group"), options.out, append=options.stream)
@@ -175,12 +175,12 @@ def _flapping(spark: SparkSession, options: Options, tell: Told, *, within: str,
     _again_and_again(spark, options, rows, merge, show)
 
 
-def _rows(spark: SparkSession, options: Options, tell: Told) -> DataFrame:
+def _rows(spark: SparkSession, options: Options, tell: Tell) -> DataFrame:
     tell(f"reading the log of {options.bootstrap}")
     return decode(read_offsets_log(spark, options.bootstrap, stream=options.stream))
 
 
-def _snapshot(spark: SparkSession, options: Options, tell: Told, *, path: str) -> None:
+def _snapshot(spark: SparkSession, options: Options, tell: Tell, *, path: str) -> None:
     latest = commits.latest_commits(_rows(spark, options, tell)).cache()
     tell(f"writing {path}")
     backup.snapshot(latest, path)
@@ -188,7 +188,7 @@ def _snapshot(spark: SparkSession, options: Options, tell: Told, *, path: str) -
     Console(stderr=True).print(f"{latest.count()} offsets of {groups} groups are in {path}")
 
 
-def _restore(spark: SparkSession, options: Options, tell: Told, *, path: str, dry_run: bool) -> None:
+def _restore(spark: SparkSession, options: Options, tell: Tell, *, path: str, dry_run: bool) -> None:
     tell(f"asking {options.bootstrap}")
     _put(backup.restore(spark, path, options.bootstrap, dry_run=dry_run), options.out, append=False)
 

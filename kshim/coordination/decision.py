@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kshim.coordination.fencing import Producer
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -33,7 +33,7 @@ class Caller(NamedTuple):
     """The broker that was asked: it answers only for the shards that it leads. ANY_NODE: whichever does."""
 
 
-class Record(NamedTuple):
+class GroupRecord(NamedTuple):
     """One record of `__consumer_offsets`; a value of None is a tombstone."""
 
     key: GroupMetadataKey | OffsetCommitKey
@@ -59,7 +59,7 @@ class Decision(NamedTuple):
     """What the log is told, by str(): a rebalance and why, what has expired."""
     endings: tuple[Any, ...] = ()
     """Transactions whose outcome these records are: each partition of theirs is to get its marker."""
-    producer: Producer | None = None
+    producer: ProducerIdAndEpoch | None = None
     """Whose transaction the records are part of; None where they count at once."""
     marker: EndTxnMarker | None = None
     """The end of a transaction, to be made durable like a record; then there are no records."""

@@ -15,7 +15,7 @@ MOST_PRODUCERS = 5_000
 """Of one shard; beyond, the one that has been silent for longest is forgotten."""
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """Who writes records that are part of a transaction."""
 
     producer_id: int
@@ -37,7 +37,7 @@ class Fencing:
     def __init__(self) -> None:
         self._epochs: dict[int, Epochs] = {}
 
-    def check(self, producer: Producer) -> ErrorCode:
+    def check(self, producer: ProducerIdAndEpoch) -> ErrorCode:
         """Whether a producer may commit offsets."""
         known = self._epochs.get(producer.producer_id)
         is_fenced = known is not None and producer.producer_epoch < known.producer_epoch
@@ -45,14 +45,14 @@ class Fencing:
 
     def check_marker(self, marker: EndTxnMarker) -> ErrorCode:
         """Whether a transaction coordinator may end a transaction so."""
-        error = self.check(Producer(marker.producer_id, marker.producer_epoch))
+        error = self.check(ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch))
         if error is not ErrorCode.NONE:
             return error
         known = self._epochs.get(marker.producer_id)
         is_fenced = known is not None and marker.coordinator_epoch < known.coordinator_epoch
         return ErrorCode.TRANSACTION_COORDINATOR_FENCED if is_fenced else ErrorCode.NONE
 
-    def wrote(self, producer: Producer) -> None:
+    def wrote(self, producer: ProducerIdAndEpoch) -> None:
         """Records of a transaction were written."""
         known = self._epochs.pop(producer.producer_id, None)
         coordinator_epoch = -1 if known is None else known.coordinator_epoch

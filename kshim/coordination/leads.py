@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kshim.coordination.decision import Decision, Reply
-from kshim.coordination.fencing import Producer
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.loading import Leader
 from schemas.records.end_txn_marker import EndTxnMarker
 
@@ -22,7 +22,7 @@ Entry = tuple[bytes, bytes | None]
 class Append:
     """Records that become durable together, and what waits for that."""
 
-    producer: Producer | None = None
+    producer: ProducerIdAndEpoch | None = None
     marker: EndTxnMarker | None = None
     entries: list[Entry] = field(default_factory=list)
     size: int = 0

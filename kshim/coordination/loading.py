@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from twisted.internet.defer import Deferred
 
 from kshim.coordination.decision import Decision
-from kshim.coordination.fencing import Producer
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.storage.interfaces import NO_PRODUCER, Journal, JournalBatch, StorageError
 from schemas.message import MalformedMessage
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -46,7 +46,7 @@ class Loadable(Protocol):
         MalformedMessage.
         """
 
-    def replay(self, shard: int, records: Iterable[Any], producer: Producer | None) -> None:
+    def replay(self, shard: int, records: Iterable[Any], producer: ProducerIdAndEpoch | None) -> None:
         """Apply records of `shard` in the order of its log, while loading and after each decision alike.
 
         `producer`: whose transaction they are part of.
@@ -82,7 +82,7 @@ class Loading:
             if isinstance(entry, EndTxnMarker):
                 self._coordinator.replay_marker(self.shard, entry)
             else:
-                producer = None if entry.producer == NO_PRODUCER else Producer(*entry.producer)
+                producer = None if entry.producer == NO_PRODUCER else ProducerIdAndEpoch(*entry.producer)
                 self._coordinator.replay(self.shard, self._records(entry), producer)
             if is_long_enough():
                 return False

@@ -197,14 +197,14 @@ class Runtime:
         except ValueError as error:
             name = f"{self._coordinator.topic}-{lead.shard}"
             logger.error("%s: a record cannot be written: %s", name, error)
-            self._refuse(decision.replies, ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._void(decision.replies, ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         append = lead.gathering
         if append is not None and not append.takes(decision):
             self._append(lead)
             append = None
             if not self.is_led(lead):  # the journal has failed at once
-                self._refuse(decision.replies, ErrorCode.NOT_COORDINATOR)
+                self._void(decision.replies, ErrorCode.NOT_COORDINATOR)
                 return
         if decision.marker is not None:
             self._coordinator.replay_marker(lead.shard, decision.marker)
@@ -221,7 +221,7 @@ class Runtime:
         append.replies += decision.replies
         append.endings += decision.endings
 
-    def _refuse(self, replies: Iterable[Reply], error: ErrorCode) -> None:
+    def _void(self, replies: Iterable[Reply], error: ErrorCode) -> None:
         """What was decided is void: answer each of its requests with `error` instead."""
         for token, _ in replies:
             waiting = self._waiting.get(token)
@@ -368,7 +368,7 @@ class Runtime:
         lead.gathering = None
         void = [reply for append in lead.unsettled for reply in append.replies]
         self._deliver(self._coordinator.unload(shard, self._now_ms()).replies)
-        self._refuse(void, ErrorCode.NOT_COORDINATOR)
+        self._void(void, ErrorCode.NOT_COORDINATOR)
 
     # ---- time
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kshim.storage.clock import Clock
     from kshim.storage.interfaces import Log
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 
 class ParkedFetch:
@@ -32,9 +32,7 @@ class ParkedFetch:
         self._missing_bytes = reads.missing_bytes
         self._done: Deferred[None] = Deferred()
 
-    def wait(
-        self, clock: Clock, max_wait_ms: int, hurry: Signal, answer: Callable[[], Answer]
-    ) -> Deferred[Answer]:
+    def wait(self, clock: Clock, max_wait_ms: int, hurry: Signal, answer: Callable[[], T]) -> Deferred[T]:
         """`answer()`, when there is enough, or after `max_wait_ms`, or once `hurry` fires, or when another
         request of the session waits.
         """

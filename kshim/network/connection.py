@@ -36,10 +36,10 @@ ENDED = (State.CLOSING, State.LOST)
 # How long a client may take to read its last replies when the server stops.
 CLOSE_S = 1.0
 
-Reply = bytes | None
-# Takes a frame, who sent it, and the signal that another request is behind it. The reply is without its size,
-# None for a request that has none. Raises Refused, or lets the Deferred fail with it.
-Answer = Callable[[bytes | memoryview, Client, Signal], "Reply | defer.Deferred[Reply]"]
+Response = bytes | None
+# Takes a frame, its client, and the signal that another request is behind it. The response is without its
+# size, None for a request that has none. Raises Refused, or lets the Deferred fail with it.
+Dispatch = Callable[[bytes | memoryview, Client, Signal], "Response | defer.Deferred[Response]"]
 
 
 class InFlight(Signal):
@@ -51,7 +51,7 @@ class InFlight(Signal):
         self.fired = False
         self._watchers = None
         self.done = False
-        self.reply: Reply = None
+        self.reply: Response = None
         self.held_bytes = 0
 
 
@@ -164,7 +164,7 @@ class Connection(Protocol):
 
     # ---- replies
 
-    def _answered(self, reply: Reply, request: InFlight) -> None:
+    def _answered(self, reply: Response, request: InFlight) -> None:
         """Keep a reply until all earlier requests are answered; send those whose turn has come."""
         request.done, request.reply = True, reply
         held_bytes = len(reply or b"")
@@ -180,7 +180,7 @@ class Connection(Protocol):
             self._active_at = self.shared.clock.seconds()
             self._read_ahead()
 
-    def _put(self, reply: Reply) -> None:
+    def _put(self, reply: Response) -> None:
         """Let a reply leave at the end of this turn; None is that of a request without reply."""
         if reply is not None:
             self._outgoing += framed(reply)
@@ -272,7 +272,7 @@ class Connections(Factory):
 
     def __init__(
         self,
-        answer: Answer,
+        answer: Dispatch,
         clock: Clock,
         *,
         max_request_bytes: int,

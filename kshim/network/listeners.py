@@ -12,7 +12,7 @@ from twisted.internet.error import CannotListenError
 
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
-from kshim.network.connection import Answer, Connections
+from kshim.network.connection import Connections, Dispatch
 
 _ATTEMPTS = 20
 _LAST_PORT = 65535
@@ -92,7 +92,7 @@ class Listener:
             self._kept = None
 
 
-def new_listeners(answers: Mapping[int, Answer], config: Config, reactor: Any) -> dict[int, Listener]:
+def new_listeners(answers: Mapping[int, Dispatch], config: Config, reactor: Any) -> dict[int, Listener]:
     """A listener for each broker, by node id; none listens yet. Raises CannotListen."""
     listeners = {}
     for node_id, answer in answers.items():

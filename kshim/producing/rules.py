@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch
+from kshim.storage.producers import NO_TRANSACTION, ProducerState, SentBatch
 from schemas.error_code import ErrorCode
 from schemas.records.batch import RecordBatchHeader
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -42,7 +42,7 @@ class Verification:
 
 
 def check(
-    producer: Producer | None,
+    producer: ProducerState | None,
     header: RecordBatchHeader,
     verification: Verification | None = None,
     *,
@@ -68,7 +68,7 @@ def check(
     return ErrorCode.NONE
 
 
-def in_transaction(producer: Producer | None, producer_epoch: int) -> bool:
+def in_transaction(producer: ProducerState | None, producer_epoch: int) -> bool:
     """Whether it has a transaction open in the partition, in this epoch."""
     return (
         producer is not None
@@ -77,7 +77,7 @@ def in_transaction(producer: Producer | None, producer_epoch: int) -> bool:
     )
 
 
-def _repeated(producer: Producer, header: RecordBatchHeader) -> SentBatch | None:
+def _repeated(producer: ProducerState, header: RecordBatchHeader) -> SentBatch | None:
     if header.producer_epoch == producer.producer_epoch:
         for sent in producer.batches:
             if sent.base_sequence == header.base_sequence and sent.last_sequence == header.last_sequence:
@@ -85,7 +85,9 @@ def _repeated(producer: Producer, header: RecordBatchHeader) -> SentBatch | None
     return None
 
 
-def _is_next(producer: Producer | None, header: RecordBatchHeader, verification: Verification | None) -> bool:
+def _is_next(
+    producer: ProducerState | None, header: RecordBatchHeader, verification: Verification | None
+) -> bool:
     sequence = header.base_sequence
     if verification is not None:
         has_sent = producer is not None and producer.batches
@@ -100,7 +102,9 @@ def _is_next(producer: Producer | None, header: RecordBatchHeader, verification:
     return sequence == (producer.last_sequence + 1) % _SEQUENCES
 
 
-def check_marker(producer: Producer | None, marker: EndTxnMarker, transaction_version: int = 0) -> ErrorCode:
+def check_marker(
+    producer: ProducerState | None, marker: EndTxnMarker, transaction_version: int = 0
+) -> ErrorCode:
     """Whether a marker may be appended: NONE, INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
 
     transaction_version: the one that the transaction was made with. From 2 on its end has a later epoch than

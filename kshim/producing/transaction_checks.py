@@ -2,7 +2,8 @@
 
 A client from Produce v12 on leaves it to the broker to add a partition to the transaction; an older one has
 added it before, and the broker asks only whether it has, so that no record is left behind in a transaction
-that has ended (KIP-890). Asked is once a transaction and partition: from its first record on the log knows.
+that has ended (KIP-890). The coordinator is asked once per transaction and partition: after its first record
+the log knows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
+from kshim.cluster.changes import TopicPartition
 from kshim.producing.rules import Verification
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, then
@@ -36,7 +38,7 @@ RETRIABLE = {
 """Clients may not know what to do with these in a Produce response."""
 
 
-class Asked(NamedTuple):
+class TransactionalBatch(NamedTuple):
     """A batch of a transaction, and where it is to go."""
 
     topic_name: str
@@ -52,18 +54,17 @@ class NotAllowed(NamedTuple):
     message: str
 
 
-Place = tuple[str, int]
 Verdict = Verification | NotAllowed | None
 """None: the transaction is open in this partition, and it need not be asked."""
-Verdicts = Mapping[Place, Verdict]
+Verdicts = Mapping[TopicPartition, Verdict]
 
 
 def verify(
-    broker: Broker, context: RequestContext, transactional_id: str, asked: Sequence[Asked]
+    broker: Broker, context: RequestContext, transactional_id: str, asked: Sequence[TransactionalBatch]
 ) -> Later[Verdicts]:
     """A verdict for each batch; all are of one producer and epoch."""
     adds = context.api_version >= FIRST_VERSION_THAT_ADDS
-    verdicts: dict[Place, Verdict] = {}
+    verdicts: dict[TopicPartition, Verdict] = {}
     for batch in asked:
         found = broker.producers.verification(
             batch.partition_no, batch.header, adds=adds, now_ms=broker.now_ms()
@@ -91,7 +92,11 @@ def _tries(broker: Broker) -> int:
 
 
 def _request(
-    transactional_id: str, producer_id: int, producer_epoch: int, places: Sequence[Place], verify_only: bool
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    places: Sequence[TopicPartition],
+    verify_only: bool,
 ) -> AddPartitionsToTxnRequest:
     indexes: dict[str, list[int]] = {}
     for name, index in places:
@@ -109,7 +114,7 @@ def _request(
     return AddPartitionsToTxnRequest(transactions=(transaction,))
 
 
-Errors = Mapping[Place, ErrorCode]
+Errors = Mapping[TopicPartition, ErrorCode]
 
 
 def _ask(broker: Broker, ask: Callable[[], Later[AddPartitionsToTxnResponse]], tries: int) -> Later[Errors]:
@@ -136,7 +141,7 @@ def _errors(response: AddPartitionsToTxnResponse) -> Errors:
     }
 
 
-def _refusals(errors: Errors, api_version: int) -> dict[Place, Verdict]:
+def _refusals(errors: Errors, api_version: int) -> dict[TopicPartition, Verdict]:
     """Those that were not allowed, in the words of Produce."""
     return {
         place: _refusal(error, api_version) for place, error in errors.items() if error is not ErrorCode.NONE

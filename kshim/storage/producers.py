@@ -32,7 +32,7 @@ class SentBatch(NamedTuple):
     timestamp_ms: int
 
 
-class Producer(NamedTuple):
+class ProducerState(NamedTuple):
     """One producer in one partition. batches: the last five of this epoch, oldest first.
 
     coordinator_epoch: of the last marker, -1 if there was none. last_timestamp_ms: of what it last wrote.
@@ -76,7 +76,7 @@ class Produced(NamedTuple):
 class Changes(NamedTuple):
     """What batches have changed. producers: by producer id; None is forgotten."""
 
-    producers: dict[int, Producer | None]
+    producers: dict[int, ProducerState | None]
     aborted: tuple[Aborted, ...]
 
 
@@ -88,7 +88,7 @@ class Producers:
 
     __slots__ = ("_ended", "_open", "_producers")
 
-    def __init__(self, known: Iterable[tuple[int, Producer]] = ()) -> None:
+    def __init__(self, known: Iterable[tuple[int, ProducerState]] = ()) -> None:
         # In the order of their last batches: the first is the one that has been silent for longest.
         self._producers = dict(sorted(known, key=_last_offset))
         # Who has a transaction open, by first offset; ascending, as new ones begin at the end of the log.
@@ -102,10 +102,10 @@ class Producers:
         # First offset and marker of transactions that have ended, until the marker is known to be durable.
         self._ended: list[tuple[int, int]] = []
 
-    def get(self, producer_id: int) -> Producer | None:
+    def get(self, producer_id: int) -> ProducerState | None:
         return self._producers.get(producer_id)
 
-    def items(self) -> Iterator[tuple[int, Producer]]:
+    def items(self) -> Iterator[tuple[int, ProducerState]]:
         return iter(self._producers.items())
 
     def last_stable_offset(self, high_watermark: int) -> int:
@@ -119,7 +119,7 @@ class Producers:
         """Take in the batches that were appended."""
         if not batches:
             return NO_CHANGES
-        changed: dict[int, Producer | None] = {}
+        changed: dict[int, ProducerState | None] = {}
         aborted = []
         for batch in batches:
             if (ended := self._replay(batch)) is not None:
@@ -156,7 +156,7 @@ class Producers:
             self._open[start] = header.producer_id
         sent = SentBatch(header.base_sequence, header.last_sequence, batch.base_offset, batch.timestamp_ms)
         is_same = known is not None and known.producer_epoch == header.producer_epoch
-        self._producers[header.producer_id] = Producer(
+        self._producers[header.producer_id] = ProducerState(
             header.producer_epoch,
             -1 if known is None else known.coordinator_epoch,
             batch.timestamp_ms,
@@ -168,7 +168,7 @@ class Producers:
     def _end_transaction(self, marker: EndTxnMarker, offset: int) -> Aborted | None:
         known = self._producers.pop(marker.producer_id, None)
         is_same = known is not None and known.producer_epoch == marker.producer_epoch
-        self._producers[marker.producer_id] = Producer(
+        self._producers[marker.producer_id] = ProducerState(
             marker.producer_epoch,
             marker.coordinator_epoch,
             marker.timestamp_ms,
@@ -185,11 +185,11 @@ class Producers:
         return Aborted(marker.producer_id, first_offset, offset, next(iter(self._open), offset + 1))
 
 
-def _is_idle(producer: Producer) -> bool:
+def _is_idle(producer: ProducerState) -> bool:
     return producer.transaction_start == NO_TRANSACTION
 
 
-def _last_offset(item: tuple[int, Producer]) -> int:
+def _last_offset(item: tuple[int, ProducerState]) -> int:
     batches = item[1].batches
     return batches[-1].base_offset if batches else -1
 
@@ -208,12 +208,12 @@ def between(aborted: Iterable[Aborted], start: int, end: int) -> tuple[Aborted, 
     return tuple(found)
 
 
-def encode_producer(producer: Producer) -> bytes:
+def encode_producer(producer: ProducerState) -> bytes:
     head = PRODUCER.pack(*producer[:4])
     return head + b"".join([BATCH.pack(*batch) for batch in producer.batches])
 
 
-def decode_producer(value: bytes | memoryview) -> Producer:
+def decode_producer(value: bytes | memoryview) -> ProducerState:
     epoch, coordinator_epoch, last_timestamp_ms, transaction_start = PRODUCER.unpack_from(value)
     batches = tuple(SentBatch(*fields) for fields in BATCH.iter_unpack(value[PRODUCER.size :]))
-    return Producer(epoch, coordinator_epoch, last_timestamp_ms, transaction_start, batches)
+    return ProducerState(epoch, coordinator_epoch, last_timestamp_ms, transaction_start, batches)

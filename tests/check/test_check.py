@@ -18,7 +18,7 @@ from kshim.storage.embedded.producers import KEY
 from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction
 from kshim.storage.journal import LogJournal
-from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch, encode_producer
+from kshim.storage.producers import NO_TRANSACTION, ProducerState, SentBatch, encode_producer
 from schemas.internal_topics.group_metadata_log import (
     OffsetCommitKey,
     OffsetCommitValue,
@@ -178,7 +178,7 @@ def moved(by: int) -> Callable[[bytes], bytes]:
 
 
 def producer(base_offset: int, transaction_start: int = NO_TRANSACTION) -> bytes:
-    return encode_producer(Producer(0, -1, 5, transaction_start, (SentBatch(0, 0, base_offset, 5),)))
+    return encode_producer(ProducerState(0, -1, 5, transaction_start, (SentBatch(0, 0, base_offset, 5),)))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from kshim.producing.rules import Verification, check, check_marker, in_transaction
-from kshim.storage.producers import NO_TRANSACTION, Produced, Producer, Producers, SentBatch
+from kshim.storage.producers import NO_TRANSACTION, Produced, Producers, ProducerState, SentBatch
 from schemas.error_code import ErrorCode
 from schemas.records.batch import Record, RecordBatchHeader, decode_header, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
@@ -201,10 +201,10 @@ def test_the_first_batch_of_a_transaction_must_be_verified() -> None:
     assert check(None, first, asked, is_verified=False) is NOT_IN_IT
     assert check(None, first, asked, is_verified=True) is NEW
     assert check(None, outside, None, is_verified=False) is NEW
-    opened = Producer(0, -1, 0, 5, (SentBatch(0, 0, 5, 0),))
+    opened = ProducerState(0, -1, 0, 5, (SentBatch(0, 0, 5, 0),))
     assert check(opened, header(1, is_transactional=True), is_verified=False) is NEW
     assert check(opened, header(0, epoch=1, is_transactional=True), is_verified=False) is NOT_IN_IT
-    later = Producer(1, 0, 0, NO_TRANSACTION, ())
+    later = ProducerState(1, 0, 0, NO_TRANSACTION, ())
     assert check(later, first, asked, is_verified=False) is STALE
 
 
@@ -222,7 +222,7 @@ def test_what_was_asked_for_first_comes_first() -> None:
 
 def test_who_lets_the_broker_add_partitions_begins_with_sequence_0() -> None:
     asked = Verification(2, 4, True, 0)
-    begun = Producer(2, -1, 0, NO_TRANSACTION, (SentBatch(3, 3, 0, 0),))
+    begun = ProducerState(2, -1, 0, NO_TRANSACTION, (SentBatch(3, 3, 0, 0),))
     assert check(None, header(4, epoch=2, is_transactional=True), asked) is TOO_EARLY
     assert check(begun, header(4, epoch=2, is_transactional=True), asked) is NEW
     asked = Verification(2, 0, True, 0)

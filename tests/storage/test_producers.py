@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kshim.storage.producers import (
     Aborted,
     Produced,
-    Producer,
     Producers,
+    ProducerState,
     between,
     decode_producer,
     encode_producer,
@@ -40,7 +40,7 @@ def produced(offset: int, what: tuple[str, int, int, int, bool]) -> Produced:
     return Produced(decode_header(batch), offset, offset, None)
 
 
-def replayed(history: History) -> tuple[Producers, list[Aborted], dict[int, Producer]]:
+def replayed(history: History) -> tuple[Producers, list[Aborted], dict[int, ProducerState]]:
     """The producers, the aborted transactions, and the rows that a store has, change by change."""
     producers, aborted, rows = Producers(), [], {}
     for offset, what in enumerate(history):

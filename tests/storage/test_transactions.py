@@ -10,7 +10,7 @@ from kshim.storage import producers as rules
 from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import Aborted, Log, Offsets, StorageError, Store
-from kshim.storage.producers import NO_TRANSACTION, Producer, SentBatch
+from kshim.storage.producers import NO_TRANSACTION, ProducerState, SentBatch
 from schemas.records.batch import Record, batches, decode_header, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.storage.reactor import Reactor
@@ -124,21 +124,21 @@ class TestTransactions:
         for sequence in range(0, 14, 2):
             self.append(data(P, sequence, count=2))
         sent = tuple(SentBatch(sequence, sequence + 1, 1 + sequence, 101) for sequence in range(4, 14, 2))
-        assert self.log.producers(1).get(P) == Producer(0, -1, 101, 1, sent)
+        assert self.log.producers(1).get(P) == ProducerState(0, -1, 101, 1, sent)
         self.append(end(P, committed=True, coordinator_epoch=3))
-        assert self.log.producers(1).get(P) == Producer(0, 3, 200, NO_TRANSACTION, sent)
+        assert self.log.producers(1).get(P) == ProducerState(0, 3, 200, NO_TRANSACTION, sent)
         assert self.log.producers(1).get(Q) is None
 
     def test_a_new_epoch_forgets_the_batches_of_the_old_one(self) -> None:
         self.append(data(P), end(P, committed=False, epoch=1))
-        assert self.log.producers(1).get(P) == Producer(1, 0, 200, NO_TRANSACTION, ())
+        assert self.log.producers(1).get(P) == ProducerState(1, 0, 200, NO_TRANSACTION, ())
         self.append(data(P, epoch=1), data(P, epoch=2))
-        assert self.log.producers(1).get(P) == Producer(2, 0, 100, 2, (SentBatch(0, 0, 3, 100),))
+        assert self.log.producers(1).get(P) == ProducerState(2, 0, 100, 2, (SentBatch(0, 0, 3, 100),))
 
     def test_log_append_time_is_the_time_of_its_batches(self) -> None:
         append = self.log.append(1, data(P), now_ms=777, log_append_time=True)
         self.reactor.result(append)
-        assert self.log.producers(1).get(P) == Producer(0, -1, 777, 0, (SentBatch(0, 0, 0, 777),))
+        assert self.log.producers(1).get(P) == ProducerState(0, -1, 777, 0, (SentBatch(0, 0, 0, 777),))
 
     def test_an_emptied_control_batch_changes_nothing(self) -> None:
         self.append(data(P))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from kshim.coordination.decision import Caller, Decision, Record, Reply
-from kshim.coordination.fencing import Producer
+from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.draft import Surroundings
 from kshim.coordination.groups.records import decode_record, encode_record
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, refuse
@@ -82,7 +82,9 @@ class Coordinator:
         """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
         self._shards[shard] = Shard(shard, node_id, self._surroundings)
 
-    def replay(self, shard: int, records: Iterable[Record], producer: Producer | None = None) -> None:
+    def replay(
+        self, shard: int, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None = None
+    ) -> None:
         """Apply records of `shard` in the order of its log, while loading and after each decision alike.
 
         `producer`: whose transaction they are part of.

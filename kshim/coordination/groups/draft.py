@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kshim.coordination.decision import Decision, Record, Reply
-from kshim.coordination.fencing import Producer
+from kshim.coordination.decision import Decision, GroupRecord, Reply
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.settings import Settings
@@ -51,10 +51,10 @@ class Draft:
         self._shard = shard
         self.settings, self.timers, self.new_member_id = surroundings
         self.now_ms = now_ms
-        self._records: list[Record] = []
+        self._records: list[GroupRecord] = []
         self._replies: list[Reply] = []
         self._reports: list[object] = []
-        self.producer: Producer | None = None
+        self.producer: ProducerIdAndEpoch | None = None
         """Whose transaction the records are part of; None where they count at once."""
 
     def reply(self, token: int, response: Any) -> None:
@@ -63,13 +63,13 @@ class Draft:
 
     def write_group(self, group: ClassicGroup) -> None:
         """Make the group as it stands durable."""
-        self._records.append(Record(GroupMetadataKey(group=group.group_id), group.to_metadata()))
+        self._records.append(GroupRecord(GroupMetadataKey(group=group.group_id), group.to_metadata()))
 
     def write(
         self, key: GroupMetadataKey | OffsetCommitKey, value: GroupMetadataValue | OffsetCommitValue | None
     ) -> None:
         """Make one record durable; None is a tombstone."""
-        self._records.append(Record(key, value))
+        self._records.append(GroupRecord(key, value))
 
     def forget_offset(self, group_id: str, topic: str, index: int) -> None:
         """Write the tombstone of what a group has committed for one partition."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kshim.coordination.decision import Record
-from kshim.coordination.fencing import Fencing, Producer
+from kshim.coordination.decision import GroupRecord
+from kshim.coordination.fencing import Fencing, ProducerIdAndEpoch
 from kshim.coordination.groups.pending_offsets import PendingOffsets
 from schemas.internal_topics.group_metadata_log import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -28,7 +28,7 @@ class HardState:
         self.pending = PendingOffsets()
         self.fencing = Fencing()
 
-    def replay(self, records: Iterable[Record], producer: Producer | None = None) -> None:
+    def replay(self, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None = None) -> None:
         """Apply records in the order of the log: of a producer's transaction, or that count at once.
 
         A tombstone of something unknown changes nothing.
@@ -59,7 +59,7 @@ class HardState:
         return dict.fromkeys((*self.groups, *self.offsets, *self.pending.group_ids()))
 
     def _replay_offset(
-        self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer: Producer | None
+        self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer: ProducerIdAndEpoch | None
     ) -> None:
         if value is None:
             self._forget_offset(key)

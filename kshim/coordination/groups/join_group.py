@@ -32,18 +32,18 @@ def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinG
     if not _has_room(draft, group, request):
         remove_member(draft, group, request.member_id)
         maybe_complete_join(draft, group)
-        refuse(draft, caller, ErrorCode.GROUP_MAX_SIZE_REACHED)
+        refuse_join(draft, caller, ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif group.state is State.DEAD:
-        refuse(draft, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
+        refuse_join(draft, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
     elif not group.supports(request.protocol_type, request.protocols):
-        refuse(draft, caller, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+        refuse_join(draft, caller, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
     elif request.member_id:
         _join_existing(draft, group, caller, request)
     else:
         _join_new(draft, group, caller, request)
 
 
-def refuse(draft: Draft, caller: Caller, error: ErrorCode, member_id: str = "") -> None:
+def refuse_join(draft: Draft, caller: Caller, error: ErrorCode, member_id: str = "") -> None:
     """Answer with `error`; `member_id` is echoed where the request named one."""
     draft.reply(caller.token, JoinGroupResponse(error_code=error, member_id=member_id))
 
@@ -66,7 +66,7 @@ def _join_new(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGr
     instance_id = request.group_instance_id
     prefix = caller.client_id if instance_id is None else instance_id
     if len(prefix.encode()) > LONGEST_PREFIX_BYTES:
-        refuse(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
+        refuse_join(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     if instance_id is not None:
         member_id = draft.new_member_id(instance_id)
@@ -83,7 +83,7 @@ def _join_new(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGr
     group.pending_join.add(member_id)
     timer = TimerKey(TimerKind.MEMBER, group.group_id, member_id)
     draft.timers.arm(timer, draft.now_ms + request.session_timeout_ms)
-    refuse(draft, caller, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+    refuse_join(draft, caller, ErrorCode.MEMBER_ID_REQUIRED, member_id)
 
 
 def _join_existing(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
@@ -91,15 +91,15 @@ def _join_existing(draft: Draft, group: ClassicGroup, caller: Caller, request: J
         if request.group_instance_id is None:
             _add_member(draft, group, caller, request, request.member_id)
         else:
-            refuse(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
+            refuse_join(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     error = group.validate(request.member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
-        refuse(draft, caller, error, request.member_id)
+        refuse_join(draft, caller, error, request.member_id)
         return
     answer = ANSWERS[ApiKey.JOIN_GROUP][group.state]
     if isinstance(answer, ErrorCode):
-        refuse(draft, caller, answer, request.member_id)
+        refuse_join(draft, caller, answer, request.member_id)
         return
     member = group.members[request.member_id]
     unchanged = member.protocols == request.protocols

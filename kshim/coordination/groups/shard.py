@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kshim.coordination.decision import Caller, Decision, Record, Reply
-from kshim.coordination.fencing import Producer
+from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups import describe, offsets, rebalance, txn_offset_commit
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft, Surroundings
 from kshim.coordination.groups.expiry import expire
 from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.heartbeat import heartbeat
-from kshim.coordination.groups.join_group import join_group, refuse
+from kshim.coordination.groups.join_group import join_group, refuse_join
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.rebalance_report import Trigger
-from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
-from kshim.coordination.groups.refusals import refuse as _refuse
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch, refuse
 from kshim.coordination.groups.sizes import offsets_fit
 from kshim.coordination.groups.states import ANSWERS, State
 from kshim.coordination.groups.sync_group import sync_group
@@ -80,7 +79,7 @@ class Shard:
 
     # ---- loading and unloading
 
-    def replay(self, records: Iterable[Record], producer: Producer | None) -> None:
+    def replay(self, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None) -> None:
         """Apply records to what survives; see `HardState`."""
         self.hard_state.replay(records, producer)
 
@@ -124,7 +123,7 @@ class Shard:
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         if group is None and request.member_id:
-            refuse(draft, caller, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            refuse_join(draft, caller, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             return draft.decision()
         if group is None:
             group = self.groups[request.group_id] = ClassicGroup(request.group_id, now_ms)
@@ -165,7 +164,7 @@ class Shard:
         group = self.groups.get(request.group_id)
         error = offsets.validate_commit(draft, group, caller, request)
         if error is not ErrorCode.NONE:
-            return self._reply(caller, _refuse(request, caller, error))
+            return self._reply(caller, refuse(request, caller, error))
         offsets.commit(draft, caller, request)
         return self._committed_or_refused(draft, caller, request)
 
@@ -174,9 +173,11 @@ class Shard:
         group = self.groups.get(request.group_id)
         error = txn_offset_commit.validate_commit(group, request)
         if error is ErrorCode.NONE:
-            error = self.hard_state.fencing.check(Producer(request.producer_id, request.producer_epoch))
+            error = self.hard_state.fencing.check(
+                ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+            )
         if error is not ErrorCode.NONE:
-            return self._reply(caller, _refuse(request, caller, error))
+            return self._reply(caller, refuse(request, caller, error))
         draft = Draft(self.number, self._surroundings, now_ms)
         txn_offset_commit.commit(draft, caller, request)
         return self._committed_or_refused(draft, caller, request)
@@ -187,7 +188,7 @@ class Shard:
         """A commit is one batch, or nothing. What it writes creates the group where there is none."""
         decision = draft.decision()
         if not offsets_fit(decision.records, draft.settings):
-            return self._reply(caller, _refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return self._reply(caller, refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
         if decision.records and request.group_id not in self.groups:
             self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
         return decision
@@ -213,7 +214,7 @@ class Shard:
         group = self.groups.get(request.group_id)
         error = offsets.validate_delete(group)
         if group is None or error is not ErrorCode.NONE:
-            return self._reply(caller, _refuse(request, caller, error))
+            return self._reply(caller, refuse(request, caller, error))
         draft = Draft(self.number, self._surroundings, now_ms)
         offsets.delete(draft, group, self._known(request.group_id), caller, request)
         return draft.decision()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshim.coordination.decision import Record
+from kshim.coordination.decision import GroupRecord
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.records import encode_record
 from kshim.coordination.groups.settings import Settings
@@ -28,7 +28,7 @@ FEW_NAMES_BYTES = FEW * (RECORD_BYTES + 2 * 32_767)
 """More than so few offsets need without their metadata."""
 
 
-def offsets_fit(records: Sequence[Record], settings: Settings) -> bool:
+def offsets_fit(records: Sequence[GroupRecord], settings: Settings) -> bool:
     """Whether the offsets of one commit do."""
     metadata_bytes = FEW * UTF8_BYTES * settings.offset_metadata_max_bytes
     if len(records) <= FEW and FEW_NAMES_BYTES + metadata_bytes <= settings.message_max_bytes:
@@ -38,15 +38,15 @@ def offsets_fit(records: Sequence[Record], settings: Settings) -> bool:
 
 def group_fits(group: ClassicGroup, settings: Settings) -> bool:
     """Whether the record of a group does. O(members)."""
-    return _fit([Record(GroupMetadataKey(group=group.group_id), group.to_metadata())], settings)
+    return _fit([GroupRecord(GroupMetadataKey(group=group.group_id), group.to_metadata())], settings)
 
 
-def _fit(records: Sequence[Record], settings: Settings) -> bool:
+def _fit(records: Sequence[GroupRecord], settings: Settings) -> bool:
     limit = settings.message_max_bytes
     return sum(map(_at_most, records)) <= limit or batch_bytes(records) <= limit
 
 
-def batch_bytes(records: Sequence[Record]) -> int:
+def batch_bytes(records: Sequence[GroupRecord]) -> int:
     """The size of the batch as it is stored."""
     return len(
         record_batch.encode(
@@ -55,7 +55,7 @@ def batch_bytes(records: Sequence[Record]) -> int:
     )
 
 
-def _at_most(record: Record) -> int:
+def _at_most(record: GroupRecord) -> int:
     key, value = record
     characters = len(key.group)
     if isinstance(key, OffsetCommitKey):

@@ -7,7 +7,7 @@ is under way is made sure before a request comes here, as is whether the topics 
 from __future__ import annotations
 
 from kshim.coordination.decision import Caller
-from kshim.coordination.fencing import Producer
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.offsets import NO_TIMESTAMP, too_long
@@ -48,7 +48,7 @@ def validate_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest)
 
 def commit(draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> None:
     """Write a record for every partition whose metadata is not too long, and answer for each."""
-    draft.producer = Producer(request.producer_id, request.producer_epoch)
+    draft.producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     topics = []
     for topic in request.topics:
         partitions = []

@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
-from kshim.coordination.fencing import Producer
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.shards import partition_for
-from kshim.coordination.transactions.decision import Ending, Record
+from kshim.coordination.transactions.decision import Ending, TransactionRecord
 from kshim.coordination.transactions.describe import listed, unknown_states
 from kshim.coordination.transactions.patterns import InvalidPattern, matcher
 from kshim.coordination.transactions.records import decode_record, encode_record
@@ -55,7 +55,9 @@ class TransactionCoordinator:
     def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
         """There are no transactions in this log, so no ends of them."""
 
-    def replay(self, shard: int, records: Iterable[Record], producer: Producer | None = None) -> None:
+    def replay(
+        self, shard: int, records: Iterable[TransactionRecord], producer: ProducerIdAndEpoch | None = None
+    ) -> None:
         """Apply records of `shard` in the order of its log, while loading and after each decision alike."""
         apply = self._shards[shard].replay
         for record in records:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kshim.coordination.transactions.transaction import Transaction
 
 
-class Record(NamedTuple):
+class TransactionRecord(NamedTuple):
     """One record of `__transaction_state`; None is a tombstone."""
 
     transactional_id: str

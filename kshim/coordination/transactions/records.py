@@ -6,7 +6,7 @@ the markers are written, and must not be refused with it after a crash.
 
 from __future__ import annotations
 
-from kshim.coordination.transactions.decision import Record
+from kshim.coordination.transactions.decision import TransactionRecord
 from kshim.coordination.transactions.requests import by_topic
 from kshim.coordination.transactions.states import State
 from kshim.coordination.transactions.transaction import NO_PRODUCER_ID, Transaction
@@ -21,20 +21,20 @@ from schemas.internal_topics.transaction_log import (
 from schemas.message import MalformedMessage
 
 
-def encode_record(record: Record) -> tuple[bytes, bytes | None]:
+def encode_record(record: TransactionRecord) -> tuple[bytes, bytes | None]:
     """The key and value of a record."""
     transactional_id, transaction = record
     value = None if transaction is None else encode_value(_stored(transaction))
     return encode_key(transactional_id), value
 
 
-def decode_record(key: bytes, value: bytes | None) -> Record | None:
+def decode_record(key: bytes, value: bytes | None) -> TransactionRecord | None:
     """The record; None for one with another kind of key. Raises MalformedMessage."""
     transactional_id = decode_key(key)
     if transactional_id is None:
         return None
     stored = decode_value(value)
-    return Record(transactional_id, None if stored is None else _loaded(stored))
+    return TransactionRecord(transactional_id, None if stored is None else _loaded(stored))
 
 
 def _stored(it: Transaction) -> TransactionLogValue:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kshim.coordination.decision import Caller, Decision, Reply
 from kshim.coordination.transactions import add_partitions, end_txn
-from kshim.coordination.transactions.decision import Ending, Record, TimedOut
+from kshim.coordination.transactions.decision import Ending, TimedOut, TransactionRecord
 from kshim.coordination.transactions.describe import describe
 from kshim.coordination.transactions.init_producer_id import begin
 from kshim.coordination.transactions.requests import (
@@ -41,7 +41,7 @@ class Shard:
 
     # ---- what survives
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: TransactionRecord) -> None:
         """Put a record in its place, in the order of the log: the only writer of `transactions`.
 
         Compaction leaves out states that were passed through, so only a shard that is not loading knows
@@ -82,7 +82,7 @@ class Shard:
         response = InitProducerIdResponse(
             producer_id=following.producer_id, producer_epoch=following.producer_epoch
         )
-        records = (Record(transactional_id, following),)
+        records = (TransactionRecord(transactional_id, following),)
         return Decision(self.number, records, (Reply(caller.token, response),))
 
     def add_partitions(self, caller: Caller, request: AddPartitions, now_ms: int) -> Decision:
@@ -94,7 +94,7 @@ class Shard:
             return self._reply(caller, partition_results(transactional_id, errors.items()))
         following, error = add_partitions.add(transaction, request, now_ms)
         reply = Reply(caller.token, refuse(request, caller, error))
-        records = () if following is None else (Record(transactional_id, following),)
+        records = () if following is None else (TransactionRecord(transactional_id, following),)
         return Decision(self.number, records, (reply,))
 
     def end_txn(self, caller: Caller, request: EndTxnRequest, now_ms: int) -> Decision:
@@ -122,7 +122,7 @@ class Shard:
         if self.transactions.get(ended.transactional_id) != ended.transaction:
             return Decision(self.number)
         completed = ended.transaction.completed(now_ms)
-        return Decision(self.number, (Record(ended.transactional_id, completed),))
+        return Decision(self.number, (TransactionRecord(ended.transactional_id, completed),))
 
     def abort_timed_out(self, now_ms: int) -> Decision:
         """Take every transaction that has been open for too long from its producer."""
@@ -131,7 +131,7 @@ class Shard:
         ]
         return Decision(
             self.number,
-            tuple(Record(name, fenced) for name, fenced in timed_out),
+            tuple(TransactionRecord(name, fenced) for name, fenced in timed_out),
             reports=tuple(TimedOut(name) for name, _ in timed_out),
             endings=tuple(Ending(name, fenced) for name, fenced in timed_out),
         )
@@ -143,7 +143,7 @@ class Shard:
             for name, it in self.transactions.items()
             if it.state in IDLE and it.last_update_ms <= unused_since_ms
         ]
-        return Decision(self.number, tuple(Record(name, None) for name in expired[:MOST_EXPIRED]))
+        return Decision(self.number, tuple(TransactionRecord(name, None) for name in expired[:MOST_EXPIRED]))
 
     def _reply(self, caller: Caller, response: Any) -> Decision:
         return Decision(self.number, (), (Reply(caller.token, response),))
@@ -153,7 +153,7 @@ class Shard:
     ) -> Decision:
         return Decision(
             self.number,
-            (Record(transactional_id, following),),
+            (TransactionRecord(transactional_id, following),),
             (Reply(caller.token, response),),
             endings=(Ending(transactional_id, following),),
         )

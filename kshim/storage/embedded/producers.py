@@ -1,6 +1,6 @@
 """Producers and aborted transactions in LMDB, written in the transaction that makes their batches durable.
 
-producers (partition_no u32, producer_id u64) -> Producer
+producers (partition_no u32, producer_id u64) -> ProducerState
 aborted   (partition_no u32, last_offset u64) -> producer_id i64, first_offset u64, last_stable_offset u64
 """
 
@@ -11,7 +11,14 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kshim.storage.embedded.environment import Environment, ReadTransaction, WriteTransaction
-from kshim.storage.producers import Aborted, Changes, Producer, Producers, decode_producer, encode_producer
+from kshim.storage.producers import (
+    Aborted,
+    Changes,
+    Producers,
+    ProducerState,
+    decode_producer,
+    encode_producer,
+)
 
 if TYPE_CHECKING:
     import lmdb
@@ -28,7 +35,7 @@ def put_changes(
     environment: Environment, transaction: WriteTransaction, partition_no: int, changes: Sequence[Changes]
 ) -> None:
     """Make durable what the batches of a partition have changed, in their order."""
-    states: dict[int, Producer | None] = {}
+    states: dict[int, ProducerState | None] = {}
     for change in changes:
         states.update(change.producers)
         for producer_id, first_offset, last_offset, last_stable_offset in change.aborted:

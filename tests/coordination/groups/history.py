@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from kshim.coordination.decision import Caller, Decision, Record
-from kshim.coordination.fencing import Producer
+from kshim.coordination.decision import Caller, Decision, GroupRecord
+from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.expiry_report import ExpiryReport
@@ -78,8 +78,8 @@ def protocols(*names: str, metadata: bytes = b"topics") -> tuple[JoinGroupReques
 class Written(NamedTuple):
     """A record as it stands in the journal, and whose transaction it is part of."""
 
-    record: Record
-    producer: Producer | None = None
+    record: GroupRecord
+    producer: ProducerIdAndEpoch | None = None
 
 
 Entry = Written | EndTxnMarker
@@ -231,7 +231,7 @@ class History:
         deadline_ms = self.coordinator._timers.deadline_ms(timer)
         return None if deadline_ms is None else deadline_ms - self.now_ms
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[GroupRecord]:
         """The records of the journal, without the shards."""
         return [entry.record for _, entry in self.journal if isinstance(entry, Written)]
 
@@ -285,7 +285,7 @@ class History:
                 client.adopt(response)
 
 
-def _through_bytes(record: Record) -> Record:
+def _through_bytes(record: GroupRecord) -> GroupRecord:
     """The record as it is after a way through the journal."""
     read = decode_record(*encode_record(record))
     assert read is not None, f"nobody knows the key of {record}"

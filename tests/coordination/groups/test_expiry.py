@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kshim.coordination.decision import Record
+from kshim.coordination.decision import GroupRecord
 from kshim.coordination.groups import shard
 from kshim.coordination.groups.refusals import DeleteGroup
 from kshim.coordination.groups.states import State
@@ -81,7 +81,7 @@ def sleep_until_check(history: History, at_least_ms: int) -> None:
     history.sleep(CHECK_MS - (history.now_ms - START_MS) % CHECK_MS)
 
 
-def tombstones(history: History, since: int) -> list[Record]:
+def tombstones(history: History, since: int) -> list[GroupRecord]:
     records = history.records()[since:]
     assert all(record.value is None for record in records)
     return records
@@ -202,14 +202,14 @@ class TestEmptyGroups:
         client.leave()
         number, key = history.journal[-1][0], history.records()[-1].key
         value = replace(history.records()[-1].value, current_state_timestamp=-1)
-        history.journal.append((number, Written(Record(key, value))))
+        history.journal.append((number, Written(GroupRecord(key, value))))
         history.restart()
         history.sleep(RETENTION_MS // 2 - CHECK_MS)
         history.journal.append(
             (
                 number,
                 Written(
-                    Record(
+                    GroupRecord(
                         OffsetCommitKey(group="group", topic="topic", partition=0),
                         OffsetCommitValue(offset=1, metadata="", commit_timestamp=history.now_ms),
                     )
@@ -394,7 +394,7 @@ class TestRuns:
         history = History(partitions=1, offsets_retention_minutes=1)
         commit(history, "topic", partitions=3 * shard.MOST_OFFSETS)
         history.now_ms += CHECK_MS
-        steps: list[list[Record]] = []
+        steps: list[list[GroupRecord]] = []
         while history.deadline_ms(ShardTimer(0)) <= 0:
             decision = next(history.coordinator.advance(history.now_ms))
             history._carry_out(decision)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kshim.coordination.decision import Record
+from kshim.coordination.decision import GroupRecord
 from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.rebalance_report import Trigger
 from kshim.coordination.groups.states import State
@@ -50,7 +50,7 @@ def committed(offset: int) -> OffsetCommitValue:
     return OffsetCommitValue(offset=offset, metadata="", commit_timestamp=START_MS)
 
 
-def loaded(*records: Record, **settings: int) -> History:
+def loaded(*records: GroupRecord, **settings: int) -> History:
     """A coordinator that was started with these records."""
     history = History(**settings)
     history.journal = [
@@ -64,7 +64,7 @@ class TestRecords:
     def test_a_group_with_members_is_stable(self) -> None:
         """[122]"""
         stored = group(member("a", rebalance_timeout=5_000), member("b", group_instance_id="i"))
-        live = loaded(Record(GROUP, stored)).group()
+        live = loaded(GroupRecord(GROUP, stored)).group()
         assert (live.state, live.generation, live.protocol_type, live.protocol_name, live.leader) == (
             State.STABLE,
             7,
@@ -80,48 +80,59 @@ class TestRecords:
         assert (a.protocols, a.assignment) == (protocols("range"), b"all")
 
     def test_a_group_without_members_is_empty(self) -> None:
-        live = loaded(Record(GROUP, GroupMetadataValue(generation=3, protocol=None, leader=None))).group()
+        live = loaded(
+            GroupRecord(GROUP, GroupMetadataValue(generation=3, protocol=None, leader=None))
+        ).group()
         assert (live.state, live.generation, live.protocol_type) == (State.EMPTY, 3, None)
 
     def test_offsets_without_a_group(self) -> None:
         """[162]"""
-        history = loaded(Record(OFFSET, committed(5)))
+        history = loaded(GroupRecord(OFFSET, committed(5)))
         assert (history.group().state, history.group().protocol_type) == (State.EMPTY, None)
         assert history.client().committed() == 5
 
     def test_an_empty_group_with_offsets(self) -> None:
         """[162]"""
-        history = loaded(Record(OFFSET, committed(5)), Record(GROUP, group()))
+        history = loaded(GroupRecord(OFFSET, committed(5)), GroupRecord(GROUP, group()))
         assert (history.group().state, history.group().protocol_type) == (State.EMPTY, "consumer")
         assert history.client().committed() == 5
 
     def test_tombstones(self) -> None:
         """[162]"""
         history = loaded(
-            Record(OFFSET, committed(5)), Record(GROUP, group(member("a"))), Record(OFFSET, None)
+            GroupRecord(OFFSET, committed(5)),
+            GroupRecord(GROUP, group(member("a"))),
+            GroupRecord(OFFSET, None),
         )
         assert history.group().state is State.STABLE
         assert history.client().committed() == -1
-        history = loaded(Record(OFFSET, committed(5)), Record(GROUP, group(member("a"))), Record(GROUP, None))
+        history = loaded(
+            GroupRecord(OFFSET, committed(5)),
+            GroupRecord(GROUP, group(member("a"))),
+            GroupRecord(GROUP, None),
+        )
         assert history.group().state is State.EMPTY
         assert history.client().committed() == 5
         history = loaded(
-            Record(OFFSET, committed(5)), Record(GROUP, group()), Record(OFFSET, None), Record(GROUP, None)
+            GroupRecord(OFFSET, committed(5)),
+            GroupRecord(GROUP, group()),
+            GroupRecord(OFFSET, None),
+            GroupRecord(GROUP, None),
         )
         assert history.groups() == {}
 
     @pytest.mark.parametrize("key", [OFFSET, GROUP])
     def test_a_tombstone_of_nothing(self, key: OffsetCommitKey | GroupMetadataKey) -> None:
         hard_state = HardState()
-        hard_state.replay([Record(key, None)])
+        hard_state.replay([GroupRecord(key, None)])
         assert (hard_state.groups, hard_state.offsets) == ({}, {})
 
     def test_the_last_record_counts(self) -> None:
         history = loaded(
-            Record(GROUP, group(member("a"))),
-            Record(OFFSET, committed(5)),
-            Record(OFFSET, committed(6)),
-            Record(GROUP, group(member("b"))),
+            GroupRecord(GROUP, group(member("a"))),
+            GroupRecord(OFFSET, committed(5)),
+            GroupRecord(OFFSET, committed(6)),
+            GroupRecord(GROUP, group(member("b"))),
         )
         assert list(history.group().members) == ["b"]
         assert history.client().committed() == 6
@@ -131,14 +142,14 @@ class TestMembers:
     @pytest.mark.parametrize("subscription", [b"", b"\0", b"\0\0\xff\xff\xff\xff", b"nonsense"])
     def test_one_whose_subscription_cannot_be_read(self, subscription: bytes) -> None:
         """[164]: the group is loaded with it, and what it subscribes to is not known."""
-        history = loaded(Record(GROUP, group(replace(member("a"), subscription=subscription))))
+        history = loaded(GroupRecord(GROUP, group(replace(member("a"), subscription=subscription))))
         live = history.group()
         assert (live.state, list(live.members)) == (State.STABLE, ["a"])
         assert live.subscribed_topics() is None
 
     def test_each_has_a_whole_session(self) -> None:
         """[123]"""
-        history = loaded(Record(GROUP, group(member("a"), member("b"))))
+        history = loaded(GroupRecord(GROUP, group(member("a"), member("b"))))
         for member_id in "ab":
             assert history.deadline_ms(TimerKey(TimerKind.MEMBER, "group", member_id)) == SESSION_MS
         history.sleep(SESSION_MS)
@@ -146,7 +157,7 @@ class TestMembers:
 
     def test_a_group_that_is_too_large_rebalances_with_all_its_members(self) -> None:
         """[25]"""
-        history = loaded(Record(GROUP, group(member("a"), member("b"))), group_max_size=1)
+        history = loaded(GroupRecord(GROUP, group(member("a"), member("b"))), group_max_size=1)
         live = history.group()
         assert (live.state, list(live.members)) == (State.PREPARING_REBALANCE, ["a", "b"])
         assert live.rebalance is not None

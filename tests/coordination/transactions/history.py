@@ -12,7 +12,7 @@ from typing import Any
 
 from kshim.coordination.decision import Caller, Decision
 from kshim.coordination.transactions.coordinator import TransactionCoordinator
-from kshim.coordination.transactions.decision import Ending, Record
+from kshim.coordination.transactions.decision import Ending, TransactionRecord
 from kshim.coordination.transactions.records import decode_record, encode_record
 from kshim.coordination.transactions.requests import AddPartitions, DescribeTransaction
 from kshim.coordination.transactions.settings import Settings
@@ -127,7 +127,9 @@ class History:
         """As if the id had been used so often that its producer's epoch is this one."""
         transaction = self.transaction()
         assert transaction is not None
-        self.carry_out(Decision(0, (Record(ID, replace(transaction, producer_epoch=producer_epoch)),)))
+        self.carry_out(
+            Decision(0, (TransactionRecord(ID, replace(transaction, producer_epoch=producer_epoch)),))
+        )
 
 
 def _decoded(entry: tuple[bytes, bytes | None]) -> Any:

@@ -3,7 +3,7 @@
 import pytest
 
 from kshim.coordination.decision import Decision, Reply
-from kshim.coordination.transactions.decision import Record
+from kshim.coordination.transactions.decision import TransactionRecord
 from kshim.coordination.transactions.requests import AddPartitions, partition_results
 from kshim.coordination.transactions.states import State
 from schemas.error_code import ErrorCode
@@ -27,7 +27,7 @@ def test_the_first_partition_begins_the_transaction(history: History) -> None:
     decision = history.decide(AddPartitions(ID, 1000, 0, (T1, T0)))
     after = before.with_partitions(frozenset({T0, T1}), 0, NOW_MS + 5)
     assert decision == Decision(
-        0, (Record(ID, after),), (Reply(0, partition_results(ID, [(T1, NONE), (T0, NONE)])),)
+        0, (TransactionRecord(ID, after),), (Reply(0, partition_results(ID, [(T1, NONE), (T0, NONE)])),)
     )
     assert (after.state, after.start_ms, after.last_update_ms) == (State.ONGOING, NOW_MS + 5, NOW_MS + 5)
 

@@ -6,7 +6,7 @@ import pytest
 
 from kshim.coordination.decision import Caller, Decision
 from kshim.coordination.transactions.coordinator import TransactionCoordinator
-from kshim.coordination.transactions.decision import Ending, Record, TimedOut
+from kshim.coordination.transactions.decision import Ending, TimedOut, TransactionRecord
 from kshim.coordination.transactions.requests import AddPartitions, DescribeTransaction
 from kshim.coordination.transactions.settings import Settings
 from kshim.coordination.transactions.shard import MOST_EXPIRED
@@ -40,7 +40,7 @@ def test_a_transaction_is_open_for_as_long_as_its_producer_wanted() -> None:
     assert before is not None
     fenced = before.fenced(NOW_MS + TIMEOUT_MS + INTERVAL_MS)
     assert history.pass_ms(INTERVAL_MS) == [
-        Decision(0, (Record(ID, fenced),), reports=(TimedOut(ID),), endings=(Ending(ID, fenced),))
+        Decision(0, (TransactionRecord(ID, fenced),), reports=(TimedOut(ID),), endings=(Ending(ID, fenced),))
     ]
     history.write_markers()
     assert (history.state, history.pass_ms(INTERVAL_MS)) == (State.COMPLETE_ABORT, [])
@@ -82,7 +82,7 @@ def test_an_id_without_a_transaction_expires(ended: bool) -> None:
         history.init()
     hour_ms = Settings().transaction_remove_expired_transaction_cleanup_interval_ms
     assert history.pass_ms(EXPIRATION_MS - hour_ms) == []
-    assert history.pass_ms(hour_ms) == [Decision(0, (Record(ID, None),))]
+    assert history.pass_ms(hour_ms) == [Decision(0, (TransactionRecord(ID, None),))]
     assert history.describe().error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     assert history.journal[-1][1] is None
 
@@ -244,4 +244,6 @@ def test_a_state_that_may_not_follow_is_a_fault_of_ours() -> None:
     transaction = history.transaction()
     assert transaction is not None
     with pytest.raises(AssertionError):
-        history.coordinator.replay(0, [Record(ID, transaction.with_partitions(frozenset(), 0, NOW_MS))])
+        history.coordinator.replay(
+            0, [TransactionRecord(ID, transaction.with_partitions(frozenset(), 0, NOW_MS))]
+        )

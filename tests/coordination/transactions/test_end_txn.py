@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kshim.coordination.decision import Decision, Reply
-from kshim.coordination.transactions.decision import Ending, Record
+from kshim.coordination.transactions.decision import Ending, TransactionRecord
 from kshim.coordination.transactions.states import END_TXN_V1, END_TXN_V2, Action, Asked, State
 from kshim.coordination.transactions.transaction import LAST_PRODUCER_EPOCH, TopicPartition
 from schemas.error_code import ErrorCode
@@ -51,11 +51,11 @@ def test_the_outcome_is_written_then_the_markers_then_that_all_is_done(
     assert (ending.state, ending.producer_epoch, ending.start_ms) == (prepared, epoch, NOW_MS)
     answer = EndTxnResponse() if version == V1 else told(1000, 1)
     assert history.decide(end((1000, 0), committed), version) == Decision(
-        0, (Record(ID, ending),), (Reply(0, answer),), endings=(Ending(ID, ending),)
+        0, (TransactionRecord(ID, ending),), (Reply(0, answer),), endings=(Ending(ID, ending),)
     )
     history.now_ms += 5
     done = history.coordinator.complete(Ending(ID, ending), history.now_ms)
-    assert done == Decision(0, (Record(ID, ending.completed(NOW_MS + 10)),))
+    assert done == Decision(0, (TransactionRecord(ID, ending.completed(NOW_MS + 10)),))
     history.carry_out(done)
     after = history.transaction()
     assert after is not None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kshim.coordination.decision import Decision, Reply
-from kshim.coordination.transactions.decision import Ending, Record
+from kshim.coordination.transactions.decision import Ending, TransactionRecord
 from kshim.coordination.transactions.settings import Settings
 from kshim.coordination.transactions.states import State
 from kshim.coordination.transactions.transaction import LAST_PRODUCER_EPOCH, Transaction
@@ -31,7 +31,7 @@ def test_a_new_transactional_id_gets_a_producer_id_and_epoch_0() -> None:
         timeout_ms=TIMEOUT_MS,
         last_update_ms=NOW_MS,
     )
-    assert history.decide(init()) == Decision(0, (Record(ID, begun),), (Reply(0, told(1000, 0)),))
+    assert history.decide(init()) == Decision(0, (TransactionRecord(ID, begun),), (Reply(0, told(1000, 0)),))
 
 
 def test_each_producer_that_begins_fences_the_one_before() -> None:
@@ -115,7 +115,7 @@ def test_an_open_transaction_is_aborted_first() -> None:
     assert fenced.partitions == {T0}
     assert history.decide(init()) == Decision(
         0,
-        (Record(ID, fenced),),
+        (TransactionRecord(ID, fenced),),
         (Reply(0, refused(ErrorCode.CONCURRENT_TRANSACTIONS)),),
         endings=(Ending(ID, fenced),),
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshim.coordination.transactions.decision import Record
+from kshim.coordination.transactions.decision import TransactionRecord
 from kshim.coordination.transactions.records import decode_record, encode_record
 from kshim.coordination.transactions.states import State
 from kshim.coordination.transactions.transaction import Transaction
@@ -36,7 +36,9 @@ TRANSACTIONS = st.builds(
 def test_what_is_written_is_read(transaction: Transaction) -> None:
     if transaction.state is State.EMPTY:
         transaction = replace(transaction, partitions=frozenset())
-    assert decode_record(*encode_record(Record(ID, transaction))) == Record(ID, transaction)
+    assert decode_record(*encode_record(TransactionRecord(ID, transaction))) == TransactionRecord(
+        ID, transaction
+    )
 
 
 def test_the_epoch_before_is_forgotten() -> None:
@@ -49,12 +51,14 @@ def test_the_epoch_before_is_forgotten() -> None:
         last_update_ms=NOW_MS,
     )
     forgotten = replace(transaction, last_producer_epoch=-1)
-    assert decode_record(*encode_record(Record(ID, transaction))) == Record(ID, forgotten)
+    assert decode_record(*encode_record(TransactionRecord(ID, transaction))) == TransactionRecord(
+        ID, forgotten
+    )
 
 
 def test_a_tombstone() -> None:
-    assert encode_record(Record(ID, None)) == (encode_key(ID), None)
-    assert decode_record(encode_key(ID), None) == Record(ID, None)
+    assert encode_record(TransactionRecord(ID, None)) == (encode_key(ID), None)
+    assert decode_record(encode_key(ID), None) == TransactionRecord(ID, None)
 
 
 def test_a_record_of_another_kind() -> None:
