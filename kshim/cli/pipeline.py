@@ -74,7 +74,9 @@ def _with(*options: Decorator) -> Decorator:
 
 @click.group()
 def pipeline() -> None:
-    """Query the coordinator's log of kshim, or of any Kafka cluster, with Spark.
+    """Query the coordinator's log with Spark.
+
+    The log may be that of kshim, or of any Kafka cluster.
 
     \b
     Examples:
@@ -104,14 +106,17 @@ def lag(**options: Any) -> None:
 )
 @_with(*_STREAMING)
 def stuck(for_s: float, **options: Any) -> None:
-    """Show the groups that commit no progress although they have records to read."""
+    """Show groups that have records to read and commit no progress."""
     _run("stuck", options, for_s=for_s)
 
 
 @pipeline.command()
 @_with(*_STREAMING)
 def rebalances(**options: Any) -> None:
-    """Show each generation: the members that joined and left, the leader, and how long it lasted."""
+    """Show each generation of each group.
+
+    With the members that joined and left, the leader, and how long the generation lasted.
+    """
     _run("rebalances", options)
 
 
@@ -122,7 +127,10 @@ def rebalances(**options: Any) -> None:
 )
 @_with(*_STREAMING)
 def flapping(within: str, at_least: int, **options: Any) -> None:
-    """Show the groups that rebalance too often, and the client that joined or left most often."""
+    """Show groups that rebalance too often.
+
+    With the client that joined or left most often.
+    """
     _run("flapping", options, within=within, at_least=at_least)
 
 
@@ -139,7 +147,7 @@ def snapshot(path: str, **options: Any) -> None:
 @click.option("--execute", is_flag=True, help="Commit the offsets; without it, only show what would be done.")
 @_with(_BOOTSTRAP, _OUT, _CONF)
 def restore(path: str, execute: bool, **options: Any) -> None:
-    """Commit the offsets saved at PATH for their groups, which must have no members."""
+    """Commit the offsets saved at PATH, for groups without members."""
     _run("restore", options, path=path, dry_run=not execute)
 
 
