@@ -1,6 +1,6 @@
 """Draw the state diagram and the tables of docs/coordinator.md from `kshim/coordination/groups/states.py`.
 
-python docs/draw_coordinator.py        writes what is between the markers of docs/coordinator.md anew
+python docs/draw_coordinator.py        rewrites the text between the markers of docs/coordinator.md
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAGE = Path(__file__).with_name("coordinator.md")
 
 
 def diagram() -> str:
-    """The states and what leads from one to the next, as Mermaid text; Dead follows every state."""
+    """The states and their transitions as Mermaid text, without Dead, which follows every state."""
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> Empty"]
     for state, following in TRANSITIONS.items():
         for next_state in following:
@@ -25,7 +25,7 @@ def diagram() -> str:
 
 
 def transitions() -> str:
-    """A row for each legal change of state."""
+    """A row for each legal transition."""
     rows = ["| From | To | When |", "|---|---|---|"]
     for state, following in TRANSITIONS.items():
         rows += [f"| {state} | {next_state} | {when} |" for next_state, when in following.items()]
@@ -46,7 +46,7 @@ def _answer(answer: ErrorCode | Action) -> str:
 
 
 def drawn(page: str, draws: Sequence[Callable[[], str]] = (diagram, transitions, answers)) -> str:
-    """`page` with each block between `<!-- NAME -->` and `<!-- /NAME -->` drawn anew."""
+    """`page` with each block between `<!-- NAME -->` and `<!-- /NAME -->` redrawn."""
     for draw in draws:
         begin, end = f"<!-- {draw.__name__} -->\n", f"\n<!-- /{draw.__name__} -->"
         before, _, rest = page.partition(begin)

@@ -1,6 +1,6 @@
-"""Draw the states and the tables of docs/transactions.md from kshim/coordination/transactions/states.py.
+"""Draw the diagram and the tables of docs/transactions.md from `kshim/coordination/transactions/states.py`.
 
-python -m docs.draw_transactions        writes what is between the markers of docs/transactions.md anew
+python -m docs.draw_transactions        rewrites the text between the markers of docs/transactions.md
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PAGE = Path(__file__).with_name("transactions.md")
 
 
 def diagram() -> str:
-    """The states and what leads from one to the next, as Mermaid text; Dead is where an id ends."""
+    """The states and their transitions as Mermaid text; Dead, the end of an id, is Mermaid's end `[*]`."""
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> Empty"]
     for state, following in TRANSITIONS.items():
         lines += [
@@ -28,7 +28,7 @@ def diagram() -> str:
 
 
 def transitions() -> str:
-    """A row for each legal change of state."""
+    """A row for each legal transition."""
     rows = ["| From | To | When |", "|---|---|---|"]
     for state, following in TRANSITIONS.items():
         rows += [f"| {state.text} | {next_state.text} | {when} |" for next_state, when in following.items()]
@@ -41,7 +41,7 @@ def end_txn_v1() -> str:
 
 
 def end_txn_v2() -> str:
-    """The same for clients that get a new epoch each time."""
+    """EndTxn of clients that get a new epoch with each transaction; rows and columns as above."""
     return _table(list(Asked), END_TXN_V2)
 
 
@@ -58,7 +58,7 @@ def _answer(answer: ErrorCode | Action) -> str:
 
 
 def drawn(page: str) -> str:
-    """`page` with each of its blocks drawn anew."""
+    """`page` with each of its blocks redrawn."""
     return _drawn(page, (diagram, transitions, end_txn_v1, end_txn_v2))
 
 

@@ -1,4 +1,4 @@
-"""Draw how far each group of a topic was behind, from the coordinator's log and the topic itself.
+"""Draw the lag of each group of a topic over time, from the coordinator's log and the topic itself.
 
 pip install 'kshim[spark]' matplotlib
 python docs/examples/lag_over_time.py 127.0.0.1:9092 orders lag.png
@@ -17,7 +17,7 @@ from kshim.testing.spark import spark_session
 
 
 def produced(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
-    """second, partition, end: where each partition ended."""
+    """The end offset of each partition over time: second, partition, end."""
     records = (
         spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
     )
@@ -26,7 +26,7 @@ def produced(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
 
 
 def committed(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
-    """second, group, partition, offset: what each group had committed."""
+    """The committed offsets of each group over time: second, group, partition, offset."""
     commits = decode(read_offsets_log(spark, bootstrap)).where(
         (fn.col("topic") == topic) & ~fn.col("tombstone")
     )
@@ -39,7 +39,10 @@ def second(column: str) -> fn.Column:
 
 
 def lag_over_time(ends: DataFrame, offsets: DataFrame) -> DataFrame:
-    """second, group, lag: of all partitions together. What is not told of a second is as it was before."""
+    """The lag of each group in all partitions together: second, group, lag.
+
+    Offsets that are missing for a second are those of the second before.
+    """
     seconds = ends.select("second").union(offsets.select("second")).distinct()
     every = seconds.crossJoin(offsets.select("group", "partition").distinct())
     so_far = Window.partitionBy("group", "partition").orderBy("second")
@@ -57,7 +60,7 @@ def lag_over_time(ends: DataFrame, offsets: DataFrame) -> DataFrame:
 
 def draw(lag: DataFrame, topic: str, path: str) -> None:
     figure, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
-    rows = lag.orderBy("second").collect()  # one row a second and group
+    rows = lag.orderBy("second").collect()  # one row for each second and group
     first = rows[0].second
     for group in sorted({row.group for row in rows}):
         of_group = [row for row in rows if row.group == group]

@@ -1,4 +1,4 @@
-"""`kshim apis`: what is served, as a table."""
+"""`kshim apis`: a table of the served APIs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshim.cli.tables import print_table
 
 @click.command()
 def apis() -> None:
-    """List the APIs that are served, and in which versions."""
+    """List the APIs that kshim serves, and their versions."""
     from kshim.network.dispatch import API, api_name
 
     rows = [

@@ -1,4 +1,4 @@
-"""The command: progress while it goes on, a line for each fault, and a table of what was looked at."""
+"""`kshim check`: shows progress, prints a line for each fault, and a table of the checked topics."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ EXIT_DAMAGED = 1
 @click.command()
 @click.argument("data_dir", metavar="DIR", type=Path)
 def check(data_dir: Path) -> None:
-    """Check that all that a data directory holds is whole.
+    """Check a data directory for damage.
 
-    Every batch's CRC and offsets, what is known of producers and transactions, the metadata, and whether the
-    coordinators could load what they wrote. Nothing is changed. The exit status is 0 if all is well, 1 if
-    something is damaged, with a line for each fault that says where, and 2 if the directory cannot be looked
-    at, as when a server has it open.
+    Checks every batch's CRC and offsets, the state of producers and transactions, the metadata, and whether
+    the coordinators could load their records. Changes nothing. The exit status is 0 if all is well, 1 if
+    something is damaged (one line for each fault says where), and 2 if the directory cannot be read, for
+    example because a server has it open.
 
     \b
     Example:
@@ -50,7 +50,7 @@ def check(data_dir: Path) -> None:
 
 @contextmanager
 def _progress(stored: Stored) -> Iterator[Callable[[int], object]]:
-    """Gives what is to be called with the bytes of each chunk."""
+    """A progress bar on a terminal. Yields the function to call with the size of each checked chunk."""
     if not sys.stderr.isatty():
         yield lambda size: None
         return

@@ -1,4 +1,4 @@
-"""`kshim cluster`: look at a running server's brokers, and move what they lead."""
+"""`kshim cluster`: show a running server's brokers, stop and start them, move leaders and coordinators."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _NO_LEADER = -1
     type=Path,
     help="The data directory of the running server.",
 )
-@click.option("--control", metavar="PATH", type=Path, help="Its --control, where it was given one.")
+@click.option("--control", metavar="PATH", type=Path, help="The server's --control, if it has one.")
 @click.pass_context
 def cluster(context: click.Context, data_dir: Path, control: Path | None) -> None:
-    """See and steer a running server's brokers.
+    """Show and steer a running server's brokers.
 
-    Clients notice what they would notice of a Kafka cluster: a leader or a group's coordinator that is
-    elsewhere, a broker that was shut down.
+    Clients see what they would see in a Kafka cluster: leaders and group coordinators move, and brokers
+    shut down.
 
     \b
     Examples:
@@ -50,7 +50,7 @@ _to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, h
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def describe(path: Path, internal: bool, as_json: bool) -> None:
-    """Show the brokers, and who leads which partition."""
+    """Show the brokers, and the leader of each partition."""
     known = _ask(path, "describe")
     known["partitions"] = [p for p in known["partitions"] if internal or not p["is_internal"]]
     if as_json:
@@ -83,7 +83,7 @@ def describe(path: Path, internal: bool, as_json: bool) -> None:
 def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
     """Let another broker lead PARTITION of TOPIC.
 
-    One that had no replica of it takes the place of the broker that leads it now.
+    A broker without a replica takes the current leader's place among the replicas.
     """
     _say_moved(_ask(path, "move-leader", topic, partition, node_id))
 
@@ -95,7 +95,7 @@ def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
 def move_coordinator(path: Path, group: str, node_id: int) -> None:
     """Let another broker coordinate GROUP.
 
-    And all other groups of the same partition of __consumer_offsets.
+    All other groups in the same partition of __consumer_offsets move with it.
     """
     _say_moved(_ask(path, "move-coordinator", group, node_id))
 
@@ -106,12 +106,12 @@ def move_coordinator(path: Path, group: str, node_id: int) -> None:
 def stop_broker(path: Path, node_id: int) -> None:
     """Shut a broker down.
 
-    Others lead what it led as far as they have replicas; then its connections are closed.
+    Brokers in the ISR take over its partitions; then its connections are closed.
     """
     stopped = _ask(path, "stop-broker", node_id)
     without = stopped["without_leader"]
-    lost = f", {without} have no leader now, as nobody else has a replica" if without else ""
-    click.echo(f"broker {node_id} is stopped: {stopped['moved']} partitions are led by others{lost}")
+    lost = f", {without} have no leader now, as no other broker has a replica" if without else ""
+    click.echo(f"broker {node_id} is stopped: other brokers lead {stopped['moved']} of its partitions{lost}")
 
 
 @cluster.command()
@@ -120,8 +120,8 @@ def stop_broker(path: Path, node_id: int) -> None:
 def start_broker(path: Path, node_id: int) -> None:
     """Start a broker that was stopped.
 
-    It leads what nobody else may lead. Let it lead again what it did with an election of the preferred
-    leaders, as Kafka's tools ask for it, or with move-leader.
+    It leads the partitions that no other broker can lead. To give it back the others, elect the preferred
+    leaders with Kafka's tools, or use move-leader.
     """
     started = _ask(path, "start-broker", node_id)
     click.echo(f"broker {node_id} runs: it leads {started['leads']} partitions")
@@ -129,8 +129,9 @@ def start_broker(path: Path, node_id: int) -> None:
 
 def _say_moved(moved: dict[str, Any]) -> None:
     partition = f"{moved['topic']}-{moved['partition']}"
-    before = "nobody" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"
-    click.echo(f"{partition}: led by broker {moved['to']}, before by {before}; epoch {moved['leader_epoch']}")
+    before = "no broker" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"
+    epoch = moved["leader_epoch"]
+    click.echo(f"{partition}: led by broker {moved['to']}, previously by {before}; epoch {epoch}")
 
 
 def _nodes(node_ids: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""`kshim config`: the properties, as a table."""
+"""`kshim config`: a table of the properties."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshim.cli.tables import print_table
 def config() -> None:
     """List every property, its default and what it does.
 
-    They are set with --set KEY=VALUE, or in the file that --config names.
+    Set them with `kshim serve --set KEY=VALUE`, or in the file given to --config.
     """
     from kshim.configs.config import PROPERTIES
 

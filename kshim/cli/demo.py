@@ -1,4 +1,4 @@
-"""The command: options, what must be installed, and the exit status."""
+"""`kshim demo`: checks what is installed, runs the demo, and sets the exit status."""
 
 import importlib.metadata
 import os
@@ -13,11 +13,11 @@ import click
 FAILED = 1
 MISSING = 2
 OLDEST_CLIENT = (3, 0, 12)
-"""Consumers of kafka-python 3.0.0 to 3.0.6 leave partitions unread, with Apache Kafka too."""
+"""Consumers of kafka-python 3.0.0 to 3.0.6 leave partitions unread, also with Apache Kafka."""
 
 
 def lacking(spark: bool) -> str | None:
-    """What is not installed, in one line that says what to do; None when nothing is missing."""
+    """One line that names a missing package or Java and says how to install it; None if all are there."""
     try:
         version = importlib.metadata.version("kafka-python")
     except importlib.metadata.PackageNotFoundError:
@@ -34,12 +34,12 @@ def lacking(spark: bool) -> str | None:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The numbers a version begins with: (3, 0, 12) of 3.0.12.dev1."""
+    """The leading numbers of a version: (3, 0, 12) for 3.0.12.dev1."""
     return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def java() -> bool:
-    """Whether PySpark will find a Java."""
+    """Whether PySpark will find Java."""
     home = os.environ.get("JAVA_HOME")
     return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
 
@@ -59,8 +59,9 @@ def demo(spark: bool, seconds: float, server: str | None, svg: Path | None) -> N
     """Watch a consumer group lose a member and its server, and lose no record.
 
     Starts a server on a free port with a temporary data directory, and real kafka-python producers and
-    consumers as processes of their own. Three members join, one is killed, the server is killed and started
-    again. Exit status 0 when every acknowledged record was received and every committed offset kept, else 1.
+    consumers, each in its own process. Three members join, one is killed, the server is killed and started
+    again. The exit status is 0 if every acknowledged record was received and every committed offset kept,
+    else 1.
     """
     if missing := lacking(spark):
         click.echo(missing, err=True)

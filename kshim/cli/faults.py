@@ -1,4 +1,4 @@
-"""A fault of the user's: one line for each on standard error, and exit status 2."""
+"""Errors in what the user asked for: one line each on standard error, and exit status 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXIT_USAGE: Final = 2
 
 
 def fail(*problems: str, command: str = "kshim") -> NoReturn:
-    """Tell the user what is wrong, a line for each problem, and exit."""
+    """Print one line for each problem on standard error, and exit with status 2."""
     for problem in problems:
         click.echo(f"{command}: {problem}", err=True)
     sys.exit(EXIT_USAGE)

@@ -1,4 +1,4 @@
-"""One line a message, on standard error: time, level, text. Colour only where a terminal reads it."""
+"""The log: one line per message on standard error, with time, level and text; coloured on a terminal."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ def start(level: str, stream: TextIO | None = None) -> None:
 
 
 def take_in_twisted() -> None:
-    """Let Twisted's own log join this one: what is wrong, from warning upwards.
-
-    At level info it tells that it started a factory.
-    """
+    """Let Twisted's messages join this log from warning upwards; its info level reports every factory."""
     from twisted.python.log import PythonLoggingObserver
 
     logging.getLogger("twisted").setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""The `kshim` command: a group whose commands are a module each, imported when they are asked for."""
+"""The `kshim` command: each subcommand is a module, imported when the user calls it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kshim import __version__
 from kshim.cli.faults import EXIT_USAGE, fail
 
 COMMANDS: Final = ("serve", "apis", "config", "check", "cluster", "demo", "pipeline")
-"""The command `serve` is the function `serve` in kshim/cli/serve.py, and so are all others."""
-# A group of commands that was given none, which shows its help; an exception since click 8.2.
+"""Each command NAME is the function NAME in kshim/cli/NAME.py."""
+# click raises this since 8.2 when a group is called without a command; it shows the group's help.
 _ASKED_FOR_NOTHING = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class Commands(click.Group):
-    """A group that imports one command's module, not all, so that `serve` starts quickly."""
+    """A group that imports only the called command's module, so that `serve` starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -42,7 +42,7 @@ def commands() -> None:
 
 
 def main() -> NoReturn:
-    """The `kshim` command."""
+    """Run the `kshim` command, and exit with its status."""
     try:
         sys.exit(commands.main(prog_name="kshim", standalone_mode=False))
     except click.ClickException as error:

@@ -1,6 +1,6 @@
-"""`kshim pipeline`: what the coordinator's log says, as tables on the terminal or as files of Spark.
+"""`kshim pipeline`: questions to the coordinator's log, answered on the terminal, as Parquet or as a table.
 
-PySpark is imported when a command runs, so that the help needs none.
+PySpark is imported when a command runs, so that the help works without it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CONF = click.option(
     "--conf",
     metavar="KEY=VALUE",
     multiple=True,
-    help="A setting of Spark, as spark.master=yarn; may come several times.",
+    help="A setting of Spark, such as spark.master=yarn; may be given several times.",
 )
 _OUT = click.option(
     "--out",
@@ -42,9 +42,9 @@ _OUT = click.option(
     default="console",
     show_default=True,
     metavar="console|parquet:DIR|table:NAME",
-    help="Where the rows go.",
+    help="Where to write the rows.",
 )
-_STREAM = click.option("--stream", is_flag=True, help="Go on, with what changes, until Ctrl-C.")
+_STREAM = click.option("--stream", is_flag=True, help="Follow the log, and report changes until Ctrl-C.")
 _EVERY = click.option(
     "--every",
     "every_s",
@@ -52,13 +52,13 @@ _EVERY = click.option(
     type=click.FloatRange(min=0.1),
     default=10.0,
     show_default=True,
-    help="With --stream: how often to tell.",
+    help="With --stream: how often to report.",
 )
 _STATE = click.option(
     "--state",
     metavar="DIR",
     show_default="a temporary one",
-    help="With --stream: where Spark keeps what it knows; on a cluster, what all machines share.",
+    help="With --stream: where Spark keeps its state; on a cluster, storage that all machines share.",
 )
 _STREAMING = (_BOOTSTRAP, _OUT, _STREAM, _EVERY, _STATE, _CONF)
 
@@ -74,7 +74,9 @@ def _with(*options: Decorator) -> Decorator:
 
 @click.group()
 def pipeline() -> None:
-    """Ask the coordinator's log with Spark: of kshim, or of any Kafka cluster.
+    """Query the coordinator's log with Spark.
+
+    The log may be that of kshim, or of any Kafka cluster.
 
     \b
     Examples:
@@ -88,7 +90,7 @@ def pipeline() -> None:
 @pipeline.command()
 @_with(*_STREAMING)
 def lag(**options: Any) -> None:
-    """How far each group is behind, in records and in seconds."""
+    """Show how far each group is behind, in records and in seconds."""
     _run("lag", options)
 
 
@@ -100,18 +102,21 @@ def lag(**options: Any) -> None:
     type=click.FloatRange(min=0),
     default=300.0,
     show_default=True,
-    help="How long a group may stay where it is while there is more to read.",
+    help="How long a group may commit no progress while it has records to read.",
 )
 @_with(*_STREAMING)
 def stuck(for_s: float, **options: Any) -> None:
-    """Groups that do not move though there is more to read."""
+    """Show groups that have records to read and commit no progress."""
     _run("stuck", options, for_s=for_s)
 
 
 @pipeline.command()
 @_with(*_STREAMING)
 def rebalances(**options: Any) -> None:
-    """One row for each generation: who joined, who left, who leads, and how long it lasted."""
+    """Show each generation of each group.
+
+    With the members that joined and left, the leader, and how long the generation lasted.
+    """
     _run("rebalances", options)
 
 
@@ -122,7 +127,10 @@ def rebalances(**options: Any) -> None:
 )
 @_with(*_STREAMING)
 def flapping(within: str, at_least: int, **options: Any) -> None:
-    """Groups that rebalance too often, and the client that makes them."""
+    """Show groups that rebalance too often.
+
+    With the client that joined or left most often.
+    """
     _run("flapping", options, within=within, at_least=at_least)
 
 
@@ -130,21 +138,21 @@ def flapping(within: str, at_least: int, **options: Any) -> None:
 @click.argument("path")
 @_with(_BOOTSTRAP, _CONF)
 def snapshot(path: str, **options: Any) -> None:
-    """Keep what every group has committed, as Parquet at PATH."""
+    """Save the committed offsets of every group as Parquet at PATH."""
     _run("snapshot", options, path=path)
 
 
 @pipeline.command()
 @click.argument("path")
-@click.option("--execute", is_flag=True, help="Commit them; without it, only what would be done is shown.")
+@click.option("--execute", is_flag=True, help="Commit the offsets; without it, only show what would be done.")
 @_with(_BOOTSTRAP, _OUT, _CONF)
 def restore(path: str, execute: bool, **options: Any) -> None:
-    """Give the offsets kept at PATH back to their groups, which must have no members."""
+    """Commit the offsets saved at PATH, for groups without members."""
     _run("restore", options, path=path, dry_run=not execute)
 
 
 def _run(question: str, options: dict[str, Any], **arguments: Any) -> None:
-    """Answer a question, or say in one line why not, with exit status 2."""
+    """Answer a question, or print one line that says why not, and exit with status 2."""
     from kshim.spark.connector import SparkUnavailable
     from kshim.spark.errors import PipelineError
 

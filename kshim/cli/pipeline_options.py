@@ -1,4 +1,4 @@
-"""What every question of `kshim pipeline` is given."""
+"""The options that the subcommands of `kshim pipeline` share."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from typing import NamedTuple
 
 
 class Out(NamedTuple):
-    """Where the rows go: kind is "console", "parquet" or "table"; name, the directory or the table."""
+    """Where to write the rows."""
 
     kind: str
+    """One of "console", "parquet" and "table"."""
     name: str = ""
+    """The directory or the table; "" for the console."""
 
 
 class Options(NamedTuple):
-    """What every command is given. conf: settings of Spark, as "KEY=VALUE"."""
+    """The options of one call of `kshim pipeline`."""
 
     bootstrap: str
     conf: tuple[str, ...]
+    """Settings of Spark, each as "KEY=VALUE"."""
     out: Out = Out("console")
     stream: bool = False
     every_s: float = 10.0
     state: str | None = None
+    """The directory where Spark keeps a stream's state; None for a temporary one."""

@@ -1,6 +1,4 @@
-"""What `kshim pipeline` asks, each question as a function of the session: once, or again and again of a
-stream.
-"""
+"""The questions of `kshim pipeline`: each is a function that asks once, or repeatedly with --stream."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from kshim.spark.session import own_session
 from kshim.spark.source import read_end_offsets, read_head_times, read_offsets_log
 
 FOR_ONE_MACHINE = {"spark.sql.shuffle.partitions": "32", "spark.ui.enabled": "false"}
-"""Spark's 200 are for a cluster; with a few, millions of commits would be sorted on disk."""
+"""Spark's default of 200 is for a cluster; with only a few, Spark would sort millions of commits on disk."""
 JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:Tier4InvocationThreshold=100000",
@@ -37,9 +35,9 @@ JAVA_OPTIONS = (
     "-XX:Tier4CompileThreshold=200000",
     "-XX:Tier4BackEdgeThreshold=1000000",
 )
-"""Optimised is only what runs for long: of a short question optimising is half the work."""
+"""Only code that runs for long is optimised: for a short question, optimising would be half the work."""
 MOST_ROWS = 1000
-"""On the console; Parquet and tables get all."""
+"""The console shows so many rows; Parquet and tables get all."""
 
 Tell = Callable[[str], None]
 Question = Callable[..., None]
@@ -47,8 +45,9 @@ Question = Callable[..., None]
 
 
 def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> None:
-    """Ask `question` of the cluster and put its rows where they shall go. Raises PipelineError,
-    SparkUnavailable.
+    """Answer one of QUESTIONS, and write the rows to `options.out`.
+
+    Raises PipelineError and SparkUnavailable.
     """
     console = Console(stderr=True)
     with console.status(f"asking {options.bootstrap}") as status:
@@ -218,7 +217,7 @@ def _state(options: Options) -> Iterator[str]:
 def _again_and_again(
     spark: SparkSession, options: Options, stream: DataFrame, merge: Merge, show: Callable[[DataFrame], None]
 ) -> None:
-    """Keep a table up to date with `stream`, and show it every so often, until Ctrl-C."""
+    """Merge `stream` into a table, and show the table every `options.every_s` seconds until Ctrl-C."""
     with _state(options) as path:
         table = KeptTable(spark, path, merge)
         query = table.following(stream).start()

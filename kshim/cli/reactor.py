@@ -1,7 +1,7 @@
-"""Import Twisted without what it imports for uses that nobody has here.
+"""Import Twisted's reactor without modules that kshim does not use.
 
-It asks for OpenSSL, to be able to speak TLS, and for http.cookiejar, to name it; with these come urllib, http
-and email. Together that is up to a fifth of the time that a start takes, and of its memory.
+Twisted imports OpenSSL, to speak TLS, and http.cookiejar, only to name it; these import urllib, http and
+email. Together they take up to a fifth of the start-up time and of the memory after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def import_reactor() -> Any:
-    """The global reactor; with it comes nearly all of Twisted that a server needs."""
+    """The global reactor; this imports nearly all of Twisted that the server needs."""
     with _standing_in({"OpenSSL": None, "http.cookiejar": ModuleType("http.cookiejar")}):
         from twisted.internet import reactor
     return reactor
@@ -22,7 +22,10 @@ def import_reactor() -> Any:
 
 @contextmanager
 def _standing_in(stand_ins: Mapping[str, ModuleType | None]) -> Iterator[None]:
-    """Meanwhile these are what is imported by those names, unless they are here already. None: nothing is."""
+    """Within: importing one of these names gives its stand-in, or ImportError for None.
+
+    Modules that are already imported stay.
+    """
     absent = [name for name in stand_ins if name not in sys.modules]
     for name in absent:
         sys.modules[name] = stand_ins[name]  # type: ignore[assignment]

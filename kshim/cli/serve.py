@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kshim.configs.endpoint import Endpoint
 
 YOUNG_OBJECTS = 10_000
-"""From how many on the garbage collector looks at them: requests under way are thousands that come and go."""
+"""The collector's first threshold: requests under way are thousands of objects that soon go by themselves."""
 
 
 @click.command()
@@ -29,25 +29,25 @@ YOUNG_OBJECTS = 10_000
     "--listen",
     metavar="HOST:PORT",
     show_default="127.0.0.1:9092",
-    help="Address to listen at. Port 0 picks a free one.",
+    help="Address to listen on. Port 0 picks a free one.",
 )
 @click.option(
     "--advertise",
     metavar="HOST:PORT",
-    show_default="the one they connected to",
-    help="Address told to clients.",
+    show_default="the one the client connected to",
+    help="Address that clients are told to connect to.",
 )
 @click.option(
     "--brokers",
     metavar="N",
     show_default="1",
-    help="How many brokers to play, on as many ports from that of --listen on.",
+    help="Number of brokers; each has a port, counted up from that of --listen.",
 )
 @click.option(
     "--data-dir",
     metavar="DIR",
     show_default="./kshim-data",
-    help="Where everything is kept; :memory: keeps nothing.",
+    help="Directory for all data; :memory: keeps nothing.",
 )
 @click.option(
     "--control",
@@ -55,9 +55,15 @@ YOUNG_OBJECTS = 10_000
     show_default="control.sock in the data directory",
     help="Socket for `kshim cluster`.",
 )
-@click.option("--config", "file", metavar="FILE", type=Path, help="A server.properties file, as Kafka's.")
 @click.option(
-    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one property; may come several times."
+    "--config", "file", metavar="FILE", type=Path, help="A server.properties file, as Kafka reads it."
+)
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set one property; may be given several times.",
 )
 @click.option(
     "--log-level", default="info", show_default=True, type=click.Choice(["debug", "info", "warning", "error"])
@@ -74,10 +80,9 @@ def serve(
 ) -> None:
     """Serve Kafka clients until SIGINT or SIGTERM.
 
-    When connections are accepted, one line is printed: kshim ready HOST:PORT, with several brokers all their
+    Prints one line as soon as clients can connect: kshim ready HOST:PORT, with several brokers all their
     addresses, comma-separated, as clients take them. The log goes to standard error.
-    `kshim config` lists the properties for --set and --config. Options win over --set, and --set over the
-    file.
+    `kshim config` lists the properties for --set and --config. Options override --set, and --set the file.
 
     \b
     Examples:
@@ -111,8 +116,8 @@ def serve(
 
 
 def run(config: Config) -> int:
-    """Run a server in the global reactor until SIGINT or SIGTERM comes; the exit status."""
-    gc.disable()  # nearly all that a start makes stays
+    """Run a server in the global reactor until SIGINT or SIGTERM. Returns the exit status."""
+    gc.disable()  # nearly all objects that are made during a start stay
     from kshim.cli.reactor import import_reactor
 
     reactor: Any = import_reactor()
@@ -130,7 +135,7 @@ def run(config: Config) -> int:
         server.start().addCallbacks(ready, failed)
 
     def ready(addresses: Sequence[Endpoint]) -> None:
-        # What was imported stays for good: no collection needs to look at it again.
+        # Imported modules stay for good: the collector need not traverse them again.
         gc.freeze()
         gc.set_threshold(YOUNG_OBJECTS, 10, 10)
         gc.enable()
@@ -147,7 +152,7 @@ def run(config: Config) -> int:
         with suppress(ReactorNotRunning):
             reactor.stop()
 
-    # Not Twisted's own: at a second Ctrl-C they would log that the reactor is not running.
+    # Twisted's own handlers would log, at a second Ctrl-C, that the reactor is not running.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: reactor.callFromThread(stop))
     reactor.callWhenRunning(start)

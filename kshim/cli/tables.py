@@ -1,4 +1,4 @@
-"""Tables for people: with lines where a terminal shows them, else aligned columns, for other programs."""
+"""Tables: drawn with lines on a terminal, else as aligned columns for other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's end of the control socket: ask a running server for something, wait for its answer."""
+"""The client's end of the control socket: send a running server a command, and wait for its answer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ _MAX_SOCKET_NAME_BYTES = 100
 
 
 class ControlError(Exception):
-    """The server refuses, or there is none. str() is one line for the user."""
+    """The server refuses the command, or no server listens. str() is one line for the user."""
 
 
 def ask(path: Path, command: str, *arguments: str | int) -> Any:
-    """What the server whose control socket is at `path` has done. Raises ControlError."""
+    """Run `command` on the server whose control socket is `path`, and return its result.
+
+    Raises ControlError.
+    """
     try:
         with short_path(path) as short, socket.socket(socket.AF_UNIX) as connection:
             connection.connect(short)
@@ -42,9 +45,7 @@ def ask(path: Path, command: str, *arguments: str | int) -> Any:
 
 @contextmanager
 def short_path(path: Path) -> Iterator[str]:
-    """`path`, or where it is longer than a socket's name may be another name of it, for as long as it is
-    needed.
-    """
+    """`path`, or, if it is too long for a Unix socket, a shorter symlinked path that lasts for the block."""
     if len(bytes(path)) <= _MAX_SOCKET_NAME_BYTES:
         yield str(path)
         return

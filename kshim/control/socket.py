@@ -1,7 +1,7 @@
-"""The control socket: how `kshim cluster`, in another process, reaches the server's `Steering`.
+"""The control socket, through which `kshim cluster`, in another process, calls the server's `Steering`.
 
-A Unix socket that only its owner may connect to. A request is one line of JSON, [command, arguments], and so
-is its reply: {"done": ...}, or {"refused": "why"}.
+Only the user who runs the server may connect. A request is one line of JSON, [command, arguments]; so is its
+reply: {"done": ...} or {"refused": "why"}.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ logger = logging.getLogger(__name__)
 
 
 def control_path(config: Config) -> Path | None:
-    """Where the socket is to be; None where nothing is kept and no place was named."""
+    """Where to put the socket; None for a server in memory without a configured path."""
     if config.control_path:
         return Path(config.control_path)
     return None if config.in_memory else Path(config.log_dirs) / FILE_NAME
 
 
 class ControlSocket:
-    """Listens while the server runs. Errors of clients are told to them, never to the log."""
+    """Listens while the server runs. A client's errors go into its reply, never into the log."""
 
     def __init__(self, path: Path, steering: Steering, reactor: Any) -> None:
         self._path = path
@@ -57,7 +57,7 @@ class ControlSocket:
         self._open = ExitStack()
 
     def open(self) -> None:
-        """Raises CannotListen."""
+        """Start to listen. Raises CannotListen."""
         try:
             _remove_what_nobody_listens_at(self._path)
             short = self._open.enter_context(short_path(self._path))
@@ -69,7 +69,7 @@ class ControlSocket:
             raise CannotListen(f"cannot listen at {self._path}: {error.strerror}") from error
 
     def close(self) -> Deferred[None]:
-        """Accept nothing more, and remove the socket. Fires when that is done."""
+        """Stop listening, and remove the socket. Fires when that is done."""
         return Deferred.fromCoroutine(self._close())
 
     async def _close(self) -> None:
@@ -80,7 +80,10 @@ class ControlSocket:
 
 
 def _remove_what_nobody_listens_at(path: Path) -> None:
-    """A server that was killed leaves its socket behind. Raises OSError where it is something else."""
+    """Remove the socket that a killed server left behind.
+
+    Raises OSError if the file is no socket, or a server listens there.
+    """
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise FileExistsError(0, "the file exists, and is no socket")
@@ -101,7 +104,7 @@ class _Requests(Factory):
 
 
 class _Request(LineOnlyReceiver):
-    """One connection of `kshim cluster`; requests are answered in their order."""
+    """One connection of `kshim cluster`."""
 
     transport: Any
     delimiter = b"\n"
@@ -121,7 +124,7 @@ class _Request(LineOnlyReceiver):
         except (ValueError, TypeError, KeyError, RecursionError):
             right = False
         if not right:
-            raise SteeringError("the server does not know this command; is it of another version?")
+            raise SteeringError("the server does not know this command; does it run another version?")
         return method(self._steering, *arguments)
 
     def _reply(self, reply: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""A cluster's owner at the helm: which broker runs, and who leads what.
+"""The commands of `kshim cluster`: stop and start brokers, move leaders and coordinators.
 
-What is done to it in this way, clients see as they would see it of a Kafka of several machines: a broker that
-is shut down, a leader or a coordinator that is elsewhere.
+Clients see what they would see in a Kafka cluster of several machines: brokers shut down, leaders and
+coordinators move.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 
 class SteeringError(Exception):
-    """What was asked for is not done. str() is one line that says why, and what would be right."""
+    """A command is refused. str() is one line that says why, and what would be right."""
 
 
 class Steering:
-    """Everything that `kshim cluster` can do. Its methods fire when clients see it, and errback
-    SteeringError.
+    """Everything that `kshim cluster` can do.
+
+    A method's Deferred fires when clients see the change, or fails with SteeringError.
     """
 
     def __init__(self, cluster: Cluster, groups: Groups, listeners: Mapping[int, Listener]) -> None:
@@ -68,21 +69,22 @@ class Steering:
         }
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, Any]]:
-        """Let a broker lead a partition, also one that had no replica of it."""
+        """Let a broker lead a partition; it may have had no replica of it."""
         return self._one_at_a_time.run(self._move_leader, topic, partition, node_id)
 
     def move_coordinator(self, group_id: str, node_id: int) -> Deferred[dict[str, Any]]:
-        """Let a broker coordinate a group, and all others of its shard: lead its __consumer_offsets
-        partition.
-        """
+        """Let a broker lead the group's __consumer_offsets partition, and so coordinate all groups in it."""
         return self.move_leader(GROUP_METADATA_TOPIC, self._groups.shard_for(group_id), node_id)
 
     def stop_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
-        """As Kafka's controlled shutdown: others lead what they may, then connections are closed."""
+        """Shut down as Kafka's controlled shutdown: the ISR takes over, then connections are closed."""
         return self._one_at_a_time.run(self._stop_broker, node_id)
 
     def start_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
-        """Let a broker accept connections again; it leads what nobody else may, and follows elsewhere."""
+        """Let a broker accept connections again.
+
+        It leads the partitions that no other broker can lead, and follows in the others.
+        """
         return self._one_at_a_time.run(self._start_broker, node_id)
 
     async def _move_leader(self, topic: str, partition: int, node_id: int) -> dict[str, Any]:

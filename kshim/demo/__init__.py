@@ -1,5 +1,5 @@
 """`kshim demo`: unmodified clients share a topic, lose a member and lose the server, before your eyes.
 
-A server, two producers, three consumers and an admin client, each a process of its own. The parent starts and
-kills them, and checks at the end that nothing was lost. It knows only what the clients tell.
+A server, two producers, three consumers and an admin client run, each in its own process. The parent starts
+and kills them, and checks at the end that nothing was lost. It knows only the events that the clients report.
 """

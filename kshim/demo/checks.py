@@ -1,4 +1,4 @@
-"""What must hold at the end of a run, checked on everything that was told."""
+"""Checks of what must hold at the end of a run, made on all its events."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from kshim.demo.events import Acknowledged, Assigned, Committed, Counted, Event, GroupSeen, Received
 
 SHOWN = 3
-"""So many examples of what is missing."""
+"""A failed check shows at most so many examples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A promise, whether it held, and the figures."""
+    """A promise, whether it holds, and the figures."""
 
     promise: str
     holds: bool
@@ -20,14 +20,14 @@ class Check:
 
 
 def broken(history: Sequence[Event]) -> tuple[Check, ...]:
-    """What must hold at any moment and does not; a run that failed half-way shows these."""
+    """The failed checks among those that must hold at any moment; a run that failed half-way shows them."""
     return tuple(
         check for check in (unchanged(history), offsets_kept(history), one_owner(history)) if not check.holds
     )
 
 
 def checks(history: Sequence[Event]) -> tuple[Check, ...]:
-    """Every check that the history allows; Spark's count only when Spark counted."""
+    """All checks; that of Spark's count only if Spark counted."""
     counted = [event for event in history if isinstance(event, Counted)]
     return (
         all_received(history),
@@ -53,7 +53,7 @@ def _some(items: Iterable[object]) -> str:
 
 
 def all_received(history: Sequence[Event]) -> Check:
-    """Every acknowledged record reached a member, with the partition, offset and value the producer knows."""
+    """Every acknowledged record reached a member, with the producer's partition, offset and value."""
     sent, received = _sent(history), _received(history)
     missing = sent - set(received)
     again = len(received) - len(set(received))
@@ -66,7 +66,7 @@ def all_received(history: Sequence[Event]) -> Check:
 
 
 def unchanged(history: Sequence[Event]) -> Check:
-    """An offset holds one record for ever, and a record is at one offset, whatever was retried."""
+    """An offset always holds the same record, and a record is at one offset only, in spite of retries."""
     by_place: dict[tuple[int, int], set[str]] = defaultdict(set)
     by_value: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for partition, offset, value in [*_sent(history), *_received(history)]:
@@ -83,9 +83,9 @@ def unchanged(history: Sequence[Event]) -> Check:
 
 
 def offsets_kept(history: Sequence[Event]) -> Check:
-    """Whenever the server was asked, it told what had been confirmed until then, and no less than before.
+    """Each time the server was asked, it gave the offsets confirmed until then, never lower than before.
 
-    A restart makes no difference. (The members' own words may come late, so their order is not checked.)
+    A restart makes no difference. (The members' events may arrive late, so their order is not checked.)
     """
     commits = [event for event in history if isinstance(event, Committed)]
     looks = [event for event in history if isinstance(event, GroupSeen)]
@@ -106,7 +106,7 @@ def offsets_kept(history: Sequence[Event]) -> Check:
 
 
 def read_to_the_end(history: Sequence[Event]) -> Check:
-    """At last, the committed offset of each partition is the end of its log."""
+    """At the end, each partition's committed offset is the end of its log."""
     last = next((event for event in reversed(history) if isinstance(event, GroupSeen)), None)
     promise = "the group read to the end of every partition"
     if last is None:
@@ -120,7 +120,7 @@ def read_to_the_end(history: Sequence[Event]) -> Check:
 
 
 def one_owner(history: Sequence[Event]) -> Check:
-    """In no generation has a partition two owners."""
+    """No partition has two owners in one generation."""
     owners: dict[tuple[int, int], set[str]] = defaultdict(set)
     for event in history:
         if isinstance(event, Assigned):
@@ -138,7 +138,7 @@ def one_owner(history: Sequence[Event]) -> Check:
 
 
 def spark_agrees(history: Sequence[Event], counted: Counted) -> Check:
-    """Spark's Kafka source reads as many records as the members received, each of them once."""
+    """Spark's Kafka source reads exactly as many records as the members received, each of them once."""
     places = {(partition, offset) for partition, offset, _ in _received(history)}
     return Check(
         promise="PySpark counts the same records",

@@ -1,4 +1,4 @@
-"""A member of the group: an ordinary kafka-python consumer that tells what it is given, reads and commits."""
+"""A group member: an ordinary kafka-python consumer that reports its assignments, records and commits."""
 
 from collections.abc import Iterable
 from threading import Event as Signal
@@ -10,10 +10,10 @@ from kshim.demo.events import Assigned, Committed, Joining, Received, Records, R
 from kshim.demo.worker import run, tell
 
 SESSION_TIMEOUT_MS = 6_000
-"""The least that Kafka's default `group.min.session.timeout.ms` allows: how long a crash goes unnoticed."""
+"""How long a crash goes unnoticed: the least that Kafka's default `group.min.session.timeout.ms` allows."""
 HEARTBEAT_INTERVAL_MS = 500
 PAUSE_MS = 50
-"""Between two polls, as if the records were work."""
+"""The pause between two polls, as if processing the records took time."""
 
 
 def numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
@@ -22,14 +22,14 @@ def numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
 
 
 class Told(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Tells each change of the assignment. Called on the client's own thread, so it only tells."""
+    """Reports each change of the assignment. It does no more, as the client's own thread calls it."""
 
     def __init__(self, name: str, consumer: KafkaConsumer) -> None:
         self.name = name
         self.consumer = consumer
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """The group rebalances: these partitions go back."""
+        """The group rebalances: the member gives these partitions back."""
         tell(Revoked(name=self.name, at_ms=now_ms(), partitions=numbers(revoked)))
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
@@ -43,10 +43,10 @@ class Told(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 def commit(name: str, consumer: KafkaConsumer, topic: str, records: Records) -> None:
-    """Commit these records as read, and tell it when the server has confirmed it.
+    """Commit these records as read, and report the commit when the server has confirmed it.
 
     A commit that fails (the group rebalances, the server is down) loses nothing: the records come again. It
-    is not sent a second time, as `consumer.commit()` would: by then the partition may be another member's.
+    is not retried, unlike with `consumer.commit()`: by then the partition may belong to another member.
     """
     offsets = {partition: offset + 1 for partition, offset, _ in records}
 
@@ -61,7 +61,7 @@ def commit(name: str, consumer: KafkaConsumer, topic: str, records: Records) -> 
 
 
 def poll(consumer: KafkaConsumer) -> Records:
-    """What the server has for this member. Nothing, while there is no server."""
+    """The next records for this member; none while the server is down."""
     try:
         polled = consumer.poll(timeout_ms=200)
     except RetriableError:
@@ -83,13 +83,13 @@ def consume(arguments: list[str], stop: Signal) -> None:
         reconnect_backoff_max_ms=500,
     )
     consumer.subscribe([topic], listener=Told(name, consumer))
-    # So that the member knows the partitions should it be the leader. Else it assigns none, finds them later
-    # and rejoins; and kafka-python 3.0.12 drops out of the group if a poll times out in that kind of rejoin.
+    # A leader that does not know the partitions yet would assign none, find them later and rejoin; and
+    # kafka-python 3.0.12 drops out of the group if a poll times out in that kind of rejoin.
     consumer.topics()
     tell(Joining(name=name, at_ms=now_ms()))
     while not stop.is_set():
         if records := poll(consumer):
-            # Told before it is committed: so whatever was committed is known to have been received.
+            # Reported before they are committed: so every committed record is known to have been received.
             tell(Received(name=name, at_ms=now_ms(), records=records))
             commit(name, consumer, topic, records)
         stop.wait(PAUSE_MS / 1000)

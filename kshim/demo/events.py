@@ -1,6 +1,6 @@
-"""What happens in a run of the demo, as values; the workers tell them to the parent as JSON lines.
+"""The events of a run, as values; the workers report them to the parent as JSON lines.
 
-Times are `at_ms`: the machine's monotonic clock, which all processes of one machine share.
+`at_ms` is the machine's monotonic clock, which all its processes share.
 """
 
 import json
@@ -16,15 +16,16 @@ Records = tuple[tuple[int, int, str], ...]
 
 
 def now_ms() -> int:
-    """Milliseconds of the clock that every process of this machine shares."""
+    """The machine's monotonic clock in milliseconds, the same for all its processes."""
     return time.monotonic_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that `name` (a process of the run) did or saw at `at_ms`."""
+    """Something that a process of the run did or saw."""
 
     name: str
+    """The process."""
     at_ms: int
 
 
@@ -45,17 +46,20 @@ class Stopping(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited(Event):
-    """The process is gone: `status` as subprocess gives it, and the last line of its standard error."""
+    """The process has ended."""
 
     status: int
+    """As subprocess gives it: negative for a signal."""
     said: str
+    """The last line of its standard error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(Event):
-    """The process cannot go on; `error` is one line."""
+    """The process cannot go on."""
 
     error: str
+    """One line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +69,19 @@ class Interrupted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The server accepts connections at `address` (HOST:PORT)."""
+    """The server accepts connections."""
 
     address: str
+    """HOST:PORT."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created(Event):
-    """The topic exists, with so many partitions."""
+    """The admin client has created the topic."""
 
     topic: str
     partitions: int
+    """How many partitions it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +105,7 @@ class Revoked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned(Event):
-    """A consumer was given partitions in a generation."""
+    """A consumer got partitions in a generation."""
 
     generation: int
     partitions: Partitions
@@ -121,31 +127,32 @@ class Committed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSeen(Event):
-    """What the admin client was told about the group, asked at `asked_ms`.
-
-    `members` is (client id, partitions) of each member; `ends` are the log end offsets.
-    """
+    """The server's description of the group, as the admin client received it."""
 
     asked_ms: int
+    """When the admin client asked."""
     state: str
     members: tuple[tuple[str, Partitions], ...]
+    """(client id, partitions) of each member."""
     committed: Offsets
     ends: Offsets
+    """The log end offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupUnseen(Event):
-    """The admin client could not ask."""
+    """The admin client got no description of the group."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted(Event):
-    """Spark read the topic: so many records, so many different values."""
+    """Spark has read the topic."""
 
     records: int
     values: int
+    """How many different values the records have."""
 
 
 KINDS: dict[str, type[Event]] = {
@@ -163,7 +170,7 @@ def to_line(event: Event) -> str:
 
 
 def from_line(line: str) -> Event:
-    """The event a line tells. Raises ValueError for anything that is not one."""
+    """The event in a line of `to_line`. Raises ValueError for any other line."""
     try:
         told = json.loads(line)
         kind = KINDS[told.pop("event")]

@@ -1,4 +1,4 @@
-"""How the scene looks: pure functions from what is known to what rich can draw."""
+"""The live view: pure functions that turn a scene into what rich draws."""
 
 from collections.abc import Sequence
 
@@ -25,13 +25,13 @@ SHORTEST_BAR = 8
 LONGEST_BAR = 32
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 FULL_BAR_AT_LEAST = 100
-"""Records of lag that fill the bar, unless the run has seen more."""
+"""So many records of lag fill the bar, unless the run has had more."""
 SIDE_BY_SIDE = 136
-"""From this width on, the story stands beside the members."""
+"""From this terminal width on, the story stands beside the members."""
 
 
 def colour(name: str) -> str:
-    """Each consumer has a colour, the same everywhere."""
+    """The consumer's colour, the same everywhere."""
     return COLOURS.get(name, "white")
 
 
@@ -41,14 +41,14 @@ def seconds(at_ms: int, since_ms: int) -> str:
 
 
 def bar(amount: int, full: int, width: int) -> str:
-    """A bar of `width` cells when amount == full, in eighths of a cell; the least amount shows."""
+    """A bar for `amount`, in eighths of a cell: `width` cells for `full`; the least amount is visible."""
     eighths = min(width * 8, -(-amount * width * 8 // full))
     whole, part = divmod(eighths, 8)
     return ("█" * whole + (EIGHTHS[part] if part else "")).ljust(width)
 
 
 def cells(name: str, held: Sequence[int], partitions: int, alive: bool) -> Text:
-    """One cell a partition, always at the same place; the ones held are coloured."""
+    """One cell per partition, always in the same place; those in `held` are coloured."""
     text = Text()
     for partition in range(partitions):
         if partition in held:
@@ -65,7 +65,7 @@ def lag_cell(lag: int, full: int, width: int) -> Text:
 
 
 def members_table(scene: Scene, full_lag: int, width: int) -> Table:
-    """A row for each member; what `width` leaves over makes the bars longer."""
+    """A row for each member; the spare part of `width` makes the bars longer."""
     bar_width = min(LONGEST_BAR, SHORTEST_BAR + max(0, width - NARROW))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("member", no_wrap=True, min_width=10)
@@ -97,7 +97,7 @@ def member_row(
 
 
 def group_state(scene: Scene) -> str:
-    """The group's state in the server's words; "Dead" is how it describes a group that does not exist yet."""
+    """The group's state as the server names it; "Dead", its word for an unknown group, is "not there yet"."""
     if not (scene.seen and scene.reachable):
         return "out of reach"
     return "not there yet" if scene.seen.state == "Dead" else scene.seen.state
@@ -116,7 +116,7 @@ def server_line(scene: Scene) -> Text:
 
 
 def counts_line(scene: Scene) -> Text:
-    """How many records went through."""
+    """How many records were acknowledged and received, and are not yet committed."""
     return Text.assemble(
         (f"{scene.acknowledged:,}", "bold"), " acknowledged   ",
         (f"{scene.received:,}", "bold"), " received   ",
@@ -135,7 +135,7 @@ def members_panel(scene: Scene, full_lag: int, width: int) -> Panel:
 
 
 def story_table(story: Sequence[Progress], scene: Scene) -> Table:
-    """The checklist: a tick and when it was done, or what is awaited."""
+    """The checklist: for each step a tick and when it was done, or what it still waits for."""
     table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(min_width=1)
     table.add_column(justify="right", min_width=6, no_wrap=True)

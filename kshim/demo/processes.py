@@ -1,7 +1,7 @@
-"""The processes of a run: started, killed and stopped by name; everything they tell arrives in one inbox.
+"""The processes of a run, which are started, killed and stopped by name; their events arrive in one inbox.
 
-Each has a process group of its own: so Ctrl-C reaches the parent alone, and a kill reaches all that a process
-started.
+Each has its own process group, so that Ctrl-C reaches only the parent, and a kill also reaches the process's
+children.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ READY = "kshim ready "
 
 
 class Processes:
-    """Use as a context: nothing that was started outlives it."""
+    """Use as a context: no process outlives it."""
 
     def __init__(self, log_dir: Path, inbox: SimpleQueue[Event]) -> None:
         self.inbox = inbox
@@ -30,14 +30,14 @@ class Processes:
         self._readers: list[threading.Thread] = []
 
     def start(self, name: str, command: Sequence[str]) -> None:
-        """Start a process that tells events on stdout, or the server, which tells one ready line."""
+        """Start a worker, which prints events on stdout, or the server, which prints its ready line."""
         with self._log(name).open("a") as log:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                # What a killed process leaves lying about goes when the run does.
+                # A killed process's temporary files are removed with the run's directory.
                 env=os.environ | {"TMPDIR": str(self.log_dir)},
                 text=True,
                 encoding="utf-8",
@@ -50,12 +50,12 @@ class Processes:
         self._readers.append(reader)
 
     def kill(self, name: str) -> None:
-        """SIGKILL: the process gets no chance to say good-bye."""
+        """Send SIGKILL: the process gets no chance to say good-bye."""
         self.inbox.put(Killed(name=name, at_ms=now_ms()))
         self._signal(self._running[name], signal.SIGKILL)
 
     def stop(self, name: str) -> None:
-        """A worker ends when its stdin does."""
+        """Close a worker's stdin, which asks it to end."""
         self.inbox.put(Stopping(name=name, at_ms=now_ms()))
         stdin = self._running[name].stdin
         assert stdin is not None
@@ -94,6 +94,6 @@ class Processes:
         return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
     def _signal(self, process: subprocess.Popen[str], number: signal.Signals) -> None:
-        # The group: whatever the process started (Spark's JVM) goes with it. The group may be gone already.
+        # Signal the group, to reach the process's children (Spark's JVM). The group may be gone already.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""An ordinary kafka-python producer (acks=all): it tells which records were acknowledged, and where."""
+"""An ordinary kafka-python producer (acks=all) that reports the acknowledged records and their offsets."""
 
 from queue import SimpleQueue
 from threading import Event as Signal
@@ -11,13 +11,13 @@ from kshim.demo.worker import one_line, run, tell
 
 PAUSE_MS = 50
 RECORDS_AT_ONCE = 5
-"""One hundred records a second."""
+"""With PAUSE_MS, one hundred records per second."""
 KEYS = 60
 FLUSH_TIMEOUT_S = 20
 
 
 def produce(arguments: list[str], stop: Signal) -> None:
-    """Send until asked to stop, then wait for what is under way. Arguments: NAME BOOTSTRAP TOPIC."""
+    """Send until asked to stop, then wait for the last acknowledgements. Arguments: NAME BOOTSTRAP TOPIC."""
     name, bootstrap, topic = arguments
     acknowledged: SimpleQueue[tuple[int, int, str]] = SimpleQueue()
     producer = KafkaProducer(

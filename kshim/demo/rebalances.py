@@ -1,4 +1,4 @@
-"""The rebalances of a run, read from what the members told: what set each off, and how long it took."""
+"""The rebalances of a run, derived from its events: what triggered each, and how long it took."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,42 +21,43 @@ JOINS = "joins"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """Something that makes a group rebalance: a member arrives or goes, or the server was away too long."""
+    """An event that makes the group rebalance: a member joins or goes, or the server was down too long."""
 
     at_ms: int
     name: str
     verb: str
 
     def answered_by(self, members: Iterable[str]) -> bool:
-        """Whether a generation of these members is the group's answer."""
+        """Whether a generation with these members reflects the trigger."""
         return self.name == SERVER or (self.name in members) == (self.verb == JOINS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebalance:
-    """From the trigger (`began_ms`) to the moment the last member had its partitions (`done_ms`).
-
-    `noticed_ms` is when the first member that was already there gave its partitions back.
-    A restart of the server that the group outlives has `kept`, and `before == after`.
-    """
+    """A rebalance, or a restart of the server during which the group kept its generation."""
 
     cause: str
     before: int | None
+    """The generation before; None for the first."""
     after: int
     members: tuple[tuple[str, Partitions], ...]
     began_ms: int
+    """When it was triggered."""
     noticed_ms: int | None
+    """When the first of the old members gave its partitions back."""
     done_ms: int
+    """When the last member got its partitions; after a restart, when all have committed again."""
     kept: bool = False
+    """The group kept its generation through a restart: `before == after`."""
 
     @property
     def took_ms(self) -> int:
-        """Milliseconds from trigger to all assigned."""
+        """Milliseconds from the trigger to the end."""
         return self.done_ms - self.began_ms
 
 
 def rebalances(history: Sequence[Event]) -> tuple[Rebalance, ...]:
-    """Every generation of the group, and each server restart it outlived, in order."""
+    """Every generation of the group, and each restart of the server that it outlived, by time."""
     events = sorted(history, key=lambda event: event.at_ms)
     restarts = list(_restarts(events))
     outlived = {restart.began_ms for restart in restarts}
@@ -65,9 +66,10 @@ def rebalances(history: Sequence[Event]) -> tuple[Rebalance, ...]:
 
 
 def triggers(events: Iterable[Event], outlived: Collection[int]) -> list[Trigger]:
-    """What sets rebalances off; `outlived` are the times of the server's kills that did not.
+    """The triggers of rebalances.
 
-    A member is one that asked to join; the other processes do not count.
+    outlived: times at which the server was killed without causing a rebalance. Only processes that have asked
+    to join count as members.
     """
     found: list[Trigger] = []
     members: set[str] = set()
@@ -110,7 +112,10 @@ def _generations(events: Sequence[Event], outlived: Collection[int]) -> Iterable
 
 
 def _by_generation(events: Iterable[Event]) -> dict[tuple[int, int], dict[str, Assigned]]:
-    """Each member's assignment, by (start of the server, generation): without its data it counts anew."""
+    """Each member's assignment, by (starts of the server, generation).
+
+    A server that lost its data would count generations anew.
+    """
     starts = 0
     found: dict[tuple[int, int], dict[str, Assigned]] = {}
     for event in events:
@@ -123,7 +128,7 @@ def _by_generation(events: Iterable[Event]) -> dict[tuple[int, int], dict[str, A
 
 
 def _returned(events: Iterable[Event], since_ms: int, until_ms: int) -> list[int]:
-    """When members gave partitions back."""
+    """The times at which members gave partitions back."""
     return [
         e.at_ms for e in events if isinstance(e, Revoked) and e.partitions and since_ms <= e.at_ms <= until_ms
     ]
@@ -142,7 +147,7 @@ def _cause(answered: Sequence[Trigger], before: dict[str, Assigned]) -> str:
 
 
 def _restarts(events: Sequence[Event]) -> Iterable[Rebalance]:
-    """Each kill of the server that all members outlived in their generation, until all committed again."""
+    """Each restart of the server after which all members kept their generation and committed again."""
     kills = [event for event in events if isinstance(event, Killed) and event.name == SERVER]
     for kill in kills:
         held = _held(event for event in events if event.at_ms <= kill.at_ms)
@@ -168,7 +173,7 @@ def _restarts(events: Sequence[Event]) -> Iterable[Rebalance]:
 
 
 def _held(events: Iterable[Event]) -> dict[str, Assigned]:
-    """The assignment of each member that is still there after these events."""
+    """The assignment of each member that still runs after these events."""
     held: dict[str, Assigned] = {}
     for event in events:
         match event:
@@ -180,7 +185,7 @@ def _held(events: Iterable[Event]) -> dict[str, Assigned]:
 
 
 def _commit_before_rejoin(events: Iterable[Event], name: str, since_ms: int) -> int | None:
-    """When a member first committed after `since_ms`; None when it had to rejoin before."""
+    """When a member first committed from `since_ms` on; None if it never did, or had to rejoin first."""
     for event in events:
         if event.name == name and event.at_ms >= since_ms and isinstance(event, Committed | Revoked):
             return event.at_ms if isinstance(event, Committed) else None

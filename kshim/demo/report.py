@@ -19,7 +19,7 @@ SHORTLY_MS = 1_000
 
 
 def report(console: Console, scene: Scene) -> bool:
-    """Print the rebalances, then the checks, or why the story did not end. Returns whether all holds."""
+    """Print the rebalances, then the checks or why the run failed. Returns whether all checks hold."""
     console.print()
     if found := rebalances(scene.history):
         console.print(rebalance_table(found, scene.began_ms, scene.partitions))
@@ -34,12 +34,12 @@ def report(console: Console, scene: Scene) -> bool:
 
 
 def save_picture(scene: Scene, story: Sequence[Progress], path: Path) -> None:
-    """An SVG of the view shortly before the dead member's partitions moved, and of the results."""
+    """Save an SVG of the view shortly before the dead member's partitions moved, and of the results."""
     console = Console(record=True, width=NARROW, file=StringIO(), force_terminal=True)
     for row in rebalances(scene.history):
         if row.cause == f"{VICTIM} is killed":
             console.print(picture_at(scene, story, (row.noticed_ms or row.done_ms) - SHORTLY_MS, NARROW))
     report(console, scene)
-    # Without the web fonts: the picture shall be whole without a network.
+    # Remove the web fonts: the picture must not need a network.
     svg = re.sub(r"@font-face \{.*?\}\s*", "", console.export_svg(title="kshim demo"), flags=re.DOTALL)
     path.write_text(svg, encoding="utf-8")

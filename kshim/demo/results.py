@@ -1,4 +1,4 @@
-"""What is printed at the end: each rebalance, and each check."""
+"""The tables printed at the end: the rebalances and the checks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from kshim.demo.rebalances import Rebalance
 
 
 def owners(rebalance: Rebalance, partitions: int) -> Text:
-    """The number of each partition's owner, in its colour."""
+    """For each partition the number of its owner, in the owner's colour."""
     by_partition: Mapping[int, str] = {p: name for name, held in rebalance.members for p in held}
     text = Text()
     for partition in range(partitions):
@@ -24,7 +24,7 @@ def owners(rebalance: Rebalance, partitions: int) -> Text:
 
 
 def rebalance_table(rows: Sequence[Rebalance], began_ms: int, partitions: int) -> Table:
-    """Each rebalance: when, why, from which generation to which, who owns what then, and how long it took."""
+    """A row for each rebalance: when, why, the generations, the new owners, and how long it took."""
     table = titled("Rebalances", box=box.SIMPLE_HEAD)
     table.add_column("at", justify="right", no_wrap=True)
     table.add_column("cause", ratio=1)
@@ -52,14 +52,14 @@ def titled(title: str, box: box.Box | None = None, show_header: bool = True) -> 
 
 
 def generations(row: Rebalance) -> str:
-    """From which generation to which; a kept one is said so."""
+    """The generations before and after, or the one that was kept."""
     if row.kept:
         return f"{row.after} kept"
     return f"{row.before if row.before is not None else '-'} > {row.after}"
 
 
 def check_table(found: Sequence[Check]) -> Table:
-    """Each promise, whether it held, and the figures."""
+    """A row for each check: whether it holds, its promise and its figures."""
     table = titled("Checks", show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()

@@ -1,4 +1,4 @@
-"""A run from first to last: plays the story's steps with real processes, and shows it."""
+"""A whole run: plays the story's steps with real processes, and shows them."""
 
 import shlex
 import signal
@@ -30,18 +30,18 @@ SERVE = f"{shlex.quote(sys.executable)} -m kshim serve --listen 127.0.0.1:{{port
 
 
 class RunFailed(Exception):
-    """The run cannot go on; the scene says why."""
+    """The run cannot go on; `Scene.failure` says why."""
 
 
 class RunInterrupted(Exception):
-    """The user wants it to end; carries the signal's name."""
+    """The user wants the run to end. str() is the signal's name."""
 
 
 def free_port() -> int:
-    """A port that nobody listens on, below the ports that outgoing connections get.
+    """A free port below the range that the system gives to outgoing connections.
 
-    While the server is down its clients go on dialling. From the range of outgoing ports one of them could be
-    given the server's own, and then the server could not come back.
+    While the server is down its clients go on connecting. With a port of that range, the system could give it
+    to one of them, and the server could not come back.
     """
     for port in range(20_000 + now_ms() % 10_000, 32_768):
         with socket.socket() as probe:
@@ -56,7 +56,7 @@ def free_port() -> int:
 
 @contextmanager
 def signals_told(inbox: SimpleQueue[Event]) -> Iterator[None]:
-    """Within: SIGINT, SIGTERM and SIGHUP are events like others, so none breaks into a half-done action."""
+    """Within: SIGINT, SIGTERM and SIGHUP become events in the inbox, so that none interrupts an action."""
 
     def tell(number: int, frame: FrameType | None) -> None:
         inbox.put(Interrupted(name=signal.Signals(number).name, at_ms=now_ms()))
@@ -71,7 +71,7 @@ def signals_told(inbox: SimpleQueue[Event]) -> Iterator[None]:
 
 
 class Run:
-    """Performs actions, waits for what they lead to, and keeps scene, story and screen up to date."""
+    """Performs the steps' actions, waits for their effects, and keeps scene, story and screen up to date."""
 
     def __init__(self, processes: Processes, screen: Screen, directory: Path, server: str) -> None:
         self.processes = processes
@@ -98,20 +98,20 @@ class Run:
             self.go_on(steady_s if step.steady else 0)
 
     def fail(self, reason: str) -> NoReturn:
-        """End the run."""
+        """End the run. Raises RunFailed."""
         self.scene.failure = reason
         self.screen.show(self.scene, self.story)
         raise RunFailed
 
     def go_on(self, seconds: float) -> None:
-        """Let everybody work undisturbed."""
+        """Let all processes work undisturbed for so long."""
         until_ms = now_ms() + int(seconds * 1000)
         self.take_in(timeout_s=0)
         while (left_ms := until_ms - now_ms()) > 0:
             self.take_in(min(TICK_S, left_ms / 1000))
 
     def take_in(self, timeout_s: float) -> None:
-        """Wait so long for an event, then take in all that are there."""
+        """Wait at most `timeout_s` for an event, then apply all that are in the inbox."""
         try:
             event = self.processes.inbox.get(block=timeout_s > 0, timeout=timeout_s or None)
             while True:
@@ -131,7 +131,7 @@ class Run:
         self.screen.tell(event)
 
     def perform(self, action: Action) -> None:
-        """Do what a step says."""
+        """Perform a step's action."""
         match action:
             case Start():
                 for name in action.names:
@@ -143,7 +143,7 @@ class Run:
                     self.processes.stop(name)
 
     def command(self, name: str) -> list[str]:
-        """What to run for a process of this name."""
+        """The command line of the process of this name."""
         address, kind = self.scene.address, name.split("-")[0]
         arguments = {
             WATCHER: [address, GROUP, TOPIC, str(PARTITIONS)],
@@ -159,13 +159,13 @@ class Run:
 
 @contextmanager
 def scratch_dir() -> Iterator[Path]:
-    """A directory that is gone afterwards."""
+    """A temporary directory, removed afterwards."""
     with TemporaryDirectory(prefix="kshim-demo-", ignore_cleanup_errors=True) as path:
         yield Path(path)
 
 
 def demonstrate(*, spark: bool, steady_s: float, server: str | None, svg: Path | None) -> int:
-    """One run, shown on this terminal. Returns the exit status."""
+    """Play one run on this terminal. Returns the exit status."""
     console = Console()
     inbox: SimpleQueue[Event] = SimpleQueue()
     with signals_told(inbox), scratch_dir() as directory, Processes(directory, inbox) as processes:

@@ -1,4 +1,4 @@
-"""What is known of the run at a moment: one object, changed only by `apply(event)`."""
+"""The state of a run at one moment: one object, changed only by `apply(event)`."""
 
 from dataclasses import dataclass, field
 
@@ -31,12 +31,10 @@ GONE = ("killed", "left")
 
 @dataclass(slots=True)
 class Member:
-    """A consumer, as it tells of itself.
-
-    `state` is one of starting, joining, consuming, rebalancing, leaving, killed and left.
-    """
+    """A consumer, as its events describe it."""
 
     state: str = "starting"
+    """One of starting, joining, consuming, rebalancing, leaving, killed and left."""
     generation: int | None = None
     partitions: Partitions = ()
     received: int = 0
@@ -44,25 +42,23 @@ class Member:
 
     @property
     def lives(self) -> bool:
-        """Whether it takes part, or is about to."""
+        """Whether it was neither killed nor has left."""
         return self.state not in GONE
 
 
 @dataclass(slots=True)
 class Producer:
-    """A producer, as it tells of itself. `state`: starting, sending, done."""
+    """A producer, as its events describe it."""
 
     state: str = "starting"
+    """One of starting, sending and done."""
     acknowledged: int = 0
     acknowledged_ms: int | None = None
 
 
 @dataclass(slots=True)
 class Scene:
-    """The server, the members, the producers, and what the admin client was last told.
-
-    `most_lag` is the furthest that any member has been behind; `failure` is why the run cannot go on.
-    """
+    """The server, the members, the producers, and the last description of the group."""
 
     began_ms: int
     partitions: int
@@ -77,8 +73,11 @@ class Scene:
     reachable: bool = False
     counted: Counted | None = None
     most_lag: int = 0
+    """The furthest that any member has been behind."""
     failure: str | None = None
+    """Why the run cannot go on."""
     asked: set[str] = field(default_factory=set)
+    """The processes that the parent has killed or asked to stop."""
     exited: set[str] = field(default_factory=set)
     history: list[Event] = field(default_factory=list)
 
@@ -89,32 +88,32 @@ class Scene:
 
     @property
     def received(self) -> int:
-        """Records received by the members, those that came twice counted twice."""
+        """Records received by the members; a record that came twice counts twice."""
         return sum(member.received for member in self.members.values())
 
     @property
     def living(self) -> dict[str, Member]:
-        """The members that take part, or are about to."""
+        """The members that were neither killed nor have left."""
         return {name: member for name, member in self.members.items() if member.lives}
 
     @property
     def generation(self) -> int | None:
-        """The newest generation any member told of."""
+        """The newest generation that any member has reported."""
         return max((m.generation for m in self.members.values() if m.generation is not None), default=None)
 
     @property
     def ends(self) -> dict[int, int]:
-        """Log end offset by partition, as last told."""
+        """Log end offset by partition, as last seen."""
         return dict(self.seen.ends) if self.seen else {}
 
     @property
     def lag(self) -> dict[int, int]:
-        """Records not yet committed, by partition, as last told."""
+        """Records not yet committed, by partition, as last seen."""
         committed = dict(self.seen.committed) if self.seen else {}
         return {partition: max(0, end - committed.get(partition, 0)) for partition, end in self.ends.items()}
 
     def held_by(self, name: str) -> Partitions:
-        """The partitions of a member: its own word while it lives, then the server's, who waits for it."""
+        """A member's partitions: its own report while it lives, else the server's, which may lag behind."""
         if self.members[name].lives:
             return self.members[name].partitions
         return dict(self.seen.members).get(name, ()) if self.seen else ()
@@ -140,7 +139,7 @@ class Scene:
         self._apply_any(event)
 
     def _cast(self, name: str) -> None:
-        """A process enters: its name says what it is."""
+        """Add a process, whose name tells its kind."""
         if name.startswith("consumer"):
             self.members[name] = Member()
         elif name.startswith("producer"):
@@ -199,7 +198,7 @@ class Scene:
                 self.counted = event
 
     def _apply_any(self, event: Event) -> None:
-        """A process that fails or ends unasked ends the run; the first reason told is the one that counts."""
+        """A process that fails or ends unasked ends the run; the first reason is kept."""
         match event:
             case Exited():
                 finished = event.name == SPARK and event.status == 0

@@ -1,4 +1,4 @@
-"""Where a run is shown: live in a terminal, or as plain lines anywhere else."""
+"""The view of a run: live in a terminal, plain lines anywhere else."""
 
 from collections.abc import Sequence
 from typing import Protocol, Self
@@ -16,29 +16,29 @@ FIGURES_EVERY_MS = 2_000
 
 
 class Screen(Protocol):
-    """Shown what a run does while it goes on."""
+    """Shows a run while it goes on."""
 
     def tell(self, event: Event) -> None:
-        """Something happened."""
+        """Show one event."""
 
     def show(self, scene: Scene, story: Sequence[Progress]) -> None:
-        """This is how things are."""
+        """Show the present state."""
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Begin to show."""
 
     def __exit__(self, *error: object) -> None:
-        """End; what was shown stays."""
+        """End; the last view stays on the terminal."""
 
 
 def screen_for(console: Console) -> Screen:
-    """A live view where the console can draw one."""
+    """A live view if the console can draw one, else plain lines."""
     draws = console.is_terminal and not console.is_dumb_terminal and console.encoding.startswith("utf")
     return LiveScreen(console) if draws else PlainScreen(console)
 
 
 class LiveScreen:
-    """A table that changes in place, the story so far under it."""
+    """A view that changes in place: the members' table and the story so far."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -46,10 +46,10 @@ class LiveScreen:
         self.drawn_ms = 0
 
     def tell(self, event: Event) -> None:
-        """The table shows it."""
+        """Do nothing: the table shows it."""
 
     def show(self, scene: Scene, story: Sequence[Progress]) -> None:
-        """Draw it, unless it was drawn a moment ago."""
+        """Draw the state, at most PER_SECOND times a second."""
         due = scene.at_ms - self.drawn_ms >= 1000 / PER_SECOND
         self.live.update(picture(scene, story, self.console.width), refresh=due)
         self.drawn_ms = scene.at_ms if due else self.drawn_ms
@@ -64,7 +64,7 @@ class LiveScreen:
 
 
 class PlainScreen:
-    """One line for each thing that happens, and the figures every two seconds."""
+    """One line for each event, and the figures every two seconds."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -74,24 +74,24 @@ class PlainScreen:
         self.said: set[str] = set()
 
     def line(self, at_ms: int, text: str) -> None:
-        """One line, out at once."""
+        """Print one line at once."""
         line = f"{seconds(at_ms, self.began_ms):>7}  {text}"
         self.console.print(line, highlight=False, soft_wrap=True, markup=False)
         self.console.file.flush()
 
     def once(self, at_ms: int | None, text: str) -> None:
-        """A line that is said once, when its time has come."""
+        """Print a line, unless it was printed before or `at_ms` is None."""
         if at_ms is not None and text not in self.said:
             self.said.add(text)
             self.line(at_ms, text)
 
     def tell(self, event: Event) -> None:
-        """A line, if there are words for it."""
+        """Print a line, if the event has words."""
         if text := words(event):
             self.line(event.at_ms, f"  {event.name} {text}")
 
     def show(self, scene: Scene, story: Sequence[Progress]) -> None:
-        """The steps that began or are done since, and now and then the figures."""
+        """Print the steps that have begun or ended since, and every two seconds the figures."""
         for progress in story:
             self.once(progress.began_ms, f"* {progress.step.title}")
             self.once(progress.done_ms, f"  done: {progress.step.title}")
@@ -107,16 +107,16 @@ class PlainScreen:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Every line is out."""
+        """Do nothing: every line is printed."""
 
 
 def numbers(partitions: Sequence[int]) -> str:
-    """Partition numbers in words."""
+    """The partition numbers in words."""
     return f"partitions {' '.join(map(str, partitions))}" if partitions else "no partitions"
 
 
 def words(event: Event) -> str:
-    """An event in words, after the name of who it happened to; "" for those that come all the time."""
+    """An event in words, to follow the process's name; "" for events that come all the time."""
     match event:
         case Ready():
             return f"accepts connections at {event.address}"
@@ -134,7 +134,7 @@ def words(event: Event) -> str:
 
 
 def figures(scene: Scene) -> str:
-    """The state of things in one line."""
+    """The group's state and the counts of records, in one line."""
     return (
         f"group {group_state(scene)}, generation {scene.generation}: {scene.acknowledged} acknowledged, "
         f"{scene.received} received, {sum(scene.lag.values())} not yet committed"

@@ -13,7 +13,7 @@ from kshim.spark.connector import connector
 
 
 def session() -> SparkSession:
-    """A local Spark with its Kafka source, fetched from Maven's central repository at the first time."""
+    """A local Spark with its Kafka source, which it fetches from Maven's central repository once."""
     source, scratch = connector(pyspark.__version__), tempfile.gettempdir()
     builder = (
         SparkSession.builder.appName("kshim demo")

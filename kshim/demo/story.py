@@ -1,4 +1,4 @@
-"""The story as data: each step, what the parent does for it, and what must be seen before the next one."""
+"""The story as data: each step's action, and what must be seen before the next step."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ VICTIM = CONSUMERS[1]
 SURVIVORS = (CONSUMERS[0], CONSUMERS[2])
 PRODUCERS = ("producer-1", "producer-2")
 DARK_MS = 1_000
-"""How long the server stays down at the least."""
+"""The server stays down for at least so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +40,35 @@ Action = Start | Kill | Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """`awaits(scene, since_ms)` says what is still to be seen since the actions, "" when nothing is.
-
-    After a `steady` step the run goes on undisturbed for a while. A step fails after `timeout_s`.
-    """
+    """An action, and the effect that the run waits for."""
 
     title: str
     action: Action
     awaits: Callable[[Scene, int], str]
+    """awaits(scene, since_ms) names what has not been seen since the action; "" once all has been."""
     steady: bool = False
+    """Whether the run goes on undisturbed for a while after the step."""
     timeout_s: int = 30
+    """The run fails if the effect is not seen in this time."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """How far a step is: None while it has not begun, or is not done."""
+    """When a step began and was done."""
 
     step: Step
     began_ms: int | None = None
+    """None until the step begins."""
     done_ms: int | None = None
+    """None until the step is done."""
 
     def missing(self, scene: Scene) -> str:
-        """What a step under way waits for."""
+        """What the step still waits for; "" before it has begun and when it is done."""
         under_way = self.began_ms is not None and self.done_ms is None
         return self.step.awaits(scene, self.began_ms or 0) if under_way else ""
 
     def at(self, at_ms: int) -> "Progress":
-        """The same, as it was at that time."""
+        """The progress as it was at that time."""
         began_ms = self.began_ms if self.began_ms is not None and self.began_ms <= at_ms else None
         done_ms = self.done_ms if self.done_ms is not None and self.done_ms <= at_ms else None
         return Progress(step=self.step, began_ms=began_ms, done_ms=done_ms)
@@ -89,7 +91,7 @@ def topic_made(scene: Scene, since_ms: int) -> str:
 
 
 def acknowledged(scene: Scene, since_ms: int) -> str:
-    """Every producer had a record acknowledged since."""
+    """Every producer has had a record acknowledged since."""
     waiting = [name for name, p in scene.producers.items() if (p.acknowledged_ms or since_ms) <= since_ms]
     return f"an acknowledgement for {listed(waiting)}" if waiting else ""
 
@@ -115,12 +117,12 @@ def shared(scene: Scene, since_ms: int) -> str:
 
 
 def down(scene: Scene, since_ms: int) -> str:
-    """The server is gone, and stays so for a while."""
+    """The server has ended, and has been down for DARK_MS."""
     return "" if SERVER in scene.exited and scene.at_ms - since_ms >= DARK_MS else "a while without a server"
 
 
 def goes_on(scene: Scene, since_ms: int) -> str:
-    """The server is back; since then every member has committed and every producer had an acknowledgement."""
+    """The server is back, and every member has committed and every producer got an acknowledgement since."""
     if scene.ready_ms is None:
         return server_ready(scene, since_ms)
     ready_ms = scene.ready_ms
@@ -130,7 +132,7 @@ def goes_on(scene: Scene, since_ms: int) -> str:
 
 
 def all_read(scene: Scene, since_ms: int) -> str:
-    """The producers have ended, and the group has committed the end of every partition since."""
+    """The producers have ended, and the group has since committed the end of every partition."""
     if sending := [name for name in scene.producers if name not in scene.exited]:
         return f"{listed(sending)} to finish"
     ended_ms = max((p.acknowledged_ms or since_ms for p in scene.producers.values()), default=since_ms)

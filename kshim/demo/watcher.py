@@ -1,4 +1,4 @@
-"""An ordinary kafka-python admin client: makes the topic, then asks again and again how the group is."""
+"""An ordinary kafka-python admin client: creates the topic, then repeatedly asks for the group's state."""
 
 from threading import Event as Signal
 from typing import Any
@@ -20,7 +20,7 @@ def by_partition(offsets: dict[TopicPartition, Any]) -> Offsets:
 
 
 def partitions_of(member: dict[str, Any]) -> Partitions:
-    """The partitions in a described member's assignment; none while the group rebalances."""
+    """The partitions in the description of a member; none while the group rebalances."""
     assignment = member["member_assignment"]
     if not assignment:
         return ()
@@ -45,7 +45,7 @@ def look(admin: KafkaAdminClient, name: str, group_id: str, partitions: list[Top
 
 
 def watch(arguments: list[str], stop: Signal) -> None:
-    """Make the topic, then look until asked to stop. Arguments: NAME BOOTSTRAP GROUP TOPIC PARTITIONS."""
+    """Create the topic, then look until asked to stop. Arguments: NAME BOOTSTRAP GROUP TOPIC PARTITIONS."""
     name, bootstrap, group_id, topic, count = arguments
     admin = KafkaAdminClient(
         bootstrap_servers=bootstrap,

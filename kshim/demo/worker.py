@@ -1,7 +1,7 @@
-"""What every worker process has in common: it tells events on stdout and ends when its stdin does.
+"""What every worker process has in common: it prints events on stdout, and ends when its stdin is closed.
 
-The parent closes stdin to stop a worker in good order. When the parent dies, however it dies, the
-operating system closes it, and no worker outlives the run.
+The parent closes stdin to stop a worker in good order. When the parent dies, in whatever way, the operating
+system closes it, so that no worker outlives the run.
 """
 
 import logging
@@ -15,20 +15,20 @@ _one_line_at_a_time = threading.Lock()
 
 
 def tell(event: Event) -> None:
-    """Tell the parent. The line is complete in the pipe when this returns, so it survives a SIGKILL."""
+    """Report an event to the parent. On return its line is in the pipe, and survives a SIGKILL."""
     with _one_line_at_a_time:
         sys.stdout.write(to_line(event) + "\n")
         sys.stdout.flush()
 
 
 def one_line(error: BaseException) -> str:
-    """The error's class and the first line of what it says."""
+    """The error's class, and the first line of its text."""
     first, *_ = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def asked_to_stop() -> threading.Event:
-    """An event that is set when the parent wants this worker to finish."""
+    """A signal that is set when the parent asks this worker to stop."""
     stop = threading.Event()
 
     def wait_for_end_of_stdin() -> None:
@@ -40,7 +40,7 @@ def asked_to_stop() -> threading.Event:
 
 
 def run(work: Callable[[list[str], threading.Event], None]) -> None:
-    """Run a worker's function on its arguments, name first. An error is told as `Failed`, exit status 1."""
+    """Call `work` with the command line's arguments. An error is reported as `Failed`, with exit status 1."""
     name, *rest = sys.argv[1:]
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:

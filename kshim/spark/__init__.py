@@ -1,9 +1,9 @@
-"""The coordinator's log, read by Spark: what groups have committed, their lag, and why they rebalance.
+"""Read the coordinator's log with Spark: the groups' commits and lag, and why they rebalance.
 
     rows = decode(read_offsets_log(spark, "127.0.0.1:9092"))
     latest_commits(rows).show()
 
-Everything takes and gives DataFrames, and runs on a cluster of Spark as it does on a laptop. It needs
+The functions take and return DataFrames, and run on a Spark cluster as on a laptop. They need
 `pip install 'kshim[spark]'`, and Spark's own Kafka connector in the session: `connector` names it.
 """
 
@@ -43,7 +43,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs PySpark when it is asked for: the command line imports this package without it."""
+    """Import what needs PySpark at its first use: the command line imports this package without PySpark."""
     from importlib import import_module
 
     if name not in _HOME:

@@ -1,7 +1,7 @@
-"""Committed offsets put by as Parquet, and given back to groups that have no members.
+"""Save committed offsets as Parquet, and restore them to groups that have no members.
 
-Never by writing into `__consumer_offsets`: what is restored goes through OffsetCommit, and so through the
-group's coordinator.
+Restored offsets go through OffsetCommit, and so through the group's coordinator; nothing is written directly
+into `__consumer_offsets`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _COLUMNS = ("group", "topic", "partition", "offset", "leader_epoch", "metadata",
 
 
 def snapshot(commits: DataFrame, path: str) -> None:
-    """Keep the rows of `latest_commits` as Parquet at `path`, in place of what was there."""
+    """Save the rows of `latest_commits` as Parquet at `path`, replacing what was there."""
     commits.select(*_COLUMNS).write.mode("overwrite").parquet(path)
 
 
 def restore(spark: SparkSession, path: str, bootstrap: str, *, dry_run: bool = True) -> DataFrame:
-    """Commit what `snapshot` kept, for groups that have no members now; others are refused by Kafka.
+    """Commit the offsets that `snapshot` saved. Kafka refuses those of groups that have members now.
 
-    One row for each partition of each group: RESTORED. was: what is committed now, null for nothing. outcome:
-    "same"; "restored", or with dry_run "would be restored"; else the error that Kafka answered. Groups are
-    taken one by one, so the driver holds the offsets of one at a time and the rows of the outcome.
+    Returns one row for each partition of each group, with the columns of RESTORED. was: the offset committed
+    before, null if none. outcome: "same"; "restored", or with dry_run "would be restored"; else Kafka's
+    error. The driver holds the offsets of one group at a time, and the resulting rows.
     """
     try:
         kept = spark.read.parquet(path)

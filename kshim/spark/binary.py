@@ -1,7 +1,7 @@
-"""Kafka's wire types as column expressions: native code in the JVM, nothing of Python for a single record.
+"""Kafka's wire types as column expressions, which run in the JVM: no Python code runs for a record.
 
-Positions count from 0. What lies beyond the end of the data reads as something smaller or null, and leaves
-the reader beyond the end for good: whoever ends exactly at the end has read nothing that was not there.
+Positions count from 0. A read beyond the end of the data gives a smaller value or null, and leaves the
+position beyond the end for good. So a reader that ends exactly at the end has read only existing bytes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pyspark.sql import functions as fn
 
 Position: TypeAlias = Column | int
 
-LARGEST_UVARINT = 1 << 14  # longer texts are not read; Kafka takes at most 4096 bytes of metadata
+LARGEST_UVARINT = 1 << 14
+"""Two bytes hold smaller values; longer texts are not read. Kafka accepts at most 4096 bytes of metadata."""
 
 
 def let(value: Column, use: Callable[[Column], Column]) -> Column:
-    """`use(value)`, with `value` computed once: in a lambda Spark does not see that expressions are equal."""
+    """`use(value)`, with `value` computed once: within a lambda Spark does not merge equal expressions."""
     return fn.element_at(fn.transform(fn.array(value), use), 1)
 
 
@@ -40,7 +41,7 @@ def int64(data: Column, at: Position) -> Column:
 
 
 def text(data: Column, at: Position, size: Column) -> Column:
-    """UTF-8; bytes that are none are kept as they are."""
+    """The bytes as a string; bytes that are not UTF-8 are kept as they are."""
     return raw(data, at, size).cast("string")
 
 
@@ -50,7 +51,7 @@ def raw(data: Column, at: Position, size: Column) -> Column:
 
 
 def uvarint(data: Column, at: Position) -> tuple[Column, Column]:
-    """The value, and how many bytes it takes. Null for LARGEST_UVARINT and more."""
+    """The value, null from LARGEST_UVARINT on, and the number of bytes it takes."""
     first, second = (_digits(data, at + index, 1, 10).cast("int") for index in range(2))
     is_short = first < 0x80
     long = fn.when(second < 0x80, first - 0x80 + second * 0x80)

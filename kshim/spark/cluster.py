@@ -1,6 +1,6 @@
-"""What the driver asks the cluster itself: ends of partitions, times of single records, offsets of groups.
+"""What the driver asks the cluster directly: ends of partitions, times of single records, offsets of groups.
 
-Everything here is as large as the cluster's partitions and groups, never as its records.
+All results grow with the number of partitions and groups, never with the number of records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from kafka.structs import OffsetAndMetadata
 from kshim.spark.errors import PipelineError
 
 TIMEOUT_MS = 5_000
-ONE_RECORD_BYTES = 1  # the first batch always comes whole, and no second one
+ONE_RECORD_BYTES = 1
+"""As the limit of a Fetch it gets the first batch, which always comes whole, and no second one."""
 
 UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
 
@@ -29,7 +30,7 @@ class Position(NamedTuple):
 
 
 class GroupOffset(NamedTuple):
-    """What a group has committed, or shall have, for one partition."""
+    """A group's offset for one partition, committed or to be committed."""
 
     topic: str
     partition: int
@@ -40,7 +41,7 @@ class GroupOffset(NamedTuple):
 
 @contextmanager
 def _told(bootstrap: str) -> Iterator[None]:
-    """Faults of the client as PipelineError."""
+    """Within: errors of the Kafka client are raised as PipelineError."""
     try:
         yield
     except KafkaError as error:
@@ -67,13 +68,13 @@ def _admin(bootstrap: str) -> Any:
 
 
 def check_answers(bootstrap: str) -> None:
-    """Raises PipelineError where nobody answers."""
+    """Raise PipelineError if no server answers at `bootstrap`."""
     with _told(bootstrap), _admin(bootstrap):
         pass
 
 
 def partition_count(bootstrap: str, topic: str) -> int:
-    """How many partitions a topic has. Raises PipelineError where there is no such topic, or no answer."""
+    """The number of a topic's partitions. Raises PipelineError for an unknown topic, or without an answer."""
     with _told(bootstrap), _consumer(bootstrap) as consumer:
         found = consumer.partitions_for_topic(topic)
     if not found:
@@ -82,8 +83,9 @@ def partition_count(bootstrap: str, topic: str) -> int:
 
 
 def end_offsets(bootstrap: str, topics: Iterable[str], isolation_level: str = UNCOMMITTED) -> list[Position]:
-    """Where each partition of the topics ends; with read_committed, its last stable offset. Topics that do
-    not exist are left out.
+    """The end offset of each partition of the topics; with read_committed, its last stable offset.
+
+    Topics that do not exist are left out.
     """
     with _told(bootstrap), _consumer(bootstrap, isolation_level=isolation_level) as consumer:
         partitions = [
@@ -96,10 +98,9 @@ def end_offsets(bootstrap: str, topics: Iterable[str], isolation_level: str = UN
 
 
 def record_times(bootstrap: str, positions: Iterable[Position]) -> dict[Position, int]:
-    """The timestamp, in ms, of the first record at each position or behind it; one record is fetched for
-    each.
+    """The timestamp, in ms, of the first record at or after each position; fetches one batch for each.
 
-    A position without a record behind it is left out.
+    Positions without such a record are left out.
     """
     times: dict[Position, int] = {}
     with (
@@ -124,7 +125,7 @@ def record_times(bootstrap: str, positions: Iterable[Position]) -> dict[Position
 
 
 def _rounds(positions: Iterable[Position]) -> Iterator[dict[TopicPartition, Position]]:
-    """The positions in rounds: a consumer can be at one position of a partition at a time."""
+    """The positions, grouped so that each round has one per partition, as a consumer can have only one."""
     by_partition: dict[TopicPartition, list[Position]] = defaultdict(list)
     for position in sorted(set(positions)):
         by_partition[TopicPartition(position.topic, position.partition)].append(position)
@@ -134,7 +135,7 @@ def _rounds(positions: Iterable[Position]) -> Iterator[dict[TopicPartition, Posi
 
 
 def committed(bootstrap: str, group_id: str) -> dict[tuple[str, int], int]:
-    """What a group has committed, by (topic, partition)."""
+    """The committed offsets of a group, by (topic, partition)."""
     with _told(bootstrap), _admin(bootstrap) as admin:
         offsets = admin.list_group_offsets([group_id])[group_id]
     return {(at.topic, at.partition): found.offset for at, found in offsets.items()}
@@ -145,7 +146,7 @@ def commit_offsets(
 ) -> Mapping[tuple[str, int], str]:
     """Commit for a group without members: OffsetCommit with generation -1 (KIP-396).
 
-    Returns Kafka's error for each (topic, partition), "" where there is none.
+    Returns Kafka's error for each (topic, partition), "" for success.
     """
     wanted = {
         TopicPartition(it.topic, it.partition): OffsetAndMetadata(it.offset, it.metadata, it.leader_epoch)

@@ -1,4 +1,4 @@
-"""What groups have committed, how far that is behind, and who does not move."""
+"""The groups' latest commits, their lag, and the groups that are stuck."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ _COMMIT = ("offset", "leader_epoch", "metadata", "commit_time")
 
 
 def latest_commits(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
-    """The last commit of each group for each partition, from decoded rows; what was deleted is left out.
+    """The last commit of each group for each partition; deleted offsets are left out.
 
-    group, topic, partition, offset, leader_epoch, metadata, commit_time, log_partition, log_offset; and
-    since: when the group first committed this offset, after its last commit of another one. known: what this
-    function said of the part of the log before `rows`.
+    Columns: group, topic, partition, offset, leader_epoch, metadata, commit_time, log_partition, log_offset;
+    and since: when the group first committed this offset after its last commit of another one.
+
+    rows: from `decode`. known: this function's result for the part of the log before `rows`.
     """
     columns = *OF, *_POSITION, "tombstone", *_COMMIT
     commits = sound(rows, OFFSET).select(*columns, fn.col("commit_time").alias("since"))
     if known is not None:
         commits = commits.unionByName(known.withColumn("tombstone", fn.lit(False)))
     history = Window.partitionBy(*OF).orderBy(*_POSITION)
-    # The last record at which the offset changed: the group has been where it is now since then.
+    # The last record that changed the offset: since then the group has been at its present offset.
     moved = ~fn.col("offset").eqNullSafe(fn.lag("offset").over(history))
     moved_at = fn.when(fn.col("moved"), fn.struct(*_POSITION))
     last = (
@@ -45,13 +46,13 @@ def group_lag(
 ) -> DataFrame:
     """How far each group is behind, in records and in seconds.
 
-    commits: of `latest_commits`. ends: topic, partition, end_offset. heads: topic, partition, offset,
-    record_time: when the first record that a group has not got was written; without it lag_seconds is null.
-    now: else the time at which the query runs.
+    commits: from `latest_commits`. ends: topic, partition, end_offset. heads: topic, partition, offset,
+    record_time, the timestamp of the first record that the group has not committed; without heads lag_seconds
+    is null. now: by default the time at which the query runs.
 
-    Adds end_offset, lag (0 where the commit is beyond the end), lag_seconds (0 without lag), and beyond_end:
-    the commit is beyond the end, as happens where a topic was made anew. A topic that is gone has no end and
-    no lag.
+    Adds end_offset, lag (0 if the commit is beyond the end), lag_seconds (0 without lag), and beyond_end: the
+    commit is beyond the end, as after a topic was created anew. For a deleted topic end_offset and lag are
+    null.
     """
     joined = commits.join(ends, ["topic", "partition"], "left")
     behind = fn.col("end_offset") - fn.col("offset")
@@ -73,8 +74,9 @@ def group_lag(
 
 
 def stuck(lag: DataFrame, for_seconds: float, now: Column | None = None) -> DataFrame:
-    """The rows of `group_lag` of groups that do not move: there is lag, and for `for_seconds` or longer they
-    have committed the same offset, or nothing. Adds stuck_seconds.
+    """The rows of `group_lag` that have lag and whose offset has not changed for `for_seconds` or longer.
+
+    Adds stuck_seconds.
     """
     seconds = _now(now) - _seconds(fn.col("since"))
     return lag.withColumn("stuck_seconds", seconds).where(

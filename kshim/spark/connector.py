@@ -1,6 +1,6 @@
-"""Spark's own Kafka connector: which one belongs to a PySpark, and whether there is a Java to run it.
+"""Spark's own Kafka connector: the one that belongs to a PySpark, and the Java that runs it.
 
-The connector is not in PySpark's wheel; it has PySpark's version. See Spark's "Structured Streaming + Kafka
+The connector has PySpark's version, but is not in PySpark's wheel. See Spark's "Structured Streaming + Kafka
 Integration Guide".
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 JAVA_TIMEOUT_S = 20
 
 
-# Without it the resolver takes a POM without its jar, as Maven leaves them in its local repository, for the
-# whole.
+# Only Maven's central repository: Maven's local one may hold a POM without its jar, which Spark's resolver
+# would take for the whole artifact.
 _IVY_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="central"/>
@@ -36,12 +36,12 @@ def connector(pyspark_version: str) -> str:
 
 
 def default_cache() -> Path:
-    """Where what is made once is kept: $XDG_CACHE_HOME/kshim, else ~/.cache/kshim."""
+    """The directory of files that are made once: $XDG_CACHE_HOME/kshim, else ~/.cache/kshim."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kshim"
 
 
 def connector_settings(pyspark_version: str, cache: Path | None = None) -> dict[str, str]:
-    """The settings with which Spark fetches its connector from Maven's central repository, the first time."""
+    """The settings with which Spark fetches its connector from Maven's central repository, once."""
     ivy = (cache or default_cache()) / "ivysettings.xml"
     ivy.parent.mkdir(parents=True, exist_ok=True)
     ivy.write_text(_IVY_SETTINGS)
@@ -49,12 +49,12 @@ def connector_settings(pyspark_version: str, cache: Path | None = None) -> dict[
 
 
 def oldest_java(pyspark_version: str) -> int:
-    """The first version of Java that this Spark runs on."""
+    """The oldest version of Java that this Spark runs on."""
     return 8 if pyspark_version.startswith("3.") else 17
 
 
 def java_version() -> int:
-    """The version of the Java that Spark would start. Raises SparkUnavailable where there is none."""
+    """The version of the Java that Spark would start. Raises SparkUnavailable if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     try:
@@ -71,7 +71,7 @@ def java_version() -> int:
 
 
 def check_java(pyspark_version: str) -> int:
-    """The version of Java. Raises SparkUnavailable where this Spark does not run on it."""
+    """The version of Java. Raises SparkUnavailable if there is none, or this Spark does not run on it."""
     found, oldest = java_version(), oldest_java(pyspark_version)
     if found < oldest:
         raise SparkUnavailable(

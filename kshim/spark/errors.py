@@ -1,5 +1,5 @@
-"""What the pipeline tells its user when it cannot go on."""
+"""The pipeline's error."""
 
 
 class PipelineError(Exception):
-    """str() is one line that says what is wrong and what to do."""
+    """The pipeline cannot go on. str() is one line that says what is wrong and what to do."""

@@ -1,7 +1,7 @@
-"""A table that a stream keeps up to date: what is known so far, merged with each micro-batch.
+"""A table that a stream keeps up to date by merging each micro-batch into it.
 
-Of two directories the one is read while the other is written, so that a batch that fails is made again from
-what was there before it. What is in the table is as much as the merge keeps.
+There are two directories: a batch reads one and writes the other, so that a failed batch can be repeated from
+the table as it was before. The merge decides how much the table holds.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
 Merge = Callable[[DataFrame | None, DataFrame], DataFrame]
-"""(what was known, a micro-batch) -> what is known now"""
+"""(the table, None before the first micro-batch; a micro-batch) -> the new table"""
 Use = Callable[[DataFrame], None]
 
 
 class KeptTable:
-    """path: a directory of its own, on storage that driver and executors share. each: called with what a
-    micro-batch has changed: the rows that are new or are other than they were.
+    """A table that a streaming query writes.
+
+    path: the table's own directory, on storage that driver and executors share. each: called after each
+    micro-batch with the rows that are new or have changed.
     """
 
     def __init__(self, spark: SparkSession, path: str, merge: Merge, each: Use | None = None) -> None:
@@ -31,19 +33,19 @@ class KeptTable:
         self._lock = threading.Lock()
 
     def following(self, stream: DataFrame) -> DataStreamWriter:
-        """A query that merges every micro-batch of `stream`, to be started."""
+        """A query that merges every micro-batch of `stream`; the caller starts it."""
         writer = stream.writeStream.foreachBatch(self._add)
         return writer.option("checkpointLocation", f"{self._path}/checkpoint")
 
     def read(self, use: Use) -> None:
-        """`use` the table as it is, while no batch is written; nothing where there is none yet."""
+        """Call `use` with the table, while no batch is being written; not before the first batch."""
         with self._lock:
             if self._newest is not None:
                 use(self._spark.read.parquet(self._newest))
 
     def _add(self, batch: DataFrame, batch_id: int) -> None:
         with self._lock:
-            # By the batch's number: a query that goes on from its checkpoint goes on from its table.
+            # The batch's number selects the directory: a query resumed from its checkpoint finds its table.
             known = self._spark.read.parquet(self._directory(batch_id - 1)) if batch_id else None
             target = self._directory(batch_id)
             self._merge(known, batch).write.mode("overwrite").parquet(target)

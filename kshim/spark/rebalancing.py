@@ -1,7 +1,8 @@
-"""Rebalances, one row for each generation of a group: who joined, who left, who leads; and who is to blame.
+"""Rebalances: one row for each generation of a group, with the members that joined and left, and the leader.
 
-A group's record is written when a rebalance is complete, so a generation begins where it is first seen. Of a
-static member that comes back a record is written too (KIP-345), in the same generation: that is no rebalance.
+The coordinator writes a group's record when a rebalance is complete, so a generation begins with its first
+record. It also writes one, in the same generation, when a static member comes back (KIP-345): that is no
+rebalance.
 """
 
 from __future__ import annotations
@@ -17,27 +18,25 @@ _STATE = ("clients", "log_partition", "log_offset")
 
 
 def rebalances(rows: DataFrame) -> DataFrame:
-    """One row for each generation, from decoded rows: group, generation, began, ended (null while it lasts),
-    protocol, leader, members (how many), joined, left.
+    """One row for each generation, from the rows of `decode`.
 
-    joined and left: the members that the generation before did not have, and those that only it had. A
-    dynamic member that joins anew has a new member id, and is in both.
+    Columns: group, generation, began, ended (null while it lasts), protocol, leader, members (their number);
+    joined: the members that the previous generation did not have; left: those that only the previous one had.
+    A dynamic member that joins anew has a new member id, so it is in both.
     """
     return shown(generations(rows))
 
 
 def shown(generated: DataFrame) -> DataFrame:
-    """Rows of `generations` as people see them: without a group before its first rebalance, which is
-    generation 0.
-    """
+    """The rows of `generations` that users see: without generation 0, before the first rebalance."""
     return generated.where(fn.col("generation") > 0).select(*ROW)
 
 
 def generations(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
-    """As `rebalances`, with what is needed to go on from here: clients, log_partition, log_offset.
+    """As `rebalances`, with the columns needed to continue: clients, log_partition, log_offset.
 
-    known: what this function said of the part of the log before `rows`. What had ended is left as it was,
-    what lasted goes on.
+    known: this function's result for the part of the log before `rows`. Its ended generations stay as they
+    are; those that last may end.
     """
     records = _records(rows)
     if known is None:
@@ -48,7 +47,7 @@ def generations(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
 
 
 def _records(rows: DataFrame) -> DataFrame:
-    """The records of groups; joined and left are known only of a generation that began before."""
+    """The records of groups. joined and left are null: only the rows of `known` have them."""
     unknown = fn.lit(None).cast(CLIENTS)
     return sound(rows, GROUP).select(
         "group",
@@ -110,10 +109,9 @@ def _without(these: str, those: str) -> Column:
 
 
 def flapping(generations: DataFrame, within: str = "10 minutes", at_least: int = 3) -> DataFrame:
-    """The groups that rebalance too often, from the rows of `rebalances`: `at_least` times in a window of
-    time.
+    """The groups that rebalance at least `at_least` times in a window of time, from the rows of `rebalances`.
 
-    group, window, rebalances; and the client that joined or left most often, client_id and client_host.
+    Columns: group, window, rebalances; and client_id, client_host: the client that joined or left most often.
     """
     clients = fn.concat("joined", "left")
     client = fn.transform(clients, lambda it: fn.to_json(fn.struct(it["client_id"], it["client_host"])))

@@ -1,8 +1,8 @@
 """The coordinator's log as typed rows: `decode` gives one for each record of `__consumer_offsets`.
 
-The layouts are those of `schemas.internal_topics.group_metadata_log`, written once more as column
-expressions; tests hold the two equal. A record of another kind, of a version that is not known, or that is
-damaged, keeps its bytes and says why.
+The layouts repeat those of `schemas.internal_topics.group_metadata_log` as column expressions; tests check
+that both are equal. A record of another kind, of an unknown version or with damaged bytes keeps its bytes,
+and `error` says why.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kshim.spark.binary import int16, int32, int64, let, raw, text, uvarint
 OFFSET, GROUP, OTHER = "offset", "group", "other"
 
 _OF_A_VALUE = {OFFSET: "offset", GROUP: "generation"}
-"""A column that every value of the kind has."""
+"""For each kind, a column that is never null if the value was decoded."""
 
 LAST_VERSION = 4  # of both values
 FLEXIBLE = 4
@@ -30,10 +30,10 @@ def decode(log: DataFrame) -> DataFrame:
     """Typed rows from the columns of Spark's Kafka source: key, value, partition, offset, timestamp.
 
     kind: "offset" (a commit), "group" (a group's state after a rebalance), or "other".
-    tombstone: the value is null: what the key names was deleted.
-    error: null, or why `key` and `value` are left as they are. These two are null where there is no error.
-    log_partition, log_offset, log_time: where the record stands; (log_partition, log_offset) is the order of
-    a group's history, never a timestamp.
+    tombstone: the value is null: the commit or group that the key names was deleted.
+    error: why the record was not decoded; else null, and so are `key` and `value`.
+    log_partition, log_offset, log_time: the record's place in the log; (log_partition, log_offset), and no
+    timestamp, is the order of a group's history.
     """
     rows = log.select(
         "key",
@@ -50,9 +50,9 @@ def decode(log: DataFrame) -> DataFrame:
 def sound(rows: DataFrame, kind: str) -> DataFrame:
     """The decoded rows of one kind that have no error.
 
-    Spark takes a filter to the source, with all that its columns are made of, and computes that once more
-    above. For the kind that is cheap, and saves the rest. The other filter it is not to move: a column that
-    is not deterministic holds it.
+    Spark moves a filter down to the source together with the expressions of its columns, and computes those
+    again above. For `kind` that is cheap and saves the rest. The other filter must not move, so it refers to
+    `held`, a nondeterministic column.
     """
     held = rows.where(fn.col("kind") == kind).withColumn("held", fn.spark_partition_id())
     is_sound = fn.col("tombstone") | fn.col(_OF_A_VALUE[kind]).isNotNull()
@@ -60,7 +60,7 @@ def sound(rows: DataFrame, kind: str) -> DataFrame:
 
 
 def _keys(rows: DataFrame) -> DataFrame:
-    """group, topic and partition, and the kind of record. Each step is a projection that later ones share."""
+    """Adds kind, group, topic and partition. Each step is a projection that later ones share."""
     key, group_size = fn.col("key"), fn.col("group_size")
     is_offset = fn.col("key_kind").isin(0, 1)
     topic_size, end = fn.col("topic_size"), fn.col("key_end")
@@ -83,9 +83,9 @@ def _keys(rows: DataFrame) -> DataFrame:
 
 
 def _offsets(rows: DataFrame) -> DataFrame:
-    """is_commit: the value is one; and what was committed, null for other bytes.
+    """Adds is_commit, whether the value is a whole commit, and the commit's columns, else null.
 
-    leader_epoch is -1, expire_time and topic_id are null in versions without them. topic_id is in Kafka's
+    In versions without them leader_epoch is -1, and expire_time and topic_id are null. topic_id is in Kafka's
     text form.
     """
     value, version = fn.col("value"), fn.col("version")
@@ -111,7 +111,7 @@ def _offsets(rows: DataFrame) -> DataFrame:
         "expire_time": fn.timestamp_millis(fn.when(expires, int64(value, after + 8))),
         "topic_id": fn.when(flexible, _topic_id(tagged)),
     }
-    # A column each, so that Spark reads none that nobody asks for.
+    # One column each, so that Spark computes only those that a query selects.
     return rows.withColumn("is_commit", fn.coalesce(is_commit, fn.lit(False))).withColumns(
         {name: fn.when(fn.col("is_commit"), column) for name, column in read.items()}
     )
@@ -172,7 +172,7 @@ _TOPIC_ID = bytearray([1, 0, 16])  # one tagged field: number 0, 16 bytes
 
 
 def _is_tagged(data: Column) -> Column:
-    """Whether these bytes are tagged fields and nothing else; nearly always none, or a topic id alone."""
+    """Whether these bytes are tagged fields and nothing else; usually there are none, or just a topic id."""
     usual = (fn.octet_length(data) == 1) & (data == fn.lit(_NO_TAGS))
     known = (fn.octet_length(data) == 19) & (raw(data, 0, fn.lit(3)) == fn.lit(_TOPIC_ID))
     return fn.when(usual | known, True).otherwise(
@@ -187,7 +187,7 @@ def _topic_id(data: Column) -> Column:
 
 
 def after_tags(data: Column, at: Column) -> Column:
-    """The position behind tagged fields of any number; null where there are none."""
+    """The position behind the tagged fields at `at`; null if these bytes are none."""
 
     def skip(position: Column) -> Column:
         _, tag_bytes = uvarint(data, position)
@@ -199,7 +199,7 @@ def after_tags(data: Column, at: Column) -> Column:
 
     count, count_bytes = uvarint(data, at)
     first = (at + count_bytes).cast("int")
-    tags = fn.when(count * 2 <= fn.octet_length(data) - first, count)  # never more than there is room for
+    tags = fn.when(count * 2 <= fn.octet_length(data) - first, count)  # never more than fit
     return fn.when(count == 0, first).otherwise(
         fn.aggregate(_up_to(tags), first, lambda position, _: skip(position))
     )
@@ -212,11 +212,11 @@ def _up_to(count: Column) -> Column:
 
 # ---- the value of a group
 
-# How a field is written. A text or some bytes have their size in front: an int16 or an int32, and in flexible
-# versions a uvarint of one more.
+# The encodings of a field. A text has its size in front as an int16, bytes as an int32; in flexible versions
+# both have a uvarint of the size plus one.
 _TEXT, _NULLABLE_TEXT, _BYTES, _INT32, _INT64, _TAGS, _ABSENT = range(7)
 
-_GROUP = (  # name, how it is written, the first version that has it
+_GROUP = (  # name, encoding, first version that has the field
     ("protocol_type", _TEXT, 0),
     ("generation", _INT32, 0),
     ("protocol", _NULLABLE_TEXT, 0),
@@ -238,7 +238,7 @@ MEMBER = (
     "struct<member_id:string,group_instance_id:string,client_id:string,client_host:string,"
     "rebalance_timeout_ms:int,session_timeout_ms:int,subscription:binary,assignment:binary>"
 )
-_LEAST_MEMBER_BYTES = 14  # in any version, without any text
+_LEAST_MEMBER_BYTES = 14  # of a member with empty texts, in any version
 
 _READ: dict[int, Callable[[Column], Column]] = {
     _TEXT: lambda data: data.cast("string"),
@@ -250,10 +250,10 @@ _READ: dict[int, Callable[[Column], Column]] = {
 
 
 def group_value(value: Column, version: Column) -> Column:
-    """A group's state after a rebalance, null for bytes that are no such value.
+    """A group's state after a rebalance; null for bytes that are no such value.
 
-    struct<protocol_type, generation, protocol, leader, state_time_ms, members: array<MEMBER>>; fields that a
-    version does not have are null.
+    struct<protocol_type, generation, protocol, leader, state_time_ms, members: array<MEMBER>>; fields that
+    the version lacks are null.
     """
 
     def state(head: Column) -> Column:
@@ -269,7 +269,10 @@ def group_value(value: Column, version: Column) -> Column:
 
 
 def _members(data: Column, at: Column, version: Column) -> Column:
-    """struct<at, read: array<MEMBER>>, from where the number of members stands."""
+    """struct<at, read: array<MEMBER>>: the position behind the members, and the members.
+
+    at: the position of their number.
+    """
     compact, compact_bytes = uvarint(data, at)
     flexible = version >= FLEXIBLE
     count = fn.when(flexible, compact - 1).otherwise(int32(data, at))
@@ -288,7 +291,7 @@ def _members(data: Column, at: Column, version: Column) -> Column:
 
 
 def _values(fields: Column, layout: Layout) -> list[Column]:
-    """Columns from the bytes of the fields."""
+    """Columns with the values of the fields, from their bytes."""
     return [
         _READ[kind](fn.element_at(fields, number)).alias(name)
         for number, (name, kind, _) in enumerate(layout, 1)
@@ -297,7 +300,7 @@ def _values(fields: Column, layout: Layout) -> list[Column]:
 
 
 def _fields(data: Column, at: Column, version: Column, layout: Layout) -> Column:
-    """struct<at, fields: array<binary>>: the bytes of each field, and where they end; null: damaged."""
+    """struct<at, fields: array<binary>>: the position behind the fields, null if damaged, and their bytes."""
     kinds = [fn.when(version >= since, kind).otherwise(_ABSENT) for _, kind, since in layout]
     none = fn.struct(at.cast("int").alias("at"), fn.array().cast("array<binary>").alias("fields"))
 
@@ -315,7 +318,7 @@ def _fields(data: Column, at: Column, version: Column, layout: Layout) -> Column
 
 
 def _field(data: Column, at: Column, version: Column, kind: Column) -> Column:
-    """struct<start, size>: where the bytes of a field are; a size of -1: null; a start of null: damaged."""
+    """struct<start, size>: where a field's bytes are. A size of -1 is a null; a null start is damage."""
     flexible, sized = version >= FLEXIBLE, kind <= _BYTES
     compact, compact_bytes = uvarint(data, at)
     plain = fn.when(kind == _BYTES, int32(data, at)).otherwise(int16(data, at))

@@ -1,7 +1,7 @@
-"""A Spark session of one's own, started in less time from the second time on.
+"""A Spark session with its own JVM, which starts faster from the second time on.
 
-The classes that Spark loads are archived when the first session ends, for all later ones to map into memory
-(Java's application class-data sharing, JEP 350).
+When the first session ends, the JVM archives the classes that Spark has loaded, and all later sessions map
+the archive into memory (Java's application class-data sharing, JEP 350).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def own_session(
 ) -> Iterator[SparkSession]:
     """A session that is stopped, with its JVM, when the block ends.
 
-    cache: where the archive is kept. java_options: of the driver's JVM, behind those in `settings`. Raises
-    SparkUnavailable where there is no Java, or no connector to be had.
+    cache: the archive's directory. java_options: for the driver's JVM, after those in `settings`. Raises
+    SparkUnavailable without Java, or without a connector.
     """
     cache.mkdir(parents=True, exist_ok=True)
     java = check_java(pyspark.__version__)
@@ -51,7 +51,7 @@ def own_session(
     finally:
         session.stop()
         _end_jvm()
-        if new_archive.exists():  # whole, now that the JVM has ended
+        if new_archive.exists():  # complete, as the JVM has ended
             new_archive.replace(archive)
 
 
@@ -71,7 +71,7 @@ def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
 
 
 def _end_jvm() -> None:
-    """Let the JVM exit, and wait for it: the next session starts one of its own, with its own settings."""
+    """Let the JVM exit, and wait for it, so that the next session starts its own, with its own settings."""
     gateway, SparkContext._gateway = SparkContext._gateway, None
     SparkContext._jvm = None
     if gateway is not None:

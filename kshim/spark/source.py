@@ -1,4 +1,4 @@
-"""The coordinator's log as Spark's own Kafka source gives it: of kshim, or of any Kafka cluster."""
+"""Read the coordinator's log of kshim, or of any Kafka cluster, through Spark's own Kafka source."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kshim.spark.cluster import COMMITTED, Position, end_offsets, partition_coun
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
-# Where Spark asks an admin client for offsets it leaves internal topics out; the older way, with a consumer,
-# does not.
+# When Spark asks for offsets with an admin client, it leaves internal topics out; the older way, with a
+# consumer, does not.
 _THROUGH_A_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 END_OFFSETS = "topic string, partition int, end_offset long"
@@ -22,14 +22,14 @@ END_OFFSETS = "topic string, partition int, end_offset long"
 def read_offsets_log(
     spark: SparkSession, bootstrap: str, *, stream: bool = False, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Every record of `__consumer_offsets`, in the columns of Spark's Kafka source; `decode` makes rows of
-    them.
+    """Every record of `__consumer_offsets`, in the columns of Spark's Kafka source, for `decode`.
 
-    stream: as a stream, from the beginning on. Commits of transactions that were aborted are left out. The
-    partitions are assigned, so that no group is joined. options: for the source, they win over ours.
+    stream: whether to return a stream, from the beginning of the log. options: for the source; they override
+    the defaults. Commits of aborted transactions are left out. The partitions are assigned, so the query
+    joins no group.
 
-    Sets spark.sql.streaming.kafka.useDeprecatedOffsetFetching in the session, and leaves it so: Spark looks
-    at it only when the query runs. Raises PipelineError where nobody answers at `bootstrap`.
+    Sets spark.sql.streaming.kafka.useDeprecatedOffsetFetching in the session for good, as Spark reads it only
+    when the query runs. Raises PipelineError if no server answers at `bootstrap`.
     """
     partitions = partition_count(bootstrap, OFFSETS_TOPIC)
     spark.conf.set(_THROUGH_A_CONSUMER, "true")
@@ -39,12 +39,12 @@ def read_offsets_log(
         "startingOffsets": "earliest",
         "kafka.isolation.level": COMMITTED,
         "kafka.max.poll.records": "10000",
-        "failOnDataLoss": "false",  # compaction takes records away, and that is no loss
+        "failOnDataLoss": "false",  # compaction removes records, and that is no loss
     }
     reader = spark.readStream if stream else spark.read
     log = reader.format("kafka").options(**settings | dict(options or {})).load()
     if spark.conf.get("spark.master", "").startswith("local"):
-        # A task each for the log's 50 partitions takes longer to set up than to run.
+        # One task for each of the log's 50 partitions would take longer to set up than to run.
         return log.coalesce(2 * (os.cpu_count() or 1))
     return log
 
@@ -52,17 +52,18 @@ def read_offsets_log(
 def read_end_offsets(
     spark: SparkSession, bootstrap: str, commits: DataFrame, isolation_level: str = "read_uncommitted"
 ) -> DataFrame:
-    """Where the partitions end of all topics in `commits`: topic, partition, end_offset.
+    """The end offsets of all topics in `commits`: topic, partition, end_offset.
 
-    With read_committed it is the last stable offset, which is as far as such a consumer gets.
+    With read_committed it is the last stable offset, up to which such a consumer can read.
     """
     topics = [row.topic for row in commits.select("topic").distinct().toLocalIterator()]
     return spark.createDataFrame(end_offsets(bootstrap, topics, isolation_level), END_OFFSETS)
 
 
 def read_head_times(spark: SparkSession, bootstrap: str, lag: DataFrame) -> DataFrame:
-    """When the first record was written that a group has not got, for each row of `group_lag` that has lag:
-    topic, partition, offset, record_time.
+    """The timestamp of the first uncommitted record for each row of `group_lag` that has lag.
+
+    Columns: topic, partition, offset, record_time.
     """
     behind = lag.where(fn.col("lag") > 0).select("topic", "partition", "offset").distinct()
     positions = [Position(*row) for row in behind.toLocalIterator()]

@@ -1,1 +1,1 @@
-"""For the tests of those who use kshim: what they start, and how it starts in the least time."""
+"""For users' tests: start a kshim server, or a local Spark, in the least time."""

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures for tests of what speaks to Kafka. It is there once kshim is installed."""
+"""The pytest plugin: fixtures for tests of programs that use Kafka. Installing kshim activates it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def kshim() -> Iterator[Kshim]:
-    """One server with one broker for all tests; give topics and groups names of their own."""
+    """One server with one broker for all tests; each test needs its own names for topics and groups."""
     from kshim.testing.server import serving
 
     with serving() as server:
@@ -23,7 +23,7 @@ def kshim() -> Iterator[Kshim]:
 
 @pytest.fixture
 def new_kshim() -> Iterator[Callable[..., Kshim]]:
-    """Starts servers for one test alone: `new_kshim(brokers=3)`. For the arguments see `serving`."""
+    """Starts servers for one test: `new_kshim(brokers=3)`. For the arguments see `serving`."""
     from kshim.testing.server import serving
 
     with ExitStack() as servers:

@@ -1,4 +1,4 @@
-"""A server for one test or many: a process of its own, on free ports, gone at the end.
+"""A server for one test or many: its own process, on free ports, ended with the block.
 
 with serving(brokers=3) as kshim:
     producer = KafkaProducer(bootstrap_servers=kshim.bootstrap)
@@ -25,17 +25,15 @@ READY = "kshim ready "
 
 
 class NotStarted(Exception):
-    """The server has ended before clients could connect; str() is what it said."""
+    """The server ended before clients could connect. str() is its log."""
 
 
 class Kshim:
-    """A running server. Its data outlives `kill` and `start`, and its addresses stay the same.
-
-    bootstrap: the addresses of its brokers, as clients take them.
-    """
+    """A running server. Across `kill` and `start` it keeps its data and its addresses."""
 
     def __init__(self, directory: Path, brokers: int, properties: Mapping[str, str]) -> None:
         self.bootstrap = ""
+        """The addresses of its brokers, comma-separated, as clients take them."""
         self._directory = directory
         self._brokers = brokers
         self._properties = properties
@@ -43,10 +41,10 @@ class Kshim:
 
     @property
     def log(self) -> str:
-        """What the server has logged so far: why each group has rebalanced, for one thing."""
+        """What the server has logged so far, for example why each group has rebalanced."""
         return (self._directory / "log").read_text()
 
-    # -- the process
+    # ---- the process
 
     def start(self) -> None:
         """Start, or start again. Raises NotStarted."""
@@ -71,11 +69,11 @@ class Kshim:
         self.bootstrap = ready.removeprefix(READY).strip()
 
     def stop(self) -> None:
-        """End it as SIGTERM does; nothing happens where it has ended."""
+        """Send SIGTERM, and wait until the process has ended; does nothing if it already has."""
         self._end("terminate")
 
     def kill(self) -> None:
-        """End it as SIGKILL does, which loses nothing that was acknowledged. `start` starts it again."""
+        """Send SIGKILL, which loses nothing that was acknowledged. `start` starts the server again."""
         self._end("kill")
 
     def _end(self, how: str) -> None:
@@ -88,15 +86,15 @@ class Kshim:
                 process.kill()
                 process.communicate()
 
-    # -- its brokers
+    # ---- its brokers
 
     def describe(self) -> dict[str, Any]:
-        """The brokers, and who leads which partition: what `kshim cluster describe --json` prints."""
+        """The brokers, and the leader of each partition, as `kshim cluster describe --json` prints them."""
         described: dict[str, Any] = self._ask("describe")
         return described
 
     def move_leader(self, topic: str, partition: int, to: int) -> None:
-        """Let the broker `to` lead a partition. Raises ControlError where it cannot, as all of these."""
+        """Let the broker `to` lead a partition. Like all of these, raises ControlError if refused."""
         self._ask("move-leader", topic, partition, to)
 
     def move_coordinator(self, group_id: str, to: int) -> None:
@@ -104,7 +102,7 @@ class Kshim:
         self._ask("move-coordinator", group_id, to)
 
     def stop_broker(self, node_id: int) -> None:
-        """Shut a broker down; others lead what they may."""
+        """Shut a broker down; brokers in the ISR take over its partitions."""
         self._ask("stop-broker", node_id)
 
     def start_broker(self, node_id: int) -> None:
@@ -121,9 +119,9 @@ class Kshim:
 
 @contextmanager
 def serving(brokers: int = 1, properties: Mapping[str, str] | None = None) -> Iterator[Kshim]:
-    """A server in a directory of its own, which is removed at the end.
+    """A server in its own directory, which is removed at the end. Raises NotStarted.
 
-    properties: as `kshim config` lists them, {"num.partitions": "3"}. Raises NotStarted.
+    properties: those that `kshim config` lists, as in {"num.partitions": "3"}.
     """
     with tempfile.TemporaryDirectory(prefix="kshim-") as directory:
         kshim = Kshim(Path(directory), brokers, properties or {})

@@ -3,7 +3,7 @@
     with spark_session() as spark:
         spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)...
 
-A short life needs no optimising compiler and no second thread for garbage.
+For so short a life the JVM compiles without the optimising compiler, and collects garbage in one thread.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def settings(cache: Path, jars: Sequence[str | os.PathLike[str]] = ()) -> dict[str, str]:
-    """Spark's configuration for a short local life, with the connector of the installed PySpark.
+    """Spark's configuration for a short-lived local session, with the installed PySpark's connector.
 
-    jars: the connector and what it needs, as files; else Spark fetches them from Maven's central repository.
+    jars: files of the connector and its dependencies; without them Spark fetches these from Maven's central
+    repository.
     """
     if jars:
         connecting = {"spark.jars": ",".join(os.fspath(jar) for jar in jars)}
@@ -52,9 +53,10 @@ def spark_session(
     cache: Path | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A session that is stopped, with its JVM, when the block ends. conf: wins over everything else.
+    """A session that is stopped, with its JVM, when the block ends.
 
-    Raises SparkUnavailable where there is no Java, or no connector to be had.
+    jars: as in `settings`. conf: settings that override all others. Raises SparkUnavailable without Java, or
+    without a connector.
     """
     cache = cache or default_cache()
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
