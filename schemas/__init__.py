@@ -1,1 +1,1 @@
-"""What the bytes of the Kafka protocol mean: its messages, its records, and which versions exist."""
+"""Reads and writes the bytes of the Kafka protocol: its messages in all versions, and its records."""

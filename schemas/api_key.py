@@ -1,4 +1,4 @@
-"""The API keys of Apache Kafka 4.2: every request that Kafka knows, also those that nobody here serves.
+"""The API keys of Apache Kafka 4.2: every request that Kafka knows, also those that are not served here.
 
 4 to 7 belonged to brokers that still used ZooKeeper; no version of them is left.
 """

@@ -3,9 +3,9 @@
 An int16 version, then the fields of that version. v1 owned_partitions (KIP-429); v2 generation_id (KIP-792);
 v3 rack_id (KIP-881). An assignment has the same fields in all versions.
 
-The broker hands these bytes from member to member unread; it looks inside only to say which topics a group
-consumes. A version above 3 is read as 3, and bytes behind the last known field are left alone, as Kafka does
-it: newer clients add fields at the end, and nowhere else.
+The broker passes these bytes from member to member unread; it decodes them only to tell which topics a group
+consumes. A version above 3 is read as 3, and bytes after the last known field are ignored, as in Kafka: newer
+clients add fields only at the end.
 """
 
 from typing import Any, Final
@@ -47,7 +47,7 @@ def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
 def decode_topics(data: bytes) -> tuple[str, ...]:
     """The topics of a consumer's metadata. Raises MalformedMessage.
 
-    Read as v0, with which all versions begin: what comes behind it may be anything, as for Apache Kafka.
+    Only the fields of v0 are read, with which all versions begin; as in Apache Kafka, anything may follow.
     """
     found, _ = compiled.decoder(ConsumerProtocolSubscription, 0)(data, 2)
     topics: tuple[str, ...] = found.topics

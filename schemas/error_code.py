@@ -5,13 +5,13 @@ from typing import Final
 
 
 class ErrorCode(IntEnum):
-    """What a response says went wrong; NONE says that nothing did."""
+    """What went wrong, as a response says it; NONE if nothing did."""
 
     __slots__ = ()
 
     @property
     def retriable(self) -> bool:
-        """Whether a client may send the same request again and hope (Kafka's RetriableException)."""
+        """Whether the same request may succeed when it is sent again (Kafka's RetriableException)."""
         return self in _RETRIABLE
 
     UNKNOWN_SERVER_ERROR = -1

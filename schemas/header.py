@@ -1,9 +1,9 @@
-"""What stands before every request and every response.
+"""The headers of requests and responses.
 
-Which header version belongs to a message follows from whether that version of it is flexible (KIP-482), with
-one exception: a client must be able to read the ApiVersions response before it knows the broker, so that
-response never has tagged fields in its header (KIP-511). The client_id is never compact, in no version: a
-broker reads it before it knows whether it knows the request.
+The header version follows from whether the version of the message is flexible (KIP-482), with one exception:
+a client must be able to read the ApiVersions response before it knows the broker, so that response never has
+tagged fields in its header (KIP-511). The client_id is compact in no version: a broker reads it before it can
+tell whether it serves the request.
 """
 
 from schemas.api_key import ApiKey
@@ -13,7 +13,7 @@ from schemas.primitives import int16, int32, nullable_string
 
 @message(versions=range(1, 3), flexible=2)
 class RequestHeader:
-    """v0 had no client_id; the last request that used it went with Kafka 4.0."""
+    """v0 had no client_id; Kafka 4.0 removed the last request that used it."""
 
     api_key: int = field(int16)
     api_version: int = field(int16)

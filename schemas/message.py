@@ -7,16 +7,16 @@
 
 `@message` and `@entity` (a structure inside messages) turn such a class into a frozen, slotted value that
 is made with keyword arguments; every field has a default, so that a value names only what matters. A field
-states its versions once. What the bytes of one version are is answered by `Class.struct(version)`;
-`schemas.compiled` turns that into quick code.
+states its versions once. `Class.struct(version)` describes the bytes of one version; `schemas.compiled` turns
+that into fast code.
 
 A field that does not exist in the version being written is left out, whatever its value. Kafka's own classes
 refuse to write it unless it is marked ignorable; but a server answers requests of every version from one
-state, and would have to empty those fields each time for no one's benefit.
+state, and would have to empty those fields each time.
 
-`dataclasses.replace` and `fields` work on these classes, but they are not made by `@dataclass`: a hundred of
-those take 60 ms at every start, and a frozen one with seven fields takes 0.9 us to make, many times what it
-takes here to fill a hidden mutable twin and let it become the frozen class.
+`dataclasses.replace` and `fields` work on these classes, but `@dataclass` does not make them: a hundred such
+classes take 60 ms at every start, and a frozen value with seven fields takes 0.9 us to make. It takes a
+fraction of that to fill a mutable twin of the class, and then set its `__class__` to the frozen one.
 """
 
 from __future__ import annotations
@@ -34,20 +34,16 @@ _MISSING: Final = object()
 
 
 class MalformedMessage(Exception):
-    """Bytes that are no message.
-
-    api: class name of the message; version: its version; field: the path of the field, as "topics.name";
-    offset: where in the frame that field, or what could not be read of it, begins.
-    """
+    """The bytes are not a message."""
 
     def __init__(self, reason: str, *, api: str, version: int, field: str = "", offset: int = 0) -> None:
         at = f".{field}" if field else ""
         super().__init__(f"{api} v{version}{at} at byte {offset}: {reason}")
         self.reason = reason
-        self.api = api
+        self.api = api  # class name of the message
         self.version = version
-        self.field = field
-        self.offset = offset
+        self.field = field  # path of the field, such as "topics.name"
+        self.offset = offset  # where in the frame the field begins, or the part of it that cannot be read
 
 
 class Field:
@@ -80,7 +76,7 @@ class Field:
 
     @property
     def default(self) -> Any:
-        """The value of a field that was not given or does not exist in the version read."""
+        """The value of a field that was not passed, or does not exist in the version that is read."""
         if self._default is _MISSING:
             self._default = self.type() if isinstance(self.type, type) else self.type.implicit
         return self._default
@@ -114,7 +110,7 @@ def field(
 
 
 class Definition:
-    """What is known of a message or entity class."""
+    """The name, fields and versions of a message or entity class."""
 
     __slots__ = ("api_key", "entity", "fields", "flexible", "name", "twin", "versions")
 
@@ -140,7 +136,7 @@ class Definition:
 
 
 class _DataclassFields:
-    """What the functions of `dataclasses` ask a class for; made when first asked."""
+    """`__dataclass_fields__`, which the functions of `dataclasses` need; made when first used."""
 
     def __get__(self, value: object, owner: Any) -> Any:
         fields = [(name, Any, dataclasses.field(default=it)) for name, it in _defaults(owner.__definition__)]
@@ -154,7 +150,7 @@ def _defaults(definition: Definition) -> list[tuple[str, Any]]:
 
 
 class Value:
-    """What all messages and entities can do."""
+    """The base of all messages and entities."""
 
     __slots__ = ()
     __definition__: Definition
@@ -162,7 +158,7 @@ class Value:
     _values: Callable[[Any], tuple[Any, ...]]
 
     def __new__(cls, **values: Any) -> Any:
-        """Write the constructor when it is first needed: most classes are never used in one process."""
+        """Make the constructor at its first use: most classes are never used in one process."""
         cls.__new__ = staticmethod(_new_constructor(cls.__definition__))  # type: ignore[method-assign]
         return cls(**values)
 
@@ -191,7 +187,7 @@ def _refuse_change(self: Any, name: str, value: Any = None) -> None:
 
 
 def _new_constructor(definition: Definition) -> Callable[..., Any]:
-    """A function that fills the mutable twin and lets it become the frozen class."""
+    """A function that fills a mutable twin, and then sets its class to the frozen one."""
     defaults = _defaults(definition)
     env = {"_twin": definition.twin} | {f"_default_{name}": default for name, default in defaults}
     arguments = ", ".join(f"{name}=_default_{name}" for name, _ in defaults)
@@ -225,7 +221,7 @@ def _build(cls: type[T], versions: range | None, flexible: int | None, api_key: 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def entity(cls: type[T]) -> type[T]:
-    """A structure inside messages; its fields' versions are those of the message."""
+    """A structure inside messages; the versions of its fields are those of the message."""
     return _build(cls, None, None, None)
 
 
@@ -233,7 +229,10 @@ def entity(cls: type[T]) -> type[T]:
 def message(
     *, versions: range, flexible: int | None, api_key: ApiKey | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """A message: the versions that exist, and the first flexible one; no `api_key` where it is no request."""
+    """A message.
+
+    versions: those that exist. flexible: the first flexible one. api_key: None if it is not a request.
+    """
 
     def decorate(cls: type[T]) -> type[T]:
         return _build(cls, versions, flexible, api_key)

@@ -4,12 +4,12 @@ A wire type knows its `implicit` default, the `smallest` number of bytes a value
 `compact` and `nullable` forms: a message names the plain type, and each version picks the form it needs.
 Nothing else in the project imports construct.
 
-What they write (KIP-482 for the compact forms): integers big-endian; a string, bytes, records or array as a
-length and what it counts, where the length is an int16 for strings and an int32 for the rest, -1 for null; in
-the compact form an unsigned varint of length + 1, 0 for null.
+They write integers big-endian; strings, bytes, records and arrays as a length and the content. The length is
+an int16 for strings and an int32 for the rest, -1 for null; in the compact form (KIP-482) it is an unsigned
+varint of length + 1, 0 for null.
 
-What they read is all that Apache Kafka reads: it takes every negative length for null, tagged fields in any
-order, the size of a tagged field it knows for granted, and more bits than a number has room for as Java does.
+They read all that Apache Kafka reads: every negative length as null, tagged fields in any order, a known
+tagged field without checking its size, and too many bits in a number as Java does.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from uuid import UUID
 
 import construct
 
-MAX_STRING_BYTES: Final = 0x7FFF  # also of a compact string, as Kafka has it
+MAX_STRING_BYTES: Final = 0x7FFF  # also in a compact string, as in Kafka
 NO_UTF8: Final = "schemas.no_utf8"
-"""The name, for `bytes.decode`, of what is done about bytes that are no UTF-8."""
+"""The name of the error handler of `bytes.decode` for bytes that are not UTF-8."""
 NIL_UUID: Final = UUID(int=0)
 
 ConstructError = construct.ConstructError
@@ -35,11 +35,11 @@ Struct = construct.Struct
 
 
 class WireType(Protocol):
-    """What a message field may be made of."""
+    """A type that a field of a message may have."""
 
     @property
     def implicit(self) -> Any:
-        """The default of a field that names none."""
+        """The default of a field that is given none."""
 
     @property
     def smallest(self) -> int:
@@ -56,12 +56,12 @@ class WireType(Protocol):
 
 @lru_cache(maxsize=1024)
 def to_uuid(raw: bytes) -> UUID:
-    """The UUID of 16 bytes; topic ids come again and again, and making one takes a microsecond."""
+    """The UUID of 16 bytes; cached, as topic ids come again and again and making one takes a microsecond."""
     return UUID(bytes=raw)
 
 
 def java_int(value: int) -> int:
-    """What Java keeps of a number in its int of 32 bits."""
+    """The value of a number in Java's int of 32 bits."""
     return (value + 0x8000_0000 & 0xFFFF_FFFF) - 0x8000_0000
 
 
@@ -71,7 +71,7 @@ def size_left(stream: Any) -> int:
 
 
 def read(stream: Any, size: int, path: str) -> bytes:
-    """Exactly `size` bytes; asks the stream for no more than it has."""
+    """Read exactly `size` bytes; never asks the stream for more than it has."""
     if size > size_left(stream):
         raise construct.StreamError(f"{size} bytes announced, {size_left(stream)} left", path=path)
     return bytes(stream.read(size))
@@ -96,7 +96,7 @@ class Fixed(construct.FormatField):  # type: ignore[misc]
 
 
 class Uuid(construct.Construct):  # type: ignore[misc]
-    """16 bytes, as RFC 4122 has them; the nil UUID stands for none."""
+    """16 bytes, as in RFC 4122; the nil UUID stands for none."""
 
     implicit = NIL_UUID
     smallest = 16
@@ -118,8 +118,8 @@ class Uuid(construct.Construct):  # type: ignore[misc]
 
 
 class Varint(construct.Construct):  # type: ignore[misc]
-    """Seven bits a byte, least significant first; zigzag when signed. Bits above the `bits` it has are lost,
-    a byte more than they need is refused.
+    """Seven bits per byte, least significant first; zigzag if signed. Bits above `bits` are dropped; more
+    bytes than `bits` need are refused.
     """
 
     implicit = 0
@@ -167,7 +167,7 @@ def encode_uvarint(value: int) -> bytes:
 
 
 class Counted(construct.Construct):  # type: ignore[misc]
-    """A length and what it counts: the common part of strings, bytes, records and arrays."""
+    """A length and the content it counts: the common part of strings, bytes, records and arrays."""
 
     implicit: Any
     plain_length: Fixed
@@ -218,7 +218,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
         return obj
 
     def content(self, obj: Any) -> Any:
-        """What the length counts."""
+        """The content whose items the length counts."""
         return obj
 
     def parse_content(self, length: int, stream: Any, context: Any, path: str) -> Any:
@@ -232,8 +232,8 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def _as_java(error: UnicodeError) -> tuple[str, int]:
-    """One U+FFFD for bytes that are no UTF-8, of which Java takes as many together as the beginning of a
-    character has; also the three of a surrogate, or its first two.
+    """Replace bytes that are not UTF-8 by one U+FFFD, as Java does: the bytes of an incomplete character
+    together, and also the three bytes of a surrogate, or its first two.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -245,13 +245,13 @@ codecs.register_error(NO_UTF8, _as_java)
 
 
 def can_be_written(text: str) -> bool:
-    """Whether a string that was read can be written again. With U+FFFD in it, it may be too long for that."""
+    """Whether a string that was read can be written again. With U+FFFD in it, it may be too long."""
     return len(text) <= MAX_STRING_BYTES // 4 or len(text.encode()) <= MAX_STRING_BYTES
 
 
 class String(Counted):
-    """UTF-8, at most 32767 bytes. What is no UTF-8 is read with U+FFFD in its place, as Kafka does it; that
-    has three bytes, so the string may then be too long to be written again.
+    """UTF-8, at most 32767 bytes. Bytes that are not UTF-8 are read as U+FFFD, as in Kafka; that takes three
+    bytes, so the string may then be too long to be written again.
     """
 
     implicit = ""
@@ -312,7 +312,7 @@ class Array(Counted):
         return type(self)(self.element, **now | changes)
 
     def parse_content(self, length: int, stream: Any, context: Any, path: str) -> tuple[Any, ...]:
-        # An element of no bytes counts as one: else four bytes could ask for two thousand million of them.
+        # An element of no bytes counts as one byte: else a length could ask for 2**31 - 1 of them.
         if length * max(self.element.smallest, 1) > size_left(stream):
             reason = f"{length} elements announced, {size_left(stream)} bytes left"
             raise construct.RangeError(reason, path=path)
@@ -349,10 +349,10 @@ class Nullable(construct.Construct):  # type: ignore[misc]
 class TaggedFields(construct.Construct):  # type: ignore[misc]
     """The end of every structure of a flexible version (KIP-482): fields that name themselves by number.
 
-    `known` maps a tag to (field name, type, default). A value equal to its default is not written; tags that
-    nobody knows are kept as (tag, bytes) under "unknown_tags" and written back. They are written in ascending
-    order and read in any: of one that comes twice the last value counts, and a known one ends where its type
-    does, whatever size was announced. `of_others`: tags of the message's other versions, which are refused.
+    `known` maps a tag to (field name, type, default). A value equal to its default is not written; unknown
+    tags are kept as (tag, bytes) under "unknown_tags" and written back. Tags are written in ascending order
+    and read in any: if one comes twice, the last value counts, and a known field ends where its type ends,
+    whatever size was announced. `of_others`: tags of the message's other versions, which are refused.
     """
 
     smallest = 1
@@ -391,7 +391,7 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
 
 
 class Entity(construct.Struct):  # type: ignore[misc]
-    """The fields of one class in one version, in their order; parses to and builds from its instances.
+    """The fields of one class in one version, in order; parses bytes to its instances, and builds them back.
 
     `fields` are (name, wire type); the tagged section of a flexible version comes last.
     """

@@ -1,9 +1,9 @@
-"""Which messages and versions exist: THE table, and the way from a frame to a message and back.
+"""The table of all messages and versions that exist, and the way from a frame to a message and back.
 
-A frame is what follows the four bytes of size: a header and a body. What a client leaves behind the body of
-a request is ignored, as Kafka does: librdkafka leaves three bytes behind some. Give a frame as `bytes`:
-anything else is copied once. A message's module is imported, and the code for a version written, when it is
-first used: most of them never are in one process.
+A frame is what follows the four bytes of size: a header and a body. Bytes after the body of a request are
+ignored, as in Kafka: librdkafka sends three after some. Pass a frame as `bytes`: anything else is copied
+once. The module of a message is imported, and the code for a version written, at its first use: most are
+never used in one process.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ VERSIONS: Final = {
 
 class _Messages(Mapping[ApiKey, tuple[Any, Any]]):
     """Request and response class by API key. Those of INIT_PRODUCER_ID are InitProducerIdRequest and
-    InitProducerIdResponse in schemas/messages/init_producer_id.py, and so are all others.
+    InitProducerIdResponse in schemas/messages/init_producer_id.py, and so on.
     """
 
     def __getitem__(self, api_key: ApiKey) -> tuple[Any, Any]:
@@ -91,7 +91,7 @@ MESSAGES: Final = _Messages()
 
 
 class UnsupportedVersion(MalformedMessage):
-    """A request whose API, or version of it, is not in the table. `header`: its header."""
+    """A request whose API or version is not in the table. `header`: its header."""
 
     def __init__(self, header: RequestHeader) -> None:
         api = _name(header.api_key)
@@ -100,7 +100,7 @@ class UnsupportedVersion(MalformedMessage):
 
 
 class StringTooLong(ValueError):
-    """A response that cannot be written, as it repeats a string of the client's that is too long."""
+    """A response cannot be written, because it repeats a string of the client that is too long."""
 
 
 def _name(api_key: int) -> str:
@@ -122,8 +122,8 @@ def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
 
 
 def _unserved_header_version(frame: bytes) -> int:
-    """The header version of a request that is not in the table. It matters for ApiVersions alone, the only
-    one of them that is answered; of any other the part is read that all header versions share.
+    """The header version of a request that is not in the table. It matters only for ApiVersions, which is
+    answered all the same; of any other request only the part that all header versions share is read.
     """
     api_key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
     return 2 if api_key == ApiKey.API_VERSIONS and version > 0 else 1
@@ -154,8 +154,8 @@ def decode_request(frame: bytes | memoryview) -> tuple[RequestHeader, Any]:
 def encode_response(api_key: int, api_version: int, correlation_id: int, response: Any) -> bytes:
     """A response with its header.
 
-    Raises StringTooLong where it holds a string of more than 32767 bytes, as a client's own name may have
-    become (see `primitives.String`), and ValueError for any other value that this version cannot carry.
+    Raises StringTooLong for a string of more than 32767 bytes, as a name that a client sent may have become
+    (see `primitives.String`), and ValueError for any other value that this version cannot carry.
     """
     encode, header_end = _response_encoder(api_key, api_version)
     try:
@@ -175,7 +175,7 @@ def _holds_long_string(value: Any) -> bool:
 
 @cache
 def _response_encoder(api_key: int, version: int) -> tuple[Encoder, bytes]:
-    """The encoder of the body, and what the header has behind the correlation id."""
+    """The encoder of the body, and the bytes of the header after the correlation id."""
     response = MESSAGES[ApiKey(api_key)][1]
     has_tags = response_header_version(api_key, definition(response).is_flexible(version))
     return encoder(response, version), b"\0" * has_tags

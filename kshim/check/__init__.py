@@ -1,1 +1,1 @@
-"""Whether all that a data directory holds is whole, and what exactly is damaged."""
+"""Checks that everything in a data directory is whole, and names what is damaged."""

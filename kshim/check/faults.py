@@ -1,4 +1,4 @@
-"""What is wrong, and where."""
+"""A fault in a data directory: where it is, and what is wrong."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """`where` is a topic-partition, with an offset where there is one, or what else is damaged."""
+    """One fault. str() is its line in the output of `kshim check`."""
 
     where: str
+    """A topic-partition, with the offset if it is known, or the name of another damaged part."""
     what: str
 
     def __str__(self) -> str:

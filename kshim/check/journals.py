@@ -1,4 +1,4 @@
-"""Whether the coordinators could load what they have written: the records of Kafka's internal topics."""
+"""Checks that the coordinators could load the records they wrote to Kafka's internal topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the metadata says of topics: which partitions there must be, and whether it contradicts itself."""
+"""Reads the topics in the metadata: which partitions must exist, and where they contradict each other."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ TOPIC = b"topic/"
 
 
 class Known(NamedTuple):
-    """partitions: topic and index of each partition_no."""
+    """The topics that the metadata names, and the faults in it."""
 
     topics: tuple[Topic, ...]
     partitions: Mapping[int, tuple[Topic, int]]
+    """Topic and partition index, by partition_no."""
     faults: tuple[Fault, ...]
 
 
@@ -31,7 +32,7 @@ def known_topics(stored: Stored) -> Known:
             name = bytes(key[len(TOPIC) :]).decode(errors="replace")
             try:
                 topics.append(decode_topic(name, bytes(value)))
-            except Exception as error:  # whatever a damaged value makes of it
+            except Exception as error:  # a damaged value can make it raise anything
                 faults.append(Fault(f"topic {name}", f"its metadata cannot be read: {error!r}"))
     if topics and not stored.get("meta", CLUSTER_ID):
         faults.append(Fault("metadata", "the cluster has no id"))
@@ -44,5 +45,5 @@ def known_topics(stored: Stored) -> Known:
             partitions[partition.partition_no] = topic, partition.index
     following = int(bytes(stored.get("meta", NEXT_PARTITION_NO) or b"0"))
     if partitions and max(partitions) >= following:
-        faults.append(Fault("metadata", f"partition {following} would be given out twice"))
+        faults.append(Fault("metadata", f"partition number {following} would be given out twice"))
     return Known(tuple(topics), partitions, tuple(faults))

@@ -1,7 +1,7 @@
-"""One partition: every batch, and what is kept beside the batches, against each other.
+"""Checks one partition: every batch, and the stored producers and aborted transactions against the batches.
 
-Chunks are taken one after the other. What is told of a fault is its offset; what is behind it in the chunk is
-still looked at where that is possible.
+Chunks are checked one after the other. A fault names its offset; the rest of its chunk is still checked where
+that is possible.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ CRC_FROM = 21
 
 @dataclass(slots=True, kw_only=True)
 class PartitionCheck:
-    """start: the log start offset. compacted: offsets may be missing, because records may."""
+    """The check of one partition: call chunk() for each chunk in order, then finish()."""
 
     topic: str
     index: int
     start: int
+    """The log start offset."""
     compacted: bool
+    """Offsets may be missing, because compaction has removed records."""
     end: int = 0
     records: int = 0
     batches: int = 0
@@ -49,7 +51,7 @@ class PartitionCheck:
     _from_the_beginning: bool = True
 
     def chunk(self, last_offset: int, max_timestamp_so_far: int, data: memoryview) -> None:
-        """The next chunk, as it is stored."""
+        """Check the next chunk, as it is stored."""
         if not self.batches:
             self._begin(data)
         size, largest = 0, NO_TIMESTAMP
@@ -61,24 +63,24 @@ class PartitionCheck:
                 if header.records_count:
                     largest = max(largest, header.max_timestamp)
         except CorruptRecordBatch as error:
-            self._fault(self.end, f"is no record batch: {error}")
+            self._fault(self.end, f"not a record batch: {error}")
         else:
             if size != len(data):
-                self._fault(self.end, f"{len(data) - size} bytes are no whole record batch")
+                self._fault(self.end, f"{len(data) - size} bytes are not a whole record batch")
             elif self.end != last_offset + 1:
-                self._fault(self.end - 1, f"is the last of a chunk that should end at {last_offset}")
+                self._fault(self.end - 1, f"the chunk ends here, but should end at {last_offset}")
         self.end = last_offset + 1
         self.bytes += len(data)
         if max_timestamp_so_far < max(largest, self._max_timestamp):
-            self._fault(last_offset, "a timestamp before it is larger than the index says")
+            self._fault(last_offset, "an earlier timestamp is larger than the index says")
         self._max_timestamp = max(self._max_timestamp, max_timestamp_so_far)
 
     def _begin(self, data: memoryview) -> None:
-        """The first chunk may begin before the log start, or behind it where records were compacted."""
+        """Begin with the first chunk, before the log start offset or, if compacted, possibly after it."""
         first = int.from_bytes(data[:8])
         self._from_the_beginning = first == 0 and not self.compacted
         if first > self.start and not self.compacted:
-            self._fault(self.start, f"nothing is there up to {first}")
+            self._fault(self.start, f"no records up to {first}")
         self.end = first
 
     def _batch(self, header: RecordBatchHeader, batch: memoryview) -> None:
@@ -86,7 +88,7 @@ class PartitionCheck:
         if offset < self.end:
             self._fault(offset, f"begins before {self.end}, where the batch before it ends")
         elif offset > self.end and not self.compacted:
-            self._fault(self.end, f"nothing is there up to {offset}")
+            self._fault(self.end, f"no records up to {offset}")
         self.end = header.next_offset
         self.batches += 1
         self.records += header.records_count
@@ -99,7 +101,7 @@ class PartitionCheck:
         if not 0 <= header.records_count <= header.last_offset_delta + 1:
             self._fault(offset, f"says it has {header.records_count} records")
         if header.partition_leader_epoch < self._leader_epoch:
-            self._fault(offset, f"is of leader epoch {header.partition_leader_epoch}, behind a later one")
+            self._fault(offset, f"has leader epoch {header.partition_leader_epoch}, after a later one")
         self._leader_epoch = max(self._leader_epoch, header.partition_leader_epoch)
         if header.producer_id >= 0:
             marker = decode_marker(batch) if header.is_control else None
@@ -118,7 +120,7 @@ class PartitionCheck:
             self._fault(offset, f"its records cannot be decoded: {error}")
 
     def finish(self, producers: dict[int, ProducerState], aborted: list[Aborted]) -> None:
-        """Compare what is kept of producers and aborted transactions with what the batches say of them."""
+        """Compare the stored producers and aborted transactions with what the batches say."""
         if not self.batches:
             self.end = self.start
         elif self.start > self.end:
@@ -128,20 +130,20 @@ class PartitionCheck:
         if self._from_the_beginning:
             replayed = [one for one in self._aborted if one.last_offset >= self.start]
             if [one for one in aborted if one.last_offset >= self.start] != replayed:
-                self._fault(self.start, "the index of aborted transactions is not that of the batches")
+                self._fault(self.start, "the index of aborted transactions differs from the batches")
 
     def _producer_faults(self, kept: dict[int, ProducerState]) -> Iterator[str]:
         replayed = dict(self._producers.items())
         for producer_id, producer in kept.items():
             last = producer.batches[-1].base_offset if producer.batches else -1
             if max(last, producer.transaction_start) >= self.end:
-                yield f"producer {producer_id} is known by a batch at {last}, but the log ends at {self.end}"
+                yield f"producer {producer_id} has a batch at {last}, but the log ends at {self.end}"
             elif self._from_the_beginning and not _same(producer, replayed.get(producer_id)):
-                yield f"producer {producer_id} is not known as its batches say"
+                yield f"the state of producer {producer_id} differs from its batches"
         if self._from_the_beginning:
             for producer_id, producer in replayed.items():
                 if producer.transaction_start >= 0 and producer_id not in kept:
-                    yield f"producer {producer_id} has a transaction open, and is not known"
+                    yield f"producer {producer_id} has an open transaction, but no stored state"
 
     def _fault(self, offset: int, what: str) -> None:
         if len(self.faults) == MAX_FAULTS:
@@ -151,7 +153,7 @@ class PartitionCheck:
 
 
 def _same(kept: ProducerState, replayed: ProducerState | None) -> bool:
-    """A producer may have been forgotten and have come back, so that less is kept than was replayed."""
+    """Whether they match. `kept` has fewer batches if the producer was once forgotten and came back."""
     return (
         replayed is not None
         and kept.producer_epoch == replayed.producer_epoch

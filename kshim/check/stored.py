@@ -1,4 +1,4 @@
-"""A data directory that no server has open, read as it is: nothing is created, changed or mended."""
+"""Reads a data directory that no server has open; nothing is created, changed or repaired."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MAX_DATABASES = 64
 
 
 class Damaged(StorageError):
-    """The data file itself is: there is no looking into it."""
+    """The data file itself is damaged and cannot be read."""
 
 
 class Stored:
-    """One read transaction, to the end of a `with`. Raises StorageError, DataDirLocked, Damaged."""
+    """One read transaction for the length of a `with`. Raises StorageError, DataDirLocked, Damaged."""
 
     def __init__(self, data_dir: Path) -> None:
         file = data_dir / DATA_FILE
         if not file.is_file():
-            raise StorageError(f"{data_dir} is no data directory: it has no {DATA_FILE}")
+            raise StorageError(f"{data_dir} is not a data directory: it has no {DATA_FILE}")
         self._lock = DataDirLock(data_dir)
         try:
             self._env = lmdb.Environment(
@@ -53,10 +53,10 @@ class Stored:
         held = self.get("kshim", b"format")
         if held is None or bytes(held) != FORMAT:
             self.close()
-            raise StorageError(f"{file} holds no data of kshim's format {FORMAT.decode()}")
+            raise StorageError(f"{file} does not hold data of kshim's format {FORMAT.decode()}")
 
     def _refuse_cut_file(self, file: Path) -> None:
-        """To read pages that are not there would end the process."""
+        """Raise Damaged if pages are missing at the end: reading one would kill the process."""
         pages = self._env.info()["last_pgno"] + 1
         needed = pages * self._env.stat()["psize"]
         if file.stat().st_size < needed:
@@ -84,7 +84,7 @@ class Stored:
         return None if found is None else self._main.get(key, db=found)
 
     def rows(self, database: str) -> Iterator[tuple[memoryview, memoryview]]:
-        """All of a database, by key; nothing of one that was never made. The views end with the next row."""
+        """All rows of a database, by key; none if it was never made. Views are valid until the next row."""
         found = self._databases.get(database.encode())
         if found is None:
             return

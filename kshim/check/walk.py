@@ -1,4 +1,4 @@
-"""All of a data directory, once: the metadata, then the log chunk by chunk, with what is kept beside it."""
+"""Walks a data directory once: the metadata, the log chunk by chunk, then producers and transactions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from kshim.storage.producers import Aborted, ProducerState, decode_producer
 
 
 class Found(NamedTuple):
-    """partitions: all that have or had records, or whose topic is known."""
+    """The result of a walk."""
 
     partitions: tuple[PartitionCheck, ...]
+    """All partitions of known topics, except those being deleted."""
     faults: tuple[Fault, ...]
 
 
 def walk(stored: Stored, seen: Callable[[int], object]) -> Found:
-    """`seen(bytes)` is called after each chunk."""
+    """Check all that is stored; call `seen(bytes)` after each chunk."""
     known = known_topics(stored)
     faults = list(known.faults)
     deleted = {PARTITION_KEY.unpack(key)[0] for key, _ in stored.rows("deleted")}
@@ -35,7 +36,7 @@ def walk(stored: Stored, seen: Callable[[int], object]) -> Found:
                 (so_far,) = SO_FAR.unpack_from(value)
                 partitions[partition_no].chunk(last_offset, so_far, value[SO_FAR.size :])
             elif partition_no not in deleted:
-                faults.append(Fault(f"partition {partition_no}", "has records, but no topic has it"))
+                faults.append(Fault(f"partition {partition_no}", "has records, but belongs to no topic"))
                 deleted.add(partition_no)
             seen(len(value))
         producers, aborted = _beside(stored)
@@ -65,7 +66,7 @@ def _partitions(stored: Stored, known: Known, deleted: Container[int]) -> dict[i
 
 
 def _beside(stored: Stored) -> tuple[dict[int, dict[int, ProducerState]], dict[int, list[Aborted]]]:
-    """Producers and aborted transactions, by partition_no."""
+    """The stored producers and aborted transactions, by partition_no."""
     producers: dict[int, dict[int, ProducerState]] = {}
     for key, value in stored.rows("producers"):
         partition_no, producer_id = KEY.unpack(key)

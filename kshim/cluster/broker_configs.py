@@ -1,7 +1,7 @@
-"""What one broker is configured with, as texts by where they come from: set at run time for it, or for all
-brokers, or at its start (KIP-226).
+"""The configs of one broker, as texts by their source: set at run time for it, or for all brokers, or at its
+start (KIP-226).
 
-A broker's configs are also the defaults of its topics', so this is asked for the value of a topic config too.
+A broker's configs are also the defaults of topic configs, so this module also finds the value of those.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
-"""The name under which the configs of all brokers are changed."""
+"""The name of the resource whose configs are those of all brokers."""
 
 
 class ConfigSource(IntEnum):
@@ -34,7 +34,7 @@ class ConfigSource(IntEnum):
 
 
 class Setting(NamedTuple):
-    """One text that somebody set."""
+    """The text of one config, and where it comes from."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfigs:
-    """The texts of one broker, by property; `dynamic` wins over `dynamic_default`, and that over `static`."""
+    """The texts of one broker, by property: `dynamic` wins over `dynamic_default`, that over `static`."""
 
     dynamic: Mapping[str, str]
     dynamic_default: Mapping[str, str]
@@ -64,7 +64,7 @@ class BrokerConfigs:
 def broker_configs(
     config: Config, node_id: int, dynamic: Mapping[str, Mapping[str, str]] | None = None
 ) -> BrokerConfigs:
-    """Those of broker `node_id`; `dynamic`: by broker, as text, or ALL_BROKERS."""
+    """The configs of broker `node_id`. dynamic: those set at run time, by node id as text or ALL_BROKERS."""
     dynamic = dynamic or {}
     static = {**_changed(config), **_given(config), "node.id": str(node_id), "broker.id": str(node_id)}
     static = {name: listener_text(name, text) for name, text in static.items()}
@@ -74,7 +74,7 @@ def broker_configs(
 
 
 def parse_node_id(name: str) -> int | None:
-    """The id of the broker that a resource is named after; None if it is no number that Kafka would take."""
+    """The node id that the name of a resource gives; None if Kafka would not read it as a number."""
     try:
         return java.integer(name, INT_MAX)
     except ValueError:
@@ -82,13 +82,13 @@ def parse_node_id(name: str) -> int | None:
 
 
 def listener_text(name: str, text: str) -> str:
-    """The text of a property; an address as Kafka spells it, PLAINTEXT://HOST:PORT."""
+    """The text of a property; the address of a listener becomes PLAINTEXT://HOST:PORT, as Kafka spells it."""
     bare = name in ("listeners", "advertised.listeners") and text and "://" not in text
     return f"PLAINTEXT://{text}" if bare else text
 
 
 def _listeners(config: Config, ports_further: int) -> dict[str, str]:
-    """Those of a broker whose port lies behind that of the first."""
+    """The listeners of a broker whose ports are `ports_further` above those of the first."""
     endpoints = {"listeners": config.listeners, "advertised.listeners": config.advertised_listeners}
     return {
         name: listener_text(name, str(Endpoint(endpoint.host, endpoint.port + ports_further)))
@@ -98,7 +98,7 @@ def _listeners(config: Config, ports_further: int) -> dict[str, str]:
 
 
 def _given(config: Config) -> dict[str, str]:
-    """What the user set; without what only Kafka would have looked at, and refused."""
+    """What the user set, without properties that only Kafka reads and whose value it would refuse."""
     return {
         name: text
         for name, text in config.given.items()
@@ -107,7 +107,7 @@ def _given(config: Config) -> dict[str, str]:
 
 
 def _changed(config: Config) -> dict[str, str]:
-    """The properties that have another value than their default."""
+    """The properties whose value is not their default."""
     texts = {name: property_text(getattr(config, name.replace(".", "_"))) for name in PROPERTIES}
     return {name: text for name, text in texts.items() if text != PROPERTIES[name].default}
 

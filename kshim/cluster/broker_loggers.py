@@ -22,7 +22,7 @@ LEVELS = {
 
 
 def levels() -> dict[str, str]:
-    """By logger, from what level on it is heard, in Java's words. The root logger is called "root"."""
+    """The level of each logger by its name, as Java names levels. The root logger is called "root"."""
     known = logging.root.manager.loggerDict.items()
     loggers = {ROOT: logging.root} | {
         name: logger for name, logger in sorted(known) if isinstance(logger, logging.Logger)
@@ -31,19 +31,19 @@ def levels() -> dict[str, str]:
 
 
 def set_level(name: str, level: str | None) -> None:
-    """Hear one of the `levels()` from another level on; None, as its parent is heard."""
+    """Set the level of one of the loggers of `levels()`; None gives it the level of its parent."""
     logging.getLogger(None if name == ROOT else name).setLevel(
         logging.NOTSET if level is None else LEVELS[level]
     )
 
 
 def _java_level(level: int) -> str:
-    """The least level in Java's words that is at least `level`."""
+    """Java's name of the lowest level that is at least `level`."""
     return next((name for name, number in LEVELS.items() if name != "TRACE" and number >= level), "FATAL")
 
 
 def alter_loggers(change: ConfigChange, node_id: int, *, validate_only: bool) -> Refusal | None:
-    """Change levels until the next start, all of them or none; Kafka's refusals in Kafka's words."""
+    """Change levels until the next start, all or none. Returns Kafka's refusal in Kafka's words, or None."""
     asked = parse_node_id(change.resource_name)
     if asked is None:
         fault = f"Node id must be an integer, but it is: {change.resource_name}"

@@ -1,4 +1,4 @@
-"""What changes together: topics as they shall be, and which leaders move with that."""
+"""A change of topics that is made as a whole, and the leaders that move with it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from kshim.cluster.topics import Partition, Topic
 
 TopicPartition = tuple[str, int]
 Outcome = Sequence[tuple[TopicPartition, Refusal | None]]
-"""A refusal, or None for success, of each partition that was asked for, in that order."""
+"""For each partition that was asked for, in that order: a refusal, or None for success."""
 
 
 class Change(NamedTuple):
-    """topics: those that change, as they shall be. running: the brokers, None where these stay."""
+    """A decision about topics, to be made durable."""
 
     topics: Mapping[str, Topic]
+    """The topics that change, as they are afterwards, by name."""
     outcome: Outcome
     running: tuple[int, ...] | None = None
+    """The brokers that run afterwards; None if these do not change."""
 
 
 class Move(NamedTuple):
-    """A partition that has got another leader or leader epoch, as it was and as it is."""
+    """A partition whose leader or leader epoch has changed, before and after."""
 
     topic: Topic
     before: Partition
@@ -30,7 +32,7 @@ class Move(NamedTuple):
 
 
 def moves(before: Topic, after: Topic) -> list[Move]:
-    """The partitions that have got another leader or leader epoch."""
+    """The partitions whose leader or leader epoch has changed."""
     return [
         Move(after, old, new)
         for old, new in zip(before.partitions, after.partitions, strict=False)

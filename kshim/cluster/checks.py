@@ -1,6 +1,6 @@
-"""What stands against a change of the topics: Kafka's refusals, in Kafka's order and words.
+"""Refuses changes of topics as Kafka does, in Kafka's order and words.
 
-Pure: a request and the topics that are there go in, a `Refusal` or None comes out.
+Pure: a request and the existing topics go in, a `Refusal` or None comes out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_PARTITIONS_PER_REQUEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a change is not made, as the response says it."""
+    """Why a change is not made, as the response tells it."""
 
     error_code: ErrorCode
     message: str | None
@@ -29,12 +29,13 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be made. -1: the default. assignments: partition index -> node ids of its replicas."""
+    """A topic to be created; a number of DEFAULT, -1, leaves it to the broker."""
 
     name: str
     num_partitions: int = DEFAULT
     replication_factor: int = DEFAULT
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
+    """(partition index, node ids of its replicas); none leaves them to the broker."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -45,7 +46,7 @@ def refuse_new_topic(
     running: Collection[int],
     broker: BrokerConfigs,
 ) -> Refusal | None:
-    """Why `new` cannot be made beside `topics`; None if it can. running: those of the brokers that do."""
+    """Why `new` cannot be created beside `topics`; None if it can. running: the brokers that run."""
     fault = fault_in_name(new.name)
     if fault:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
@@ -117,7 +118,7 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Colle
 def fault_in_replicas(
     replicas: Sequence[int], node_ids: Collection[int], size: int | None = None
 ) -> str | None:
-    """What is wrong with the replicas asked for; size: how many they have to be."""
+    """What is wrong with the requested replicas; None if nothing. size: how many there must be."""
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
     stranger = next((replica for replica in sorted(replicas) if replica not in node_ids), None)
@@ -192,9 +193,9 @@ def refuse_deletion(topic: Topic, topics: Mapping[UUID, Topic]) -> Refusal | Non
 
 
 def _refuse_internal(name: str) -> Refusal:
-    """The groups of this broker live in the internal topic, and its partitions decide which group is where.
+    """Refuse to change a topic that holds the state of a coordinator and whose partitions say where it is.
 
-    Kafka lets both be changed, and loses or misplaces its groups when someone does.
+    Kafka allows such a change, and then loses or misplaces its groups.
     """
     return Refusal(
         ErrorCode.POLICY_VIOLATION, f"Topic {name} is internal; it cannot be deleted or given partitions."

@@ -64,11 +64,7 @@ Changes = dict[bytes, bytes | None]
 
 
 class Cluster:
-    """What Metadata answers from. To be used after `start()` has fired.
-
-    topics: by name; all that is durable, nothing else. node_ids: the brokers; running: those of them that
-    clients may connect to. cluster_id: Kafka's text form of a uuid.
-    """
+    """The state that Metadata answers from. Use it only after `start()` has fired."""
 
     def __init__(
         self,
@@ -84,9 +80,9 @@ class Cluster:
         self._random_uuid = random_uuid
         self._changing = DeferredLock()
         self.node_ids = tuple(range(config.node_id, config.node_id + config.brokers))
-        self.running = self.node_ids
-        self.cluster_id = ""
-        self.topics: dict[str, Topic] = {}
+        self.running = self.node_ids  # the brokers that clients may connect to
+        self.cluster_id = ""  # Kafka's text form of a uuid
+        self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
         self._by_id: dict[UUID, Topic] = {}
         self._log_configs: dict[tuple[UUID, int], LogConfig] = {}
         self._broker_configs: dict[int, BrokerConfigs] = {}
@@ -94,7 +90,7 @@ class Cluster:
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
         self._next_partition_no = self._next_producer_id = self._producer_ids_end = 0
 
-    # -- reading
+    # ---- reading
 
     @property
     def controller_id(self) -> int:
@@ -107,20 +103,20 @@ class Cluster:
         return self.topics[GROUP_METADATA_TOPIC]
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
-        """The topic of that id; an id is never given to a second topic, not even to one of the same name."""
+        """The topic with that id; no second topic ever gets the same id, not even one of the same name."""
         return self._by_id.get(topic_id)
 
     def broker_configs(self, node_id: int) -> BrokerConfigs:
-        """What broker `node_id` is configured with now."""
+        """The current configs of broker `node_id`."""
         known = self._broker_configs.get(node_id)
         if known is None:
             known = self._broker_configs[node_id] = broker_configs(self._config, node_id, self._dynamic)
         return known
 
     def log_config(self, topic: Topic, node_id: int | None = None) -> LogConfig:
-        """What of the configs of `topic`, and of those of the broker that leads, matters to its log.
+        """The configs that matter to the log of `topic`: its own, else those of its leader, broker `node_id`.
 
-        node_id: of that broker; None, the first one, where it does not matter.
+        node_id: None takes the first broker, where it does not matter.
         """
         node_id = self.node_ids[0] if node_id is None or node_id == NO_LEADER else node_id
         known = self._log_configs.get((topic.topic_id, node_id))
@@ -130,9 +126,9 @@ class Cluster:
         return known
 
     def watch_leaders(self, watcher: Callable[[Sequence[Move]], None]) -> Callable[[], None]:
-        """Call `watcher(moves)` each time partitions have got another leader or leader epoch.
+        """Call `watcher(moves)` each time the leader or leader epoch of partitions has changed.
 
-        Until the function returned is called.
+        The returned function removes the watcher.
         """
         key = object()
         self._watchers[key] = watcher
@@ -142,10 +138,10 @@ class Cluster:
 
         return unwatch
 
-    # -- starting
+    # ---- starting
 
     def start(self) -> Deferred[None]:
-        """Read what is stored; on first use, make the cluster id and __consumer_offsets. Errbacks
+        """Read what is stored; on first use, create the cluster id and __consumer_offsets. Errbacks
         StorageError.
         """
         return Deferred.fromCoroutine(self._start())
@@ -178,15 +174,15 @@ class Cluster:
         for topic in made:
             self._show(topic)
 
-    # -- changing
+    # ---- changing
 
     def create_topics(
         self, wanted: Sequence[NewTopic], *, validate_only: bool = False
     ) -> Deferred[dict[str, Topic | Refusal]]:
-        """Make the topics that can be made, in one durable write; the others are refused one by one.
+        """Create the topics that can be created, in one durable write; refuse the others one by one.
 
-        Fires with what became of each name. With `validate_only` the topics are as they would be, and nothing
-        is kept. Errbacks StorageError; then none of them was made.
+        Fires with the topic or the refusal of each name. With `validate_only` the topics are as they would
+        be, and nothing is kept. Errbacks StorageError; then no topic was created.
         """
         return self._changing.run(self._create_topics, wanted, validate_only)
 
@@ -212,7 +208,7 @@ class Cluster:
         return outcome
 
     def auto_create_topics(self, names: Sequence[str]) -> Deferred[dict[str, Topic | Refusal]]:
-        """The topics of these names, made with the defaults where there are none yet."""
+        """The topics with these names; missing ones are created with the defaults."""
 
         def with_existing(outcome: dict[str, Topic | Refusal]) -> dict[str, Topic | Refusal]:
             return {name: self.topics.get(name, made) for name, made in outcome.items()}
@@ -224,7 +220,7 @@ class Cluster:
         """Delete topics and their records, in one durable write. Fires with a refusal, or None for success,
         by topic id.
 
-        Errbacks StorageError; then none of them was deleted.
+        Errbacks StorageError; then no topic was deleted.
         """
         return self._changing.run(self._delete_topics, topics)
 
@@ -258,7 +254,7 @@ class Cluster:
         *,
         validate_only: bool = False,
     ) -> Deferred[Refusal | None]:
-        """Let topic `name` have `count` partitions. Fires with a refusal, or None for success. Errbacks
+        """Grow topic `name` to `count` partitions. Fires with a refusal, or None for success. Errbacks
         StorageError.
         """
         return self._changing.run(self._add_partitions, name, count, assignments, validate_only)
@@ -286,9 +282,9 @@ class Cluster:
         return None
 
     def change_topics(self, decide: Callable[[], Change]) -> Deferred[Outcome]:
-        """Look at the topics, decide, and make what was decided durable and visible, all under one lock.
+        """Call `decide`, and make its change durable and visible, all under one lock.
 
-        Then who watches the leaders is told. Errbacks StorageError; then nothing has changed.
+        Then the watchers of leaders are called. Errbacks StorageError; then nothing has changed.
         """
         return self._changing.run(self._change_topics, decide)
 
@@ -311,8 +307,8 @@ class Cluster:
     ) -> Deferred[list[Refusal | None]]:
         """Change configs of topics and brokers, as broker `node_id` was asked to, in one durable write.
 
-        Each resource is changed whole or refused; fires with a refusal, or None for success, of each.
-        Errbacks StorageError; then none of them was changed.
+        Each resource is changed whole or refused; fires with a refusal, or None for success, for each.
+        Errbacks StorageError; then nothing was changed.
         """
         return self._changing.run(self._alter_configs, changes, node_id, validate_only)
 
@@ -329,7 +325,7 @@ class Cluster:
         return outcome
 
     def _show_configs(self, topics: Sequence[Topic], brokers: Mapping[str, dict[str, str]]) -> None:
-        """Let configs be in force that are durable."""
+        """Put durable configs into force."""
         for topic in topics:
             self._forget_log_configs(topic)
             self._show(topic)
@@ -361,7 +357,7 @@ class Cluster:
         self._next_producer_id += 1
         return self._next_producer_id - 1
 
-    # -- the parts of a change
+    # ---- the parts of a change
 
     def _with_defaults(self, new: NewTopic) -> NewTopic:
         if new.assignments:
@@ -374,7 +370,7 @@ class Cluster:
         )
 
     def _new_topic(self, new: NewTopic, changes: Changes) -> Topic:
-        """A topic against which nothing stands."""
+        """Make a topic that was not refused."""
         first = self._next_partition_no
         given = [tuple(replicas) for _, replicas in sorted(new.assignments)]
         replicas = given or self._placed(first, new.num_partitions, new.replication_factor)
@@ -389,16 +385,16 @@ class Cluster:
         return topic
 
     def _placed(self, start: int, count: int, replication_factor: int) -> list[tuple[int, ...]]:
-        """Round robin over the brokers that run; the others only where these are too few."""
+        """Place replicas round robin over the brokers that run, or over all if these are too few."""
         nodes = self.running if len(self.running) >= replication_factor else self.node_ids
         return placed(start, count, replication_factor, nodes)
 
     def _new_partitions(
         self, start: int, replicas: Sequence[tuple[int, ...]], changes: Changes
     ) -> tuple[Partition, ...]:
-        """Partitions from the index `start` on; their numbers count as used once `changes` is durable.
+        """Make partitions from index `start` on; their partition_nos are taken once `changes` is durable.
 
-        A number that a failed write took is not given out again before a restart; nobody can tell.
+        A partition_no that a failed write took is not used again before a restart; that has no effect.
         """
         first = self._next_partition_no
         self._next_partition_no += len(replicas)
@@ -408,7 +404,7 @@ class Cluster:
         )
 
     def _fitted(self, topic: Topic, changes: Changes) -> Topic:
-        """A stored topic on the brokers of this start."""
+        """A stored topic, fitted to the brokers of this start; put into `changes` if that alters it."""
         partitions = tuple(fitted(partition, self.node_ids) for partition in topic.partitions)
         if partitions == topic.partitions:
             return topic

@@ -1,7 +1,7 @@
-"""What a change of configs comes to: Kafka's refusals in Kafka's order, or the configs from then on.
+"""Decides a change of configs: Kafka's refusals in Kafka's order, or the configs from then on.
 
-Pure. A broker refuses what it can see by itself (KIP-226, KIP-339); the rest is the controller's to refuse,
-and of both this is the one that is asked.
+Pure. In Kafka the broker that is asked refuses what it can check by itself, and the controller refuses the
+rest (KIP-226, KIP-339); this module does both.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LISTENER_PREFIX = "listener.name."
 
 
 class ResourceType(IntEnum):
-    """What has configs. Kafka has more types: of client metrics and groups."""
+    """The kinds of resources with configs. Kafka also has client metrics and groups."""
 
     TOPIC = 2
     BROKER = 4
-    LOGGER = 8  # of a broker; its level is soft state, and changed by who is asked
+    LOGGER = 8  # of a broker; its level is not stored, and the broker that is asked changes it
 
 
 class Operation(IntEnum):
@@ -45,21 +45,23 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigOperation:
-    """operation: an Operation, or another number that somebody sent."""
+    """What to do with one config."""
 
     name: str
     operation: int
+    """An Operation, or any other number that a client sent."""
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """The changes of one resource. replaces: what is not named goes back to its default (AlterConfigs)."""
+    """The changes of one resource."""
 
     resource_type: int
     resource_name: str
     operations: tuple[ConfigOperation, ...]
     replaces: bool = False
+    """Whether configs that are not named go back to their defaults (AlterConfigs)."""
 
     @property
     def resource(self) -> tuple[int, str]:
@@ -67,11 +69,14 @@ class ConfigChange:
 
 
 class Altered(NamedTuple):
-    """What changes come to: a refusal, or None for success, of each; topics and brokers as they are then."""
+    """The result of changes."""
 
     outcome: list[Refusal | None]
+    """For each change: a refusal, or None for success."""
     topics: list[Topic]
+    """The topics that change, as they are afterwards."""
     brokers: dict[str, dict[str, str]]
+    """The configs set at run time that change, as they are afterwards, by broker."""
 
 
 def altered(
@@ -81,9 +86,9 @@ def altered(
     dynamic: Mapping[str, Mapping[str, str]],
     broker: BrokerConfigs,
 ) -> Altered:
-    """What becomes of `changes` that broker `node_id` was asked for.
+    """The result of `changes` that broker `node_id` was asked for.
 
-    dynamic: what was set at run time, by broker. broker: all that the one that is asked is configured with.
+    dynamic: what was set at run time, by broker. broker: all configs of broker `node_id`.
     """
     result = Altered(_refuse_requests(changes, node_id), [], {})
     for number, change in enumerate(changes):
@@ -104,7 +109,7 @@ def altered(
 
 
 def _refuse_requests(changes: Sequence[ConfigChange], node_id: int) -> list[Refusal | None]:
-    """What the broker `node_id` refuses by looking at the request alone, change by change."""
+    """For each change, what broker `node_id` refuses by the request alone."""
     times = Counter(change.resource for change in changes)
     twice = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     return [twice if times[change.resource] > 1 else _refuse_request(change, node_id) for change in changes]
@@ -142,7 +147,7 @@ def _fault_in_node_id(name: str, node_id: int) -> str | None:
 def _changed_topic(
     change: ConfigChange, topic: Topic | None, broker: BrokerConfigs
 ) -> dict[str, str] | Refusal:
-    """The overrides of a topic after `change`; topic: None if there is none of that name."""
+    """The overrides of a topic after `change`. topic: None if it does not exist."""
     after = _applied(change, topic.configs if topic else {}, TOPIC_CONFIGS)
     if isinstance(after, Refusal):
         return after
@@ -197,7 +202,7 @@ def _not_a_list(resource_type: int, operation: ConfigOperation) -> Refusal:
 
 
 def _edited(operation: ConfigOperation, text: str) -> str:
-    """A list with items added that it has not, or each taken from it once."""
+    """A list with the missing items added, or with each item removed once."""
     assert operation.value is not None
     items, others = [item for item in text.split(",") if item], java.split(operation.value)
     if operation.operation == Operation.APPEND:

@@ -1,4 +1,4 @@
-"""A config as DescribeConfigs and CreateTopics answer it: value, where it comes from, its synonyms."""
+"""A config as DescribeConfigs and CreateTopics answer it: its value, source and synonyms."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ from kshim.configs.topics import TOPIC_CONFIGS
 
 _NO_EFFECT = "Apache Kafka's; it has no effect here."
 _WITHOUT_DEFAULT = ("node.id",)
-"""Apache Kafka does not start before somebody has set them."""
+"""Apache Kafka does not start until these are set."""
 _OURS = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, float: ConfigType.DOUBLE}
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedConfig:
-    """synonyms: the one in force first. value: None where it is not set. is_sensitive: not to be shown.
-    doc: "" is told to everybody, any other text to those that ask for documentation."""
+    """One config of a DescribeConfigs response."""
 
     name: str
     value: str | None
+    """None if it is not set."""
     source: ConfigSource
     type: ConfigType
     synonyms: tuple[Setting, ...]
+    """The one in force first."""
     doc: str | None
+    """An empty text is sent to every client, any other only to clients that ask for documentation."""
     read_only: bool = False
     is_sensitive: bool = False
+    """Whether its value must not be shown."""
 
 
 def described_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[DescribedConfig]:
-    """All configs of a topic that overrides some."""
+    """All configs of a topic with these overrides."""
     for name, row in TOPIC_CONFIGS.items():
         if row.internal and name not in overrides:
             continue
@@ -47,21 +50,21 @@ def described_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iter
 
 
 def created_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[Setting]:
-    """What CreateTopics tells of the configs of a topic, in the order of their names."""
+    """The configs of a topic as CreateTopics answers them, in the order of their names."""
     for name in sorted(TOPIC_CONFIGS):
         if name in overrides or not TOPIC_CONFIGS[name].internal:
             yield topic_setting(name, overrides, broker)
 
 
 def described_broker(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
-    """All properties of one broker; also of other names, where somebody set them."""
+    """All properties of one broker, and other names that were set."""
     others = (broker.static, broker.dynamic, broker.dynamic_default)
     for name in dict.fromkeys((*BROKER_CONFIGS, *PROPERTIES, *itertools.chain(*others))):
         yield _described_property(name, _synonyms(name, broker))
 
 
 def described_defaults(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
-    """The properties that were set at run time for all brokers together."""
+    """The properties that were set at run time for all brokers."""
     for name, text in broker.dynamic_default.items():
         yield _described_property(name, (Setting(name, text, ConfigSource.DYNAMIC_DEFAULT_BROKER),))
 
@@ -92,7 +95,7 @@ def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedCo
 
 
 def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
-    """Everything that stands for property `name`, Kafka's default last; from the first of that name on."""
+    """The settings under `name` and its synonyms, Kafka's default last; from the first under `name` on."""
     names = SYNONYMS.get(name, (name,))
     defaults = ((other, _default(other)) for other in names)
     found = [
@@ -115,7 +118,7 @@ def _source(synonyms: tuple[Setting, ...]) -> ConfigSource:
 
 
 def _our_type(name: str) -> ConfigType:
-    """Of a property that Kafka has only at run time, or not at all."""
+    """The type of a property that Kafka has only at run time, or not at all."""
     if name in DYNAMIC_CONFIGS:
         return DYNAMIC_CONFIGS[name].type
     if name not in PROPERTIES:
@@ -124,5 +127,5 @@ def _our_type(name: str) -> ConfigType:
 
 
 def _canonical(row: Definition, text: str) -> str:
-    """As Kafka spells it; what could not be checked stays as it is."""
+    """The text as Kafka spells it; a faulty one stays as it is."""
     return text if row.fault(text) else row.canonical(text)

@@ -1,4 +1,4 @@
-"""Topics that a coordinator keeps its records in, made with configs of their own when first needed."""
+"""The topics of a coordinator's records, created with configs of their own when first needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def auto_created(name: str, config: Config, brokers: int) -> NewTopic:
-    """The topic of that name as it is made when somebody asks for it."""
+    """The topic `name` as it is created when a client asks for it."""
     if name == TRANSACTION_STATE_TOPIC:
         return NewTopic(
             name,

@@ -1,7 +1,7 @@
-"""Who leads what, and how that changes: elections, reassignments, brokers that stop and start.
+"""Changes the leaders of partitions: elections, reassignments, brokers that stop and start.
 
-Each change looks at one partition after the other, by the rules of `replicas`; what is refused leaves the
-others alone. Refusals are Kafka's.
+Each change goes through its partitions one by one, by the rules of `replicas`; a refusal of one does not
+affect the others. Refusals are Kafka's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kshim.cluster.topics import NO_LEADER, Partition, Topic
 from schemas.error_code import ErrorCode
 
 Step = Callable[[Partition, int], Partition | Refusal]
-"""From a partition and its topic's min.insync.replicas to what becomes of it."""
+"""Takes a partition and its topic's min.insync.replicas; returns the partition afterwards, or a refusal."""
 
 _NOT_NEEDED = Refusal(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 _NONE_IN_PROGRESS = Refusal(
@@ -37,7 +37,7 @@ _NOBODY = {
 
 
 def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition] | None) -> Deferred[Outcome]:
-    """Let the preferred, or any, replicas lead; None stands for all partitions. Errbacks StorageError."""
+    """Elect the leaders of partitions, None for all, by the rules of `election`. Errbacks StorageError."""
 
     def step(partition: Partition, min_isr: int) -> Partition | Refusal:
         led = partition.leader != NO_LEADER
@@ -83,7 +83,7 @@ def reassign(
 
 
 def move_leader(cluster: Cluster, wanted: TopicPartition, node_id: int) -> Deferred[Outcome]:
-    """Let the broker `node_id` lead a partition, whoever is preferred. Errbacks StorageError."""
+    """Make broker `node_id` the leader of a partition, preferred or not. Errbacks StorageError."""
 
     def step(partition: Partition, min_isr: int) -> Partition | Refusal:
         if node_id not in cluster.running:
@@ -94,7 +94,7 @@ def move_leader(cluster: Cluster, wanted: TopicPartition, node_id: int) -> Defer
 
 
 def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
-    """Let others lead what the broker leads, and know that it runs no more. Errbacks StorageError."""
+    """Move all leaderships of a broker to others, and mark it as stopped. Errbacks StorageError."""
 
     def decide() -> Change:
         running = tuple(node for node in cluster.running if node != node_id)
@@ -108,7 +108,7 @@ def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
 
 
 def start_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
-    """Let the broker follow again, and lead where nobody does. Errbacks StorageError."""
+    """Let a broker follow again, and lead partitions without a leader. Errbacks StorageError."""
 
     def decide() -> Change:
         running = tuple(sorted({*cluster.running, node_id}))
@@ -132,7 +132,7 @@ def _change(
     steps: Iterable[tuple[TopicPartition, Step]],
     running: tuple[int, ...] | None = None,
 ) -> Change:
-    """Take each step by itself, from the partition as it is before all of them; the later of two wins."""
+    """Apply each step to its partition as it is before all steps; of two for one partition the later wins."""
     topics = cluster.topics
     outcome: list[tuple[TopicPartition, Refusal | None]] = []
     partitions: dict[str, list[Partition]] = {}

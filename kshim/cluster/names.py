@@ -1,4 +1,4 @@
-"""Which topic names Kafka allows, in its own words."""
+"""Which topic names Kafka allows, and why not others, in Kafka's words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fault_in_name(name: str) -> str | None:
 
 
 def colliding_name(name: str, existing: Iterable[str]) -> str | None:
-    """A topic whose metrics could not be told from those of `name`: Kafka writes "." as "_" there."""
+    """A topic whose metrics would have the same names as those of `name`: Kafka writes "." as "_" there."""
     if "." not in name and "_" not in name:
         return None
     metric_name = name.replace(".", "_")

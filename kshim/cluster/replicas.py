@@ -1,7 +1,7 @@
-"""One partition's replicas, and which of them leads: the rules of Kafka's controller, as values.
+"""The replicas of one partition, and which of them leads: the rules of Kafka's controller, as pure functions.
 
 All brokers of this process share one log, so a replica is in sync as soon as its broker runs. What is left
-are the rules that clients see: who is in the ISR, who is elected, when the leader epoch grows.
+are the rules that clients see: which replicas are in the ISR, which is elected, when the leader epoch grows.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from kshim.cluster.topics import NO_LEADER, Partition
 
 
 class Election(Enum):
-    """Who may become the leader, and for whom a leader steps down."""
+    """The kinds of elections: which replica leads afterwards."""
 
-    ONLINE = "whoever leads stays; else the first replica that is in sync"
+    ONLINE = "the leader stays; else the first replica that is in sync"
     PREFERRED = "the first replica, if it is in sync"
-    UNCLEAN = "whoever leads stays; else any replica that runs"
+    UNCLEAN = "the leader stays; else any replica that runs"
 
 
 def placed(start: int, count: int, replication_factor: int, nodes: Sequence[int]) -> list[tuple[int, ...]]:
     """The replicas of `count` partitions, round robin; `nodes[start]`, wrapped around, is the first's leader.
 
-    replication_factor: at most as many as there are nodes.
+    replication_factor: at most the number of nodes.
     """
     size = len(nodes)
     return [
@@ -34,7 +34,7 @@ def placed(start: int, count: int, replication_factor: int, nodes: Sequence[int]
 
 
 def stopped(partition: Partition, node_id: int, running: Collection[int], min_isr: int) -> Partition:
-    """`partition` when broker `node_id` has stopped; `running` is without it."""
+    """`partition` when broker `node_id` has stopped; `running` does not include it."""
     if node_id not in partition.replicas:
         return partition
     isr = tuple(replica for replica in partition.isr if replica != node_id)
@@ -42,7 +42,7 @@ def stopped(partition: Partition, node_id: int, running: Collection[int], min_is
 
 
 def started(partition: Partition, node_id: int, running: Collection[int], min_isr: int) -> Partition:
-    """`partition` when broker `node_id` is back; `running` has it. It leads only where nobody else may."""
+    """`partition` when broker `node_id` is back; `running` includes it. It leads only if no other may."""
     if node_id not in partition.replicas:
         return partition
     if partition.leader == NO_LEADER:
@@ -53,14 +53,14 @@ def started(partition: Partition, node_id: int, running: Collection[int], min_is
 
 
 def elected(partition: Partition, election: Election, running: Collection[int], min_isr: int) -> Partition:
-    """`partition` after an election; itself where there is nobody to elect."""
+    """`partition` after an election; unchanged if no replica can be elected."""
     return changed(partition, partition, running, min_isr, election)
 
 
 def led_by(partition: Partition, node_id: int, running: Collection[int], min_isr: int) -> Partition:
     """`partition` with the running broker `node_id` as its leader.
 
-    One that is no replica takes the leader's place among the replicas, as a reassignment would have it.
+    A broker that is no replica first takes the leader's place among the replicas, as by a reassignment.
     """
     replicas = partition.replicas
     if node_id not in replicas:
@@ -77,7 +77,7 @@ def led_by(partition: Partition, node_id: int, running: Collection[int], min_isr
 def reassigned(
     partition: Partition, target: Sequence[int], running: Collection[int], min_isr: int
 ) -> Partition:
-    """`partition` on its way to the replicas `target`; there already if all of them run (KIP-455)."""
+    """`partition` being moved to the replicas `target`; moved already if all of them run (KIP-455)."""
     removing = tuple(sorted(set(partition.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(partition.replicas)))
     wanted = replace(partition, replicas=(*target, *removing), adding=adding, removing=removing)
@@ -99,7 +99,7 @@ def cancelled(partition: Partition, running: Collection[int], min_isr: int) -> P
 def fitted(partition: Partition, node_ids: Sequence[int]) -> Partition:
     """`partition` at the start of a server that plays `node_ids`: all of them run, and are in sync.
 
-    Replicas on brokers that are no more are given up, for the records are here all the same; who leads stays.
+    Replicas on brokers that no longer exist are dropped: the records are here all the same. The leader stays.
     """
     target = [node for node in partition.replicas if node not in partition.removing]
     kept = [node for node in target if node in node_ids] or [
@@ -118,9 +118,9 @@ def changed(
     min_isr: int,
     election: Election = Election.ONLINE,
 ) -> Partition:
-    """`wanted`, with what follows from it: a reassignment complete, who is eligible, a leader.
+    """`wanted` with its consequences: a completed reassignment, the eligible leaders, an elected leader.
 
-    The leader epoch grows where the leader is another one, and where a replica was taken away.
+    The leader epoch grows if the leader changes or a replica is removed.
     """
     after = _with_elr(before, _completed(wanted), min_isr)
     leader, unclean = _elect(after, running, election)
@@ -134,7 +134,7 @@ def changed(
 
 
 def _completed(partition: Partition) -> Partition:
-    """Without the replicas that are to be removed, once all that stay are in sync."""
+    """`partition` without the replicas to be removed, if all that stay are in sync."""
     if not (partition.adding or partition.removing):
         return partition
     replicas = tuple(node for node in partition.replicas if node not in partition.removing)
@@ -145,7 +145,7 @@ def _completed(partition: Partition) -> Partition:
 
 
 def _with_elr(before: Partition, after: Partition, min_isr: int) -> Partition:
-    """Who leaves an ISR that is too small stays eligible to lead (KIP-966)."""
+    """`after` with its ELR: a replica that leaves an ISR smaller than `min_isr` may still lead (KIP-966)."""
     if len(after.isr) >= min(min_isr, len(after.replicas)):
         return replace(after, elr=()) if after.elr else after
     eligible = {*before.isr, *before.elr} & set(after.replicas)
@@ -153,7 +153,7 @@ def _with_elr(before: Partition, after: Partition, min_isr: int) -> Partition:
 
 
 def _elect(partition: Partition, running: Collection[int], election: Election) -> tuple[int, bool]:
-    """The leader, NO_LEADER where there is nobody; and whether it may lack records that others have."""
+    """The leader, or NO_LEADER; and whether it may lack records that other replicas have."""
     preferred, *others = partition.replicas
     stays_first = election is not Election.PREFERRED
     candidates = (partition.leader, preferred) if stays_first else (preferred, partition.leader)

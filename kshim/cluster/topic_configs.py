@@ -47,7 +47,7 @@ def _contradiction(configs: Mapping[str, str], broker: BrokerConfigs) -> str | N
     return None
 
 
-_CODECS = {  # producer is none of them
+_CODECS = {  # "producer" is not among them
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
     "snappy": Compression.SNAPPY,
@@ -58,7 +58,7 @@ _CODECS = {  # producer is none of them
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What of a topic's configs matters to its log. compression: None where batches stay as they came."""
+    """The configs of a topic that matter to its log."""
 
     max_message_bytes: int
     log_append_time: bool
@@ -66,6 +66,7 @@ class LogConfig:
     timestamp_after_max_ms: int
     min_insync_replicas: int
     compression: Compression | None
+    """None if batches stay as they came."""
     compression_level: int | None
     cleanup: Cleanup
 

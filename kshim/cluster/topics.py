@@ -1,8 +1,8 @@
-"""What the cluster is made of, as values: a topic, its partitions, and how both are written down.
+"""A topic and its partitions as values, and how they are stored.
 
-A topic is stored as one JSON value under `topic/<name>`. Its configs hold only what its creator set; defaults
-are looked up when they are asked for, so that a changed broker default reaches every topic that did not
-override it.
+A topic is stored as one JSON value under `topic/<name>`. Its configs hold only what was set; defaults are
+looked up when they are needed, so that a changed broker default reaches every topic that does not override
+it.
 """
 
 from __future__ import annotations
@@ -25,23 +25,27 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition: `index` as clients know it, `partition_no` (u32, never reused) as the log knows it.
-
-    leader: NO_LEADER while no broker that may lead runs. replicas: the preferred leader first. isr: the
-    replicas that are in sync. elr: those that may lead when the ISR is empty; last_known_elr: the last leader
-    while there is none (KIP-966). adding, removing: on the way to other replicas (KIP-455).
-    """
+    """One partition, with its replicas as node ids."""
 
     index: int
+    """Its number for clients."""
     partition_no: int
+    """Its number for the log: u32, never reused."""
     leader: int
+    """NO_LEADER while no broker that may lead runs."""
     leader_epoch: int = 0
     replicas: tuple[int, ...] = ()
+    """The preferred leader first."""
     isr: tuple[int, ...] = ()
+    """The replicas that are in sync."""
     elr: tuple[int, ...] = ()
+    """The replicas that may lead when the ISR is empty (KIP-966)."""
     adding: tuple[int, ...] = ()
+    """The replicas that a reassignment adds (KIP-455)."""
     removing: tuple[int, ...] = ()
+    """The replicas that a reassignment removes."""
     last_known_elr: tuple[int, ...] = ()
+    """The last leader, while there is no leader (KIP-966)."""
 
     @classmethod
     def new(
@@ -54,12 +58,13 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic. `configs` are the overrides given at its creation, names and values as Kafka spells them."""
+    """One topic."""
 
     name: str
     topic_id: UUID
     partitions: tuple[Partition, ...]
     configs: Mapping[str, str] = field(default_factory=dict)
+    """The overrides, names and values as Kafka spells them."""
     is_internal: bool = False
 
     def partition(self, index: int) -> Partition | None:
@@ -93,7 +98,7 @@ def decode_topic(name: str, value: bytes) -> Topic:
 
 def _decode_partition(index: int, stored: list[Any]) -> Partition:
     partition_no, leader, leader_epoch, *lists = stored
-    # A topic of a version that knew one broker has no lists.
+    # A topic stored by a version with one broker only has no lists.
     return Partition(index, partition_no, leader, leader_epoch, *map(tuple, lists or ([leader], [leader])))
 
 

@@ -1,7 +1,7 @@
 """The broker properties of Apache Kafka 4.2, one row each: what they are and how they may be changed.
 
 Most have no effect here. They are known so that an existing server.properties loads, and so that a tool
-that asks for a broker's configs, or changes one, is answered. Imported only when one of them is met.
+that asks for a broker's configs, or changes one, is answered. Imported only when one of them is needed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from kshim.configs.definition import (
     one_of,
 )
 
-# The beginnings of names that go to plug-ins and to single listeners.
+# Prefixes of the properties of plug-ins and of single listeners.
 PREFIXES = ("listener.name.", "sasl.", "ssl.", "remote.log.", "zookeeper.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig(Definition):
-    """One row. dynamic: it may be changed while the broker runs (KIP-226)."""
+    """One row."""
 
     dynamic: bool
+    """Whether it may be changed while the broker runs (KIP-226)."""
 
 
 # name TYPE default [dynamic [legal values]]: "-" is null; LOW..HIGH, LOW.., one|of|these. The legal values of
-# what is read-only are left out. A line that begins with a space goes on with the one before.
+# read-only properties are left out. A line that begins with a space continues the one before.
 #
 # Kafka can also change its listeners and their security while it runs; here they are read-only.
 _ROWS = """\
@@ -415,5 +416,5 @@ DYNAMIC_CONFIGS = {row.name: row for row in BROKER_CONFIGS.values() if row.dynam
 
 
 def is_kafka_property(name: str) -> bool:
-    """Whether Kafka would know this name, or would hand it to a plug-in."""
+    """Whether Kafka knows this name or hands it to a plug-in."""
     return name in BROKER_CONFIGS or name.startswith(PREFIXES)

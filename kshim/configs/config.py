@@ -1,12 +1,12 @@
 """One frozen `Config`: Kafka's own property names, from a server.properties file and from KEY=VALUE options.
 
 An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The dataclass
-is the table of what is served: type, default, bounds and meaning stand there once; `kshim config` prints it.
-A property that Kafka has but that has no effect here gives a warning, because people pass the
-server.properties they have; any other name is an error.
+is the table of all properties with an effect: their type, default, bounds and meaning; `kshim config` prints
+it. A Kafka property without effect here gives a warning, because people pass the server.properties they have;
+any other name is an error.
 
-Those that are only the default of a topic config, as log.retention.ms is of retention.ms, are read from
-`given`, where the cluster's dynamic configs may stand before them.
+A property that is only the default of a topic config, as log.retention.ms is of retention.ms, is read from
+`given`: the cluster's dynamic configs win over it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_BROKERS = 100
 IN_MEMORY = ":memory:"
 
 ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
-# Options of the command line that are short for a property, and win over it.
+# Command-line options that set a property, and win over it.
 OPTIONS = {
     "--listen": "listeners",
     "--advertise": "advertised.listeners",
@@ -40,9 +40,9 @@ OPTIONS = {
     "--data-dir": "log.dirs",
     "--control": "control.path",
 }
-# Read together with another property; no meaning of their own.
+# Read together with another property; they have no meaning of their own.
 COMPANIONS = {"listener.security.protocol.map", "controller.listener.names"}
-# KRaft's own; every server.properties has them, and a broker without a quorum has no use for them.
+# KRaft's own: every server.properties has them, but a broker without a quorum does not need them.
 SILENT = {
     "process.roles",
     "controller.quorum.voters",
@@ -52,15 +52,15 @@ SILENT = {
 
 
 class ConfigError(ValueError):
-    """The configuration cannot be used. `problems`: a line for each fault, saying which values are right."""
+    """The configuration cannot be used."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(problems)  # a line for each fault, saying which values are right
         super().__init__("\n".join(self.problems))
 
 
 def _property(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
-    """kafka_default: Apache Kafka's, where ours is another."""
+    """A field of Config. kafka_default: Apache Kafka's default, if ours is another."""
     return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})
 
 
@@ -82,8 +82,8 @@ class Config:
     advertised_listeners: Endpoint | None = _property(
         None,
         Endpoint.parse,
-        "Address told to clients, HOST:PORT. Without it each client is told the address at which its "
-        "connection arrived. Same as --advertise.",
+        "Address told to clients, HOST:PORT. Without it each client is told the address that it connected "
+        "to. Same as --advertise.",
     )
     log_dirs: str = _property(
         "./kshim-data",
@@ -94,22 +94,22 @@ class Config:
     node_id: int = _int(1, "This broker's id, as clients see it.", low=0, kafka_default="none")
     brokers: int = _int(
         1,
-        "How many brokers this process plays, with the node ids from node.id on, on as many ports from that "
-        "of the listener on. Same as --brokers.",
+        "How many brokers this process plays: node ids count up from node.id, ports from that of the "
+        "listener. Same as --brokers.",
         high=MAX_BROKERS,
         kafka_default="none",
     )
     control_path: str = _property(
         "",
         str,
-        "Socket at which `kshim cluster` finds the server. Without it, control.sock in the data directory, "
-        "and none with :memory:. Same as --control.",
+        "Socket through which `kshim cluster` reaches the server. Default: control.sock in the data "
+        "directory; none with :memory:. Same as --control.",
         "none",
     )
     default_replication_factor: int = _int(
-        1, "Replicas of a topic that is created without saying how many.", high=SHORT_MAX
+        1, "Replicas of a topic that is created without a number of them.", high=SHORT_MAX
     )
-    num_partitions: int = _int(1, "Partitions of a topic that is created without saying how many.")
+    num_partitions: int = _int(1, "Partitions of a topic that is created without a number of them.")
     auto_create_topics_enable: bool = _property(
         True, boolean, "Whether a topic is created when a client asks for its metadata or produces to it."
     )
@@ -123,13 +123,13 @@ class Config:
     )
     log_message_timestamp_before_max_ms: int = _int(
         LONG_MAX,
-        "How far a record's time may lie before the broker's; older ones are refused.",
+        "How far a record's time may lie before the broker's; older records are refused.",
         low=0,
         high=LONG_MAX,
     )
     log_message_timestamp_after_max_ms: int = _int(
         3600000,
-        "How far a record's time may lie after the broker's; later ones are refused.",
+        "How far a record's time may lie after the broker's; later records are refused.",
         low=0,
         high=LONG_MAX,
     )
@@ -141,14 +141,16 @@ class Config:
     log_retention_ms: int | None = _property(
         None,
         retention(LONG_MAX),
-        "How long records are kept in topics with cleanup.policy=delete; -1 is for ever. Without it, "
-        "log.retention.minutes counts, and without that, log.retention.hours.",
+        "How long records are kept in topics with cleanup.policy=delete; -1 is for ever. If not set, "
+        "log.retention.minutes counts, then log.retention.hours.",
     )
     log_retention_minutes: int | None = _property(
-        None, retention(INT_MAX), "The same in minutes, if log.retention.ms is not set."
+        None, retention(INT_MAX), "As log.retention.ms, in minutes, if that is not set."
     )
     log_retention_hours: int = _property(
-        168, retention(INT_MAX), "The same in hours, if neither of the other two is set. 168 is a week."
+        168,
+        retention(INT_MAX),
+        "As log.retention.ms, in hours, if neither that nor log.retention.minutes is set. 168 is a week.",
     )
     log_retention_bytes: int = _int(
         -1,
@@ -157,20 +159,19 @@ class Config:
         high=LONG_MAX,
     )
     log_retention_check_interval_ms: int = _int(
-        300000, "How often to look for records that have become old enough to go.", high=LONG_MAX
+        300000, "How often to look for records that exceed their retention, and remove them.", high=LONG_MAX
     )
     flush_policy: str = _property(
         "commit",
         one_of("commit", "os"),
-        "When an acknowledged record is on disk: commit is before it is acknowledged; os is when the "
-        "operating system writes it, so that a crash of the server loses nothing and a loss of power may "
-        "cost the data.",
+        "When a record is on disk: commit, before it is acknowledged; os, when the operating system writes "
+        "it: a crash of the server loses nothing, a loss of power may cost the data.",
         "none",
     )
     compression_type: str = _property(
         "producer",
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-        "How record batches are compressed in topics that set nothing; producer keeps them as they came.",
+        "How record batches are compressed in topics that do not set it; producer keeps them as they came.",
     )
     compression_gzip_level: int = _property(
         -1, gzip_level, "Level of gzip, if compression.type is gzip; -1 is gzip's own default."
@@ -178,7 +179,7 @@ class Config:
     compression_lz4_level: int = _int(9, "Level of lz4, if compression.type is lz4.", low=1, high=17)
     compression_zstd_level: int = _int(3, "Level of zstd, if compression.type is zstd.", low=-131072, high=22)
     min_insync_replicas: int = _int(
-        1, "In-sync replicas without which a topic that sets nothing takes no record with acks=all."
+        1, "In-sync replicas that a record with acks=all needs, in topics that do not set it."
     )
     log_cleaner_delete_retention_ms: int = _int(
         86400000, "How long a compacted topic keeps a tombstone.", low=0, high=LONG_MAX
@@ -186,10 +187,10 @@ class Config:
     log_cleaner_min_cleanable_ratio: float = _property(
         0.5, ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
     )
-    fetch_max_bytes: int = _int(57671680, "Most bytes of records in one Fetch response.", low=1024)
+    fetch_max_bytes: int = _int(57671680, "Most bytes of records in a Fetch response.", low=1024)
     max_incremental_fetch_session_cache_slots: int = _int(
         1000,
-        "Most fetch sessions that are kept; a client without one names all its partitions each time.",
+        "Most fetch sessions; a client without one names all its partitions in each Fetch.",
         low=0,
     )
     group_min_session_timeout_ms: int = _int(
@@ -201,7 +202,7 @@ class Config:
     group_initial_rebalance_delay_ms: int = _int(
         0,
         "How long the first rebalance of an empty group waits for more members. 0 gives the first consumer "
-        "its partitions at once, as tests and laptops want; 3000, Kafka's own, saves rebalances where many "
+        "its partitions at once, which suits tests and laptops; 3000, Kafka's own, saves rebalances if many "
         "consumers start together.",
         low=0,
         kafka_default="3000",
@@ -212,12 +213,12 @@ class Config:
     )
     offsets_retention_minutes: int = _int(
         10080,
-        "How long committed offsets are kept, counted from when the last member left the group, for topics "
-        "that nobody in a group subscribes to from the commit. 10080 is a week.",
+        "How long committed offsets are kept after the last member has left the group; for topics that no "
+        "member subscribes to, after the commit. 10080 is a week.",
     )
     offsets_retention_check_interval_ms: int = _int(
         600000,
-        "How often to look for committed offsets that have expired, and for groups without any.",
+        "How often to look for expired committed offsets and for groups without any, and remove them.",
         high=LONG_MAX,
     )
     offsets_topic_num_partitions: int = _int(
@@ -225,55 +226,54 @@ class Config:
     )
     offsets_topic_replication_factor: int = _int(
         3,
-        "Replicas of __consumer_offsets; as many as there are brokers where these are fewer. Fixed when the "
-        "data directory is first used.",
+        "Replicas of __consumer_offsets, at most one a broker. Fixed when the data directory is first used.",
         high=SHORT_MAX,
     )
     transaction_state_log_num_partitions: int = _int(
-        50, "Partitions of __transaction_state; fixed when the first transactional producer comes."
+        50, "Partitions of __transaction_state; fixed when the first transactional producer starts."
     )
     transaction_state_log_replication_factor: int = _int(
         3,
-        "Replicas of __transaction_state; as many as there are brokers where these are fewer. Fixed when the "
-        "first transactional producer comes.",
+        "Replicas of __transaction_state, at most one a broker. Fixed when the first transactional producer "
+        "starts.",
         high=SHORT_MAX,
     )
     transaction_state_log_min_isr: int = _int(
-        2, "In-sync replicas of __transaction_state that must have a record; no more than there are brokers."
+        2, "In-sync replicas of __transaction_state that must have a record, at most one a broker."
     )
-    transaction_max_timeout_ms: int = _int(
-        900000, "Longest time that a producer may give itself for a transaction."
-    )
+    transaction_max_timeout_ms: int = _int(900000, "Longest transaction timeout that a producer may ask for.")
     transactional_id_expiration_ms: int = _int(
-        604800000, "How long a transactional id is remembered that nobody uses. 604800000 is a week."
+        604800000, "How long an unused transactional id is remembered. 604800000 is a week."
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _int(
-        10000, "How often to look for transactions whose time is up, and abort them."
+        10000, "How often to look for transactions past their timeout, and abort them."
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = _int(
-        3600000, "How often to look for transactional ids that have expired."
+        3600000, "How often to look for expired transactional ids, and remove them."
     )
     add_partitions_to_txn_retry_backoff_max_ms: int = _int(
-        100, "How long Produce waits for a producer's last transaction to be ended before it refuses.", low=0
+        100, "How long Produce waits for a producer's last transaction to end, before it refuses.", low=0
     )
     add_partitions_to_txn_retry_backoff_ms: int = _int(
-        20, "How often Produce looks meanwhile whether it has been.", low=1
+        20, "How often Produce checks meanwhile whether that transaction has ended.", low=1
     )
     producer_id_expiration_ms: int = _int(
-        86400000, "How long a partition knows the sequences of a producer that sends nothing."
+        86400000, "How long a partition remembers the sequences of a producer that sends nothing."
     )
-    producer_id_expiration_check_interval_ms: int = _int(600000, "How often to forget such producers.")
+    producer_id_expiration_check_interval_ms: int = _int(
+        600000, "How often to look for producers that have sent nothing for that long, and forget them."
+    )
     socket_request_max_bytes: int = _int(
         104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
     )
     connections_max_idle_ms: int = _int(
         600000,
-        "A connection on which nothing happens for so long is closed; -1 never.",
+        "How long a connection may be idle before it is closed; -1 is for ever.",
         low=-1,
         high=LONG_MAX,
     )
     given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """What the user set, as text, by Kafka's names; also what has no effect here."""
+    """What the user set, as text, by Kafka's names; also properties without effect here."""
 
     @property
     def in_memory(self) -> bool:
@@ -283,11 +283,12 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One row of `kshim config`. `kafka_default` is "" where Kafka's default is the same."""
+    """One row of `kshim config`."""
 
     name: str
     default: str
     kafka_default: str
+    """Empty if Kafka's default is the same."""
     doc: str
     parse: Callable[[str], Any]
 
@@ -310,8 +311,8 @@ PROPERTIES: dict[str, Property] = {
 def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
     """Make a Config from names and values. Names are those of PROPERTIES, ALIASES and OPTIONS.
 
-    Returns the config and a warning, one line, for every property that Kafka has but that has no effect here.
-    Raises ConfigError with one line for each thing that is wrong.
+    Returns the config and a warning, one line, for every Kafka property without effect here. Raises
+    ConfigError with one line for each fault.
     """
     values: dict[str, Any] = {}
     given: dict[str, str] = {}
@@ -347,8 +348,8 @@ def _value(name: str, text: str, properties: Mapping[str, str]) -> Any:
 
 
 def _plaintext_listener(text: str, properties: Mapping[str, str]) -> str:
-    """HOST:PORT of the one listener in `text`, which must be PLAINTEXT; those of the KRaft controller do not
-    count.
+    """HOST:PORT of the only listener in `text`, which must be PLAINTEXT; listeners of the KRaft controller do
+    not count.
     """
     protocols = dict(
         pair.strip().split(":", 1)
@@ -370,7 +371,7 @@ def _plaintext_listener(text: str, properties: Mapping[str, str]) -> str:
 
 
 def _no_effect(name: str) -> str:
-    """The warning for a property that only Kafka has. Raises ValueError where Kafka has none of that name."""
+    """The warning for a property that only Kafka has. Raises ValueError if Kafka has none of that name."""
     from kshim.configs.brokers import is_kafka_property
 
     if is_kafka_property(name):

@@ -1,7 +1,7 @@
-"""One config: its type, its default and what is legal, with faults told in Kafka's words.
+"""One config: its type, its default and its legal values, with faults in Kafka's words.
 
-A config is text wherever it is kept or sent; `parse` says what a text means, `canonical` how Kafka spells
-that again.
+A config is text wherever it is kept or sent; `parse` gives the value of a text, `canonical` Kafka's spelling
+of that value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONG_MAX = 2**63 - 1
 _LIMITS = {"SHORT": 2**15 - 1, "INT": INT_MAX, "LONG": LONG_MAX}
 
 Check = Callable[[str, Any], str]
-"""What is wrong with a parsed value of the config of that name; "" if nothing."""
+"""Takes the name of a config and a parsed value; returns what is wrong with it, "" if nothing."""
 
 
 class ConfigType(IntEnum):
@@ -43,15 +43,15 @@ def any_value(name: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """One config. default: None where Kafka's is null. repeats: its list may have an item twice; of others
-    the second does not count (KIP-1161).
-    """
+    """One config."""
 
     name: str
     type: ConfigType
     default: str | None
+    """None if Kafka's is null."""
     check: Check = any_value
     repeats: bool = False
+    """Whether its list may have an item twice; in other lists the second is dropped (KIP-1161)."""
 
     def parse(self, text: str) -> Any:
         """The value that `text` means. Raises ValueError, in Kafka's words."""
@@ -116,7 +116,7 @@ def between(low: float, high: float | None = None) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """Of a list, every item must be one of them."""
+    """The value, or every item of a list, must be one of `choices`."""
 
     def check(name: str, value: Any) -> str:
         values = value if isinstance(value, list) else [value]
@@ -135,7 +135,7 @@ def gzip_level(name: str, level: Any) -> str:
 
 
 def throttled_replicas(name: str, replicas: Any) -> str:
-    """Empty items do not count."""
+    """The items must be PARTITION:BROKER, or the text "*"; empty items do not count."""
     if "".join(replicas) == "*" or all(re.fullmatch(r"([0-9]+:[0-9]+)?", replica) for replica in replicas):
         return ""
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."

@@ -1,4 +1,4 @@
-"""How Java reads and prints what configs are made of; a client may send whatever Java reads.
+"""Reads and prints the values of configs as Java does; a client may send whatever Java reads.
 
 Reading takes time linear in the length of the text, which may be some 32 KB.
 """
@@ -11,7 +11,7 @@ import unicodedata
 from decimal import Decimal
 
 _TRIMMED = "".join(map(chr, range(0x21)))
-_WHITESPACE = " \t\n\x0b\f\r"  # \s of its regular expressions
+_WHITESPACE = " \t\n\x0b\f\r"  # \s in Java's regular expressions
 _INTEGER = re.compile(r"[+-]?((?:(?![\U00010000-\U0010ffff])\d)+)")  # a char of Java has 16 bits
 _SPECIAL = re.compile(r"[+-]?(NaN|Infinity)")
 _DECIMAL = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -20,7 +20,7 @@ _HEXADECIMAL = re.compile(
     r"[pP](?P<exponent>[+-]?[0-9]+)[fFdD]?"
 )
 _MAX_EXPONENT = 1 << 20
-"""Beyond all that a double has, whatever a config's digits are."""
+"""Beyond every exponent of a double, however many digits a config has."""
 
 
 def trim(text: str) -> str:
@@ -39,19 +39,19 @@ def split(text: str) -> list[str]:
 
 
 def items(text: str) -> list[str]:
-    """The items of a list, of which none at all is the empty text."""
+    """The items of a list; the empty text has none."""
     return [item.strip(_WHITESPACE) for item in text.split(",")] if text else []
 
 
 def boolean(text: str) -> bool:
-    """Raises ValueError. Java compares character by character, in upper case: "falſe" is one."""
+    """The value of true or false. Java compares in upper case, so "falſe" is false. Raises ValueError."""
     if text.upper() not in ("TRUE", "FALSE"):
         raise ValueError(text)
     return text.upper() == "TRUE"
 
 
 def integer(text: str, limit: int) -> int:
-    """`Integer.parseInt` and its like: of digits in any script, at least -limit - 1. Raises ValueError."""
+    """`Integer.parseInt` and its like: digits of any script, from -limit - 1 to limit. Raises ValueError."""
     found = _INTEGER.fullmatch(text)
     if not found:
         raise ValueError(text)
@@ -89,13 +89,13 @@ def _bounded(exponent: str) -> int:
 
 
 def double_text(value: float) -> str:
-    """`Double.toString`: two digits at least, and an exponent below 0.001 and from ten million on."""
+    """`Double.toString`: at least two digits, with an exponent below 0.001 and from ten million on."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    if len(digits) == 1:  # of those with two, the nearest
+    if len(digits) == 1:  # the nearest with two digits
         sign, digits, exponent = Decimal(f"{value:.1e}").as_tuple()
     first, *others = map(str, digits)
     return f"{'-' * sign}{first}.{''.join(others)}E{int(exponent) + len(others)}"

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 def parse_properties(text: str) -> dict[str, str]:
     """Read Java's properties syntax: `key=value`, `key: value` or `key value`, # and ! for comments.
 
-    A backslash joins lines and escapes, as in \\t and \\u00e9. Of a key that comes twice, the last value
-    stands.
+    A backslash joins lines and escapes, as in \\t and \\u00e9. If a key comes twice, the last value counts.
     """
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
@@ -21,7 +20,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterable[str]:
-    """Lines that are no comments and not blank; an odd number of backslashes at the end joins the next."""
+    """Lines that are neither comments nor blank; an odd number of backslashes at the end joins the next."""
     pending = ""
     for raw in re.split(r"\r\n|\r|\n", text):
         line = raw.lstrip(" \t\f")

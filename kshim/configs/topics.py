@@ -1,7 +1,7 @@
 """The topic configs of Apache Kafka 4.2, one row each.
 
-All of them are accepted, checked and kept, because people bring the topics they have; the documentation of
-those that change nothing here says so.
+All of them are accepted, checked and kept, because people bring the topics they have; a config without effect
+here says so in its documentation.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig(Definition):
-    """One row. default: null only of what is internal: Kafka lists it, as the text it got, where it was set.
-
-    synonyms: the broker properties that give topics their default, the strongest first. effect: it changes
-    what this broker does.
-    """
+    """One row."""
 
     doc: str
     synonyms: tuple[str, ...] = ()
+    """The broker properties that give topics their default, the strongest first."""
     effect: bool = False
+    """Whether it changes what this broker does."""
 
     @property
     def internal(self) -> bool:
+        """Whether it has no default: Kafka then lists it only if it was set, with the text that was given."""
         return self.default is None
 
     @property
@@ -46,7 +45,7 @@ class TopicConfig(Definition):
         return self.doc if self.effect else f"{self.doc} {_NO_EFFECT}"
 
     def from_synonym(self, synonym: str, text: str) -> str:
-        """A legal value of one of `synonyms`, which may count hours or minutes, as a value of this config."""
+        """The value of this config for a legal `text` of `synonym`, which may count hours or minutes."""
         if self.name == "retention.ms":
             return str(max(self.parse(text) * _unit_ms(synonym), -1))
         return str(self.parse(text) * _unit_ms(synonym)) if _unit_ms(synonym) != 1 else text

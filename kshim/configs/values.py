@@ -1,6 +1,6 @@
-"""What the value of a property may be: functions from its text to the value.
+"""Parsers of properties: functions from the text of a property to its value.
 
-They raise ValueError with a text that says what is right.
+They raise ValueError with a text that says which values are right.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def integer(low: int, high: int) -> Callable[[str], int]:
 
 
 def retention(high: int) -> Callable[[str], int]:
-    """-1 for ever, or at least 1."""
+    """A parser of a retention: -1 for ever, or at least 1."""
 
     def parse(text: str) -> int:
         value = integer(-1, high)(text)

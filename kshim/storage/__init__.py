@@ -1,1 +1,1 @@
-"""Where records and metadata are kept: a durable store (LMDB) and one in memory, behind the same face."""
+"""Where records and metadata are kept: a durable store (LMDB) and one in memory, with the same interface."""

@@ -1,8 +1,9 @@
-"""What a partition's log is made of: chunks, each of one or more whole record batches by offset.
+"""A partition's log is a sequence of chunks, each of one or more whole record batches, in offset order.
 
-A store keeps chunks in an ordered map by their last offset, so that the first chunk at or behind an offset
-is the one that holds it. Each says the largest timestamp of the partition so far, which never falls from one
-chunk to the next: the first record since a point in time is found by bisection, with no index of its own.
+A store keeps chunks in an ordered map by their last offset, so the first chunk that ends at or after an
+offset is the one that holds it. Each chunk has the largest timestamp of the partition so far, which never
+falls from one chunk to the next: the first record since a point in time is found by bisection, without an
+index.
 
 All functions are pure; they ask a store only for `seek` (the first chunk whose last offset is at least the
 one given) or for the chunks from there on.
@@ -28,13 +29,14 @@ from schemas.records.end_txn_marker import decode_marker
 
 
 class Chunk(NamedTuple):
-    """`max_timestamp_so_far` is that of the partition up to and with this chunk, -1 if there is none.
-
-    Or more, where compaction has removed the record that had it and has not come to this chunk yet.
-    """
+    """Record batches that are stored together."""
 
     last_offset: int
     max_timestamp_so_far: int
+    """The largest timestamp in the partition up to the end of this chunk, -1 if there is none.
+
+    Too large if compaction has removed the record that had it and has not reached this chunk yet.
+    """
     batches: bytes | memoryview
 
     @property
@@ -46,20 +48,21 @@ Seek = Callable[[int], Chunk | None]
 
 
 class Placed(NamedTuple):
-    """Batches that have got their offsets. produced: those of them that have a producer id."""
+    """Batches that have been given their offsets."""
 
     batches: bytearray
     next_offset: int
     max_timestamp: int
     produced: list[Produced]
+    """The batches that have a producer id."""
 
 
 def place(
     batch: bytes | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None
 ) -> Placed:
-    """A copy of the batches, numbered from `base_offset` on.
+    """Copy the batches, and number their records from `base_offset` on.
 
-    They get the timestamp type of the topic: LogAppendTime with that time, or CreateTime where it is None.
+    They get the topic's timestamp type: LogAppendTime with `log_append_time_ms`, or CreateTime if it is None.
     """
     timestamp_type = (
         TimestampType.CREATE_TIME if log_append_time_ms is None else TimestampType.LOG_APPEND_TIME
@@ -84,10 +87,10 @@ def place(
 
 
 def read(chunks: Iterable[Chunk], offset: int, end: int, max_bytes: int, min_one: bool) -> bytes:
-    """Whole batches from the one that holds `offset` on, at most `max_bytes` unless `min_one` asks for more.
+    """Whole batches from the one that holds `offset` up to `end`, at most `max_bytes`.
 
-    Only the first chunk is ever divided, so that the next read begins with a chunk and need not look for its
-    place inside; and the one in which `end` is, where reading ends.
+    With `min_one` the first batch is returned even if it is larger. `max_bytes` divides only the first chunk:
+    otherwise the next read begins at the start of a chunk and need not search in it.
     """
     parts: list[bytes | memoryview] = []
     left = max_bytes
@@ -149,7 +152,7 @@ def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
     if last is None:
         return None
     found = offset_for_time(seek, start, end, last.max_timestamp_so_far)
-    if found is None:  # compaction has removed the record that had it, or the log starts behind it
+    if found is None:  # compaction has removed the record that had it, or the log starts after it
         left = (_largest_timestamp(batch, start) for batch in _batches_since(seek, start, end, NO_TIMESTAMP))
         largest = max((timestamp_ms for timestamp_ms in left if timestamp_ms is not None), default=None)
         found = None if largest is None else offset_for_time(seek, start, end, largest)
@@ -157,7 +160,7 @@ def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
 
 
 def first_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> int:
-    """An offset of the first chunk from `start` on that says it has a timestamp so late, else `end`."""
+    """An offset in the first chunk whose max_timestamp_so_far is at least `timestamp_ms`, else `end`."""
     low, high = start, end
     while low < high:
         middle = (low + high) // 2
@@ -181,7 +184,7 @@ def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Itera
 
 
 def _largest_timestamp(batch: memoryview, start: int) -> int | None:
-    """Of the records from offset `start` on, None if there are none."""
+    """The largest timestamp of the records from offset `start` on, None if there are none."""
     header = decode_header(batch)
     if header.base_offset >= start:
         return header.max_timestamp if header.records_count else None
@@ -189,7 +192,7 @@ def _largest_timestamp(batch: memoryview, start: int) -> int | None:
 
 
 def _timestamps(batch: memoryview) -> Iterator[tuple[int, int]]:
-    """(offset, timestamp) of each record. Records that cannot be decoded count as one, at the base offset."""
+    """(offset, timestamp) of each record. A batch that cannot be decoded counts as one at its base offset."""
     header = decode_header(batch)
     try:
         yield from [(record.offset, record.timestamp_ms) for record in records(batch)]

@@ -1,4 +1,4 @@
-"""Looking, every log.retention.check.interval.ms, which records have become old enough to go."""
+"""Removes old records every log.retention.check.interval.ms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class Cleaning:
-    """From start() to stop(). The first look is at the start."""
+    """Calls `Log.clean` from start() to stop(), the first time at start()."""
 
     def __init__(self, of_log: Log, clock: Clock, interval_ms: int) -> None:
         self._log = of_log
@@ -24,7 +24,7 @@ class Cleaning:
         try:
             self._log.clean(int(self._clock.seconds() * 1000))
         except StorageError as error:
-            logger.error("no records are cleaned: %s", error)
+            logger.error("old records are not removed: %s", error)
         self._timer = self._clock.callLater(self._interval_ms / 1000, self.start)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Time, as all of the server is given it."""
+"""The clock that is passed to every part of the server that needs one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class Clock(Protocol):
-    """What is used of Twisted's IReactorTime: the reactor, or `twisted.internet.task.Clock` in tests."""
+    """The used part of Twisted's IReactorTime: the reactor, or `twisted.internet.task.Clock` in tests."""
 
     def seconds(self) -> float: ...
     def callLater(self, delay: float, callable: Callable[..., object], *args: Any, **kwargs: Any) -> Any: ...

@@ -1,11 +1,11 @@
-"""Which records a compacted partition keeps: of each key the last, and a tombstone for some time.
+"""Compaction keeps the last record of each key, and a tombstone for some time.
 
-A pass goes over a log twice, as far as every transaction has ended. First `Latest` learns where the last
-record of each key is, then `Compacted` takes from each batch what is no longer needed. A batch never changes
-its place: it gets fewer records, or goes. Kafka's rules (KIP-58, KIP-98, KIP-534): records of an aborted
-transaction go; a tombstone, and a marker before which no record of its transaction is left, stay for
-delete.retention.ms after the first pass that saw them so; a batch without records stays where it is the last
-that a producer has written.
+A pass reads a log twice, up to the first open transaction. First `Latest` learns where the last record of
+each key is, then `Compacted` removes from each batch the records that are no longer needed. A batch never
+moves: it loses records, or is removed. Kafka's rules (KIP-58, KIP-98, KIP-534): records of an aborted
+transaction are removed; a tombstone, or a marker whose transaction has no records left, stays for
+delete.retention.ms after the first pass that finds it so; a batch without records stays if it is the last of
+its producer.
 """
 
 from collections.abc import Iterable
@@ -24,19 +24,19 @@ from schemas.records.batch import (
 from schemas.records.end_txn_marker import decode_marker
 
 MAX_KEYS = 200_000
-"""Keys of one pass, about 200 bytes each; what has more takes several passes."""
+"""Keys in one pass, at about 200 bytes each; a log with more keys takes several passes."""
 
 View = bytes | bytearray | memoryview
 
 
 class Transactions:
-    """Which transaction the batches of a log belong to, as a pass goes by them from the beginning."""
+    """Tells to which transaction a batch belongs, as a pass reads the log from its beginning."""
 
     def __init__(self, aborted: Iterable[Aborted]) -> None:
         self._to_come = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
         self._aborted: dict[int, Aborted] = {}
         self._seen: set[int] = set()
-        """The producers of which a record was seen since their last marker."""
+        """The producers with a record since their last marker."""
 
     def is_aborted(self, header: RecordBatchHeader) -> bool:
         """Whether a batch of records belongs to an aborted transaction."""
@@ -47,7 +47,7 @@ class Transactions:
         return header.producer_id in self._aborted
 
     def ended_by(self, header: RecordBatchHeader) -> tuple[bool, Aborted | None]:
-        """Of a marker: whether a batch of its transaction was seen, and which transaction it aborts."""
+        """Whether a batch of the marker's transaction was seen, and the transaction that it aborts."""
         self._go_to(header.last_offset)
         was_seen = header.producer_id in self._seen
         self._seen.discard(header.producer_id)
@@ -60,10 +60,10 @@ class Transactions:
 
 
 class Latest:
-    """Where the last record of each key is, before offset `end`."""
+    """The offset of the last record of each key, below offset `end`."""
 
     def __init__(self, start: int, aborted: Iterable[Aborted] = ()) -> None:
-        """Batches before `start` were compacted before: their keys are not looked at."""
+        """An earlier pass has compacted the batches before `start`: their keys are skipped."""
         self.end = self._start = start
         self._offsets: dict[bytes, int] = {}
         self._transactions = Transactions(aborted)
@@ -73,7 +73,7 @@ class Latest:
         return len(self._offsets) >= MAX_KEYS
 
     def note(self, batch: memoryview) -> None:
-        """The next batch of the log."""
+        """Take in the next batch of the log."""
         header = decode_header(batch)
         if header.is_control:
             self._transactions.ended_by(header)
@@ -86,15 +86,12 @@ class Latest:
             self.end = header.next_offset
 
     def is_last(self, record: Record) -> bool:
-        """Whether no later record is known that has its key. Kafka removes records without a key."""
+        """Whether no later record with its key is known. Records without a key are removed, as by Kafka."""
         return record.key is not None and self._offsets.get(_digest(record.key), 0) <= record.offset
 
 
 class Compacted:
-    """What is left of the batches of a log, one after the other from the beginning.
-
-    gone: aborted transactions of which nothing but the marker was left; nobody needs to know of them.
-    """
+    """Removes unneeded records from the batches of a log, which are passed in order from its beginning."""
 
     def __init__(
         self,
@@ -110,9 +107,10 @@ class Compacted:
         self._transactions = Transactions(aborted)
         self._producers = producers or Producers()
         self.gone: list[Aborted] = []
+        """The aborted transactions of which only the marker was left: their index entries can go."""
 
     def left_of(self, batch: memoryview) -> View | None:
-        """What is left of a batch; the batch itself if that is all of it, None if it may go."""
+        """What is left of a batch: `batch` itself if all of it stays, None if all of it goes."""
         header = decode_header(batch)
         if header.base_offset >= self._latest.end:
             return batch
@@ -133,7 +131,7 @@ class Compacted:
 
     def _left_of_marker(self, header: RecordBatchHeader, batch: memoryview) -> View:
         if decode_marker(batch) is None:
-            return batch  # emptied before, or no marker
+            return batch  # emptied by an earlier pass, or not a marker
         was_seen, aborted = self._transactions.ended_by(header)
         if was_seen:
             return batch
@@ -146,7 +144,7 @@ class Compacted:
         return header.delete_horizon_ms is not None and self._now_ms >= header.delete_horizon_ms
 
     def _is_last_of_producer(self, header: RecordBatchHeader) -> bool:
-        """Whether it is the last batch that a producer has sent, or the marker behind it."""
+        """Whether it is the last batch that its producer has sent, or the marker after that."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
             return False
@@ -156,7 +154,7 @@ class Compacted:
 
 
 def _last_offsets(batch: memoryview) -> dict[bytes, int]:
-    """By key, in one batch; nothing of one that cannot be decoded, so that all before it is kept."""
+    """The last offset of each key in a batch; none if it cannot be decoded, so that all before it is kept."""
     try:
         return {_digest(record.key): record.offset for record in records(batch) if record.key is not None}
     except CorruptRecordBatch:
@@ -164,5 +162,5 @@ def _last_offsets(batch: memoryview) -> dict[bytes, int]:
 
 
 def _digest(key: bytes) -> bytes:
-    """16 bytes for a key of any length, as Kafka's own map has them."""
+    """16 bytes for a key of any length, as in Kafka's offset map."""
     return blake2b(key, digest_size=16).digest()

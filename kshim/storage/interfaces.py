@@ -39,7 +39,7 @@ class StorageError(Exception):
 
 
 class StorageFull(StorageError):
-    """No room: the disk is full, or the store has reached the size it was allowed."""
+    """No room: the disk is full, or the store has reached its size limit."""
 
 
 class DataDirLocked(StorageError):
@@ -76,39 +76,37 @@ class TimestampOffset(NamedTuple):
 
 
 class EpochBoundary(NamedTuple):
-    """What lies on both sides of the end of a leader epoch.
-
-    epoch: the largest, not above the one asked for, that has records, else -1. next_epoch: the smallest above
-    it that has records, else -1. offset: where those begin, else the high watermark.
-    """
+    """Where the records of a leader epoch end, and the epochs on both sides."""
 
     epoch: int
+    """The largest epoch with records that is not above the one asked for, else -1."""
     next_epoch: int
+    """The smallest epoch with records above the one asked for, else -1."""
     offset: int
+    """Where the records of `next_epoch` begin, else the high watermark."""
 
 
 class Compaction(NamedTuple):
-    """How a partition is compacted, by the topic configs of these names."""
+    """How a partition is compacted; the fields are topic configs."""
 
     delete_retention_ms: int = 24 * 60 * 60 * 1000
     min_cleanable_dirty_ratio: float = 0.5
 
 
 class Retention(NamedTuple):
-    """How long records are kept, by the topic configs of these names. -1 is no limit."""
+    """How long records are kept; the fields are topic configs. -1 is no limit."""
 
     retention_ms: int = 7 * 24 * 60 * 60 * 1000
     retention_bytes: int = -1
 
 
 class Cleanup(NamedTuple):
-    """What becomes of a partition's old records (cleanup.policy).
-
-    compaction: None unless those that a later one replaces may go. retention: None unless the oldest may go.
-    """
+    """How old records of a partition are removed (cleanup.policy)."""
 
     compaction: Compaction | None = None
+    """None unless records that a later one replaces are removed."""
     retention: Retention | None = None
+    """None unless the oldest records are removed."""
 
 
 class Log(Protocol):
@@ -128,7 +126,7 @@ class Log(Protocol):
         Offsets are assigned before this returns, so appends are ordered by their calls. With
         `log_append_time` every batch is stamped with `now_ms` (message.timestamp.type=LogAppendTime).
         `batch` is copied before this returns. The Deferred fires when the records are durable and below
-        the high watermark; it errbacks StorageError, and then nothing of them was kept.
+        the high watermark; it errbacks StorageError, and then none of them was kept.
         """
         ...
 
@@ -143,7 +141,7 @@ class Log(Protocol):
     ) -> bytes:
         """Whole batches from the one that holds `offset` up to the high watermark, at most `max_bytes`.
 
-        Or up to offset `up_to`, if that comes first. b"" when there is nothing from `offset` on. With
+        Reading stops at offset `up_to`, if that comes first. b"" if there is nothing from `offset` on. With
         `min_one` the first batch is returned even if it alone is larger than `max_bytes`.
         """
         ...
@@ -151,11 +149,13 @@ class Log(Protocol):
     def offsets(self, partition_no: int) -> Offsets: ...
 
     def producers(self, partition_no: int) -> Producers:
-        """The producers of a partition as of its log end offset; to be looked at, and not to be kept."""
+        """The producers of a partition as of its log end offset. Do not keep them: they change."""
         ...
 
     def forget_producers(self, silent_since_ms: int) -> None:
-        """Forget, in all partitions, who has sent nothing later than that and has no transaction open."""
+        """Forget, in all partitions, producers that are idle since `silent_since_ms` and have no open
+        transaction.
+        """
         ...
 
     def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
@@ -178,9 +178,9 @@ class Log(Protocol):
         ...
 
     def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
-        """Of some of the chunks that a partition is stored in: last offset and bytes; none at the end.
+        """(last offset, bytes) of some stored chunks, from the one that holds `offset` on; none at the end.
 
-        From the one that holds `offset` on, so many that it takes no longer than a request may take.
+        As many chunks as can be looked at in the time that a request may take.
         """
         ...
 
@@ -188,40 +188,40 @@ class Log(Protocol):
         """Call `callback()` each time the high watermark or the log start offset has moved, when the
         partition is deleted, and when it is woken.
 
-        Until the function returned is called.
+        The returned function removes the callback.
         """
         ...
 
     def wake(self, partition_no: int) -> None:
-        """Call who watches a partition: something else than its log has changed, as its leader."""
+        """Call the watchers of a partition: something other than its log has changed, such as its leader."""
         ...
 
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
-        """From now on and until the store is closed, let a partition lose its old records like this.
+        """Set how old records of a partition are removed, until the store is closed.
 
-        Compaction: of each key the last record stays, or for some time a tombstone; no record gets another
-        offset, and reads go on with the next one that is there. A store that ends with the process need not
-        do it. Retention: see `clean`.
+        Compaction keeps the last record of each key, and a tombstone for some time; no record changes its
+        offset, and reads skip what is removed. A store that ends with the process need not compact.
+        Retention: see `clean`.
         """
         ...
 
     def clean(self, now_ms: int) -> None:
-        """Look, in steps, which partitions keep more than their retention asks for, and let them lose it.
+        """Remove, in steps, the records of each partition that exceed its retention.
 
-        The log start offset moves; it never passes the high watermark.
+        This moves the log start offset, never past the high watermark.
         """
         ...
 
     def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:
-        """Let a log start at `offset`, from 0 to the high watermark, or where it starts if that is later.
+        """Raise the log start offset to `offset`, from 0 to the high watermark; it never falls.
 
-        Fires with the log start offset when it is durable; from then on what is below cannot be read, and its
-        space is freed in steps. Errbacks StorageError (DeleteRecords, KIP-107).
+        Fires with the log start offset when it is durable; from then on records below it cannot be read, and
+        their space is freed in steps. Errbacks StorageError (DeleteRecords, KIP-107).
         """
         ...
 
     def delete(self, partition_no: int) -> None:
-        """Forget a partition. It is empty at once and appends to it fail; its space is freed in steps."""
+        """Delete a partition. It is empty at once and appends to it fail; its space is freed in steps."""
         ...
 
 
@@ -240,21 +240,20 @@ class Metadata(Protocol):
 
 
 NO_PRODUCER = (-1, -1)
-"""In place of a producer's id and epoch, where records are part of no transaction."""
+"""The producer id and epoch of records that are part of no transaction."""
 
 
 class JournalBatch(NamedTuple):
-    """Records of a journal that were appended together; a value of None is a tombstone.
-
-    producer: the id and epoch of the producer whose transaction they are part of.
-    """
+    """Records of a journal that were appended together."""
 
     records: Sequence[tuple[bytes, bytes | None]]
+    """(key, value) of each record; a value of None is a tombstone."""
     producer: tuple[int, int] = NO_PRODUCER
+    """Id and epoch of the producer whose transaction they are part of."""
 
 
 class Journal(Protocol):
-    """The records of __consumer_offsets: what shard `shard` has committed is in its partition `shard`."""
+    """The records of __consumer_offsets; its partition `shard` holds what shard `shard` has committed."""
 
     def append(
         self,
@@ -272,12 +271,12 @@ class Journal(Protocol):
         ...
 
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
-        """Everything of the shard that is durable, oldest first, in bounded memory."""
+        """Read everything that is durable in the shard, oldest first, in bounded memory."""
         ...
 
 
 class Store(Protocol):
-    """A place for records and metadata, to be opened before use and closed once."""
+    """A place for records and metadata. Open it before use; close it once."""
 
     @property
     def log(self) -> Log: ...
@@ -286,9 +285,9 @@ class Store(Protocol):
     def metadata(self) -> Metadata: ...
 
     def open(self) -> None:
-        """Take hold of the store. Raises StorageError, DataDirLocked."""
+        """Open the store. Raises StorageError, DataDirLocked."""
         ...
 
     def close(self) -> Deferred[None]:
-        """Finish what is queued and let go. Fires when done; never errbacks."""
+        """Finish what is queued, and close the store. Fires when done; never errbacks."""
         ...

@@ -14,9 +14,9 @@ LOAD_BYTES = 1024 * 1024
 
 
 class LogJournal:
-    """Implements `kshim.storage.interfaces.Journal`: a record batch an append, CreateTime.
+    """Implements `kshim.storage.interfaces.Journal`: each append is one record batch with CreateTime.
 
-    Those of a transaction are transactional and name its producer, but have no sequence; a transaction ends
+    Batches of a transaction are transactional and name its producer, but have no sequence; a transaction ends
     with a control batch. `partition_nos[shard]` is the partition_no of __consumer_offsets-<shard>.
     """
 
@@ -64,7 +64,7 @@ class LogJournal:
 
 
 def _entry(batch: memoryview) -> JournalBatch | EndTxnMarker | None:
-    """What a batch says; None for a control batch that ends no transaction. Records without a key are
+    """The entry in a batch; None for a control batch that ends no transaction. Records without a key are
     skipped. Raises CorruptRecordBatch.
     """
     header = decode_header(batch)

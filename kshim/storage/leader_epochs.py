@@ -1,8 +1,8 @@
 """Where in a log the records of a leader epoch end.
 
 Kafka keeps a file of epochs and their first offsets (KIP-101). Here they are read from the batches, each of
-which has the epoch of the leader that appended it: epochs never fall from one batch to the next, so the place
-is found by bisection, nothing is written for it, and nothing can be lost.
+which has the epoch of the leader that appended it. Epochs never fall from one batch to the next, so the place
+is found by bisection: no file has to be written, and none can be lost.
 """
 
 from kshim.storage.chunk import Chunk, Seek
@@ -16,7 +16,7 @@ def epoch_boundary(seek: Seek, start: int, end: int, leader_epoch: int) -> Epoch
     """The end of `leader_epoch` between the offsets `start` and `end`."""
     if start == end:
         return EpochBoundary(NO_EPOCH, NO_EPOCH, end)
-    before = _chunk_at(seek, start)  # the last that begins with an epoch that is not above
+    before = _chunk_at(seek, start)  # the last chunk found that does not begin with a later epoch
     if _first_epoch(before) > leader_epoch:
         return EpochBoundary(NO_EPOCH, _first_epoch(before), max(start, before.first_offset))
     low, high = before.last_offset + 1, end

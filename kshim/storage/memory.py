@@ -1,4 +1,4 @@
-"""A store in memory, for tests and `--data-dir :memory:`: appends are durable at once, and until the end."""
+"""A store in memory, for tests and `--data-dir :memory:`: an append is durable at once, for this process."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class MemoryStore:
 
 
 class _Partition:
-    """aborted: in the order of their markers."""
+    """The chunks and producers of one partition."""
 
     __slots__ = ("aborted", "chunks", "last_offsets", "producers", "start")
 
@@ -51,7 +51,7 @@ class _Partition:
         self.last_offsets: list[int] = []
         self.start = 0
         self.producers = Producers()
-        self.aborted: list[Aborted] = []
+        self.aborted: list[Aborted] = []  # in the order of their markers
 
     @property
     def end(self) -> int:
@@ -162,7 +162,7 @@ class MemoryLog:
         self._watchers.notify((partition_no,))
 
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
-        """No compaction: it would take the reactor's own time, for a log that is never loaded again."""
+        """Compact nothing: it would hold up the reactor, for a log that is never loaded again."""
         self._retentions[partition_no] = cleanup.retention
 
     def clean(self, now_ms: int) -> None:

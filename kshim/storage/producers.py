@@ -1,8 +1,8 @@
-"""What a partition's batches say of their producers: epochs, the last five batches, open transactions.
+"""The state of a partition's producers: epochs, the last five batches of each, open transactions.
 
-Pure. `Producers.replay` is the only writer, and knows no rule: whoever appends has checked the batches before
-(`kshim.producing.rules`). What it changes is made durable together with the batches, so a restart knows just
-as much. Kafka keeps the same things (KIP-98), in snapshots and in the index of aborted transactions.
+Pure. `Producers.replay` takes batches in unchecked: `kshim.producing.rules` checks them before they are
+appended. Its changes become durable together with the batches, so a restart loses none. Kafka keeps the same
+state (KIP-98), in snapshots and in the index of aborted transactions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 REMEMBERED_BATCHES = 5
 MAX_PRODUCERS = 5000
-"""Of one partition; beyond, the one without a transaction that has been silent for longest is forgotten."""
+"""In one partition. Beyond that, the longest idle producer without an open transaction is forgotten."""
 NO_TRANSACTION = -1
 
 PRODUCER = Struct(">hiqq")
@@ -24,26 +24,27 @@ BATCH = Struct(">iiqq")
 
 
 class SentBatch(NamedTuple):
-    """A batch in the log. timestamp_ms: its largest. Sequences are -1 where a coordinator wrote it."""
+    """A batch in the log. Its sequences are -1 if a coordinator wrote it."""
 
     base_sequence: int
     last_sequence: int
     base_offset: int
     timestamp_ms: int
+    """The max timestamp of its records."""
 
 
 class ProducerState(NamedTuple):
-    """One producer in one partition. batches: the last five of this epoch, oldest first.
-
-    coordinator_epoch: of the last marker, -1 if there was none. last_timestamp_ms: of what it last wrote.
-    transaction_start: the first offset of its open transaction, or NO_TRANSACTION.
-    """
+    """One producer in one partition."""
 
     producer_epoch: int
     coordinator_epoch: int
+    """The coordinator epoch of its last marker, -1 if there was none."""
     last_timestamp_ms: int
+    """The timestamp of its last batch or marker."""
     transaction_start: int
+    """The first offset of its open transaction, or NO_TRANSACTION."""
     batches: tuple[SentBatch, ...]
+    """The last five batches of this epoch, oldest first."""
 
     @property
     def last_sequence(self) -> int:
@@ -51,32 +52,30 @@ class ProducerState(NamedTuple):
 
 
 class Aborted(NamedTuple):
-    """An aborted transaction, from its first record to its marker.
-
-    last_stable_offset: as the marker has left it. No transaction that ends behind this one begins below.
-    """
+    """An aborted transaction, from its first record to its marker."""
 
     producer_id: int
     first_offset: int
     last_offset: int
     last_stable_offset: int
+    """The last stable offset after the marker: no transaction that ends later begins below it."""
 
 
 class Produced(NamedTuple):
-    """A batch with a producer id, at its place. marker: what it ends, if it is a control batch that ends
-    something.
-    """
+    """A batch with a producer id, at its offset in the log."""
 
     header: RecordBatchHeader
     base_offset: int
     timestamp_ms: int
     marker: EndTxnMarker | None
+    """The end of a transaction, if this is the control batch for it."""
 
 
 class Changes(NamedTuple):
-    """What batches have changed. producers: by producer id; None is forgotten."""
+    """The changes that batches make to the state of their producers."""
 
     producers: dict[int, ProducerState | None]
+    """By producer id; None for a producer that is forgotten."""
     aborted: tuple[Aborted, ...]
 
 
@@ -84,14 +83,14 @@ NO_CHANGES = Changes({}, ())
 
 
 class Producers:
-    """The producers of one partition, as the end of its log leaves them."""
+    """The producers of one partition as of its log end offset."""
 
     __slots__ = ("_ended", "_open", "_producers")
 
     def __init__(self, known: Iterable[tuple[int, ProducerState]] = ()) -> None:
-        # In the order of their last batches: the first is the one that has been silent for longest.
+        # In the order of their last batches: the first has been idle for longest.
         self._producers = dict(sorted(known, key=_last_offset))
-        # Who has a transaction open, by first offset; ascending, as new ones begin at the end of the log.
+        # Producer id by the first offset of its open transaction; ascending, as new ones begin at the end.
         self._open = {
             producer.transaction_start: producer_id
             for producer_id, producer in sorted(
@@ -99,7 +98,7 @@ class Producers:
             )
             if producer.transaction_start != NO_TRANSACTION
         }
-        # First offset and marker of transactions that have ended, until the marker is known to be durable.
+        # (first offset, offset of the marker) of ended transactions, until the marker is known to be durable.
         self._ended: list[tuple[int, int]] = []
 
     def get(self, producer_id: int) -> ProducerState | None:
@@ -109,14 +108,14 @@ class Producers:
         return iter(self._producers.items())
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Everything below is of no transaction, or of one whose end is below the high watermark."""
+        """The first offset of a transaction not ended below the high watermark, else the high watermark."""
         if self._ended:
             self._ended = [ended for ended in self._ended if ended[1] >= high_watermark]
         undecided = next(iter(self._open), high_watermark)
         return min(high_watermark, undecided, *(first for first, _ in self._ended))
 
     def replay(self, batches: Sequence[Produced]) -> Changes:
-        """Take in the batches that were appended."""
+        """Take in batches that were appended. Returns what they change."""
         if not batches:
             return NO_CHANGES
         changed: dict[int, ProducerState | None] = {}
@@ -135,7 +134,10 @@ class Producers:
         return Changes(changed, tuple(aborted))
 
     def forget(self, silent_since_ms: int) -> list[int]:
-        """Forget who has sent nothing later than that and has no transaction open. Returns their ids."""
+        """Forget producers that are idle since `silent_since_ms` and have no open transaction.
+
+        Returns their ids.
+        """
         silent = [
             producer_id
             for producer_id, producer in self._producers.items()
@@ -195,9 +197,9 @@ def _last_offset(item: tuple[int, ProducerState]) -> int:
 
 
 def between(aborted: Iterable[Aborted], start: int, end: int) -> tuple[Aborted, ...]:
-    """Those of the transactions that have records between the offsets `start` and `end`.
+    """The transactions that have records between the offsets `start` and `end`.
 
-    `aborted` are in the order of their markers, and none is behind the ones given.
+    `aborted` must be in the order of the markers, with all from `start` on.
     """
     found = []
     for transaction in aborted:

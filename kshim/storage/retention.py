@@ -1,8 +1,7 @@
-"""Up to where a partition's oldest records have to go: by their age (retention.ms), by their bytes
-(retention.bytes).
+"""Finds the oldest records that must go: by their age (retention.ms) or their size (retention.bytes).
 
-The unit is the chunk, where Kafka's is the segment: a chunk goes when the youngest of its records is too old,
-or when without it there are still retention.bytes. Pure; looked at in steps, because a log may be long.
+The unit is the chunk, where Kafka's is the segment: a chunk goes when its youngest record is too old, or when
+retention.bytes are left without it. Pure; works in steps, because a log may be long.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -12,13 +11,13 @@ from kshim.storage.interfaces import Retention
 from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
 
 Sizes = Callable[[int], Iterator[Sequence[tuple[int, int]]]]
-"""From an offset on, some chunks at a time: (last offset, bytes) of each."""
+"""(last offset, bytes) of each chunk from an offset on, some chunks at a time."""
 
 
 def expired(
     seek: Seek, sizes: Sizes, start: int, end: int, retention: Retention, now_ms: int
 ) -> Generator[None, None, int]:
-    """Returns the new log start offset of a log from `start` to `end`; yields after each step."""
+    """Find the new log start offset of a log from `start` to `end`; yields after each step."""
     if retention.retention_ms >= 0:
         start = yield from _expired_by_time(seek, start, end, now_ms - retention.retention_ms)
     if retention.retention_bytes >= 0:
@@ -27,7 +26,7 @@ def expired(
 
 
 def run(looking: Generator[None, None, int]) -> int:
-    """All steps at once."""
+    """Run all steps at once; returns the result."""
     while True:
         try:
             next(looking)
@@ -38,10 +37,10 @@ def run(looking: Generator[None, None, int]) -> int:
 def _expired_by_time(seek: Seek, start: int, end: int, horizon_ms: int) -> Generator[None, None, int]:
     since = first_since(seek, start, end, horizon_ms)
     last = seek(since - 1) if since > start else None
-    if last is not None and last.max_timestamp_so_far > NO_TIMESTAMP:  # else nobody knows how old they are
+    if last is not None and last.max_timestamp_so_far > NO_TIMESTAMP:  # else their age is unknown
         start = since
     yield
-    # What is behind may only seem to be young: the youngest of the log may have gone before.
+    # Later chunks may only seem young: their max_timestamp_so_far may be that of a removed record.
     while start < end and (chunk := seek(start)) and NO_TIMESTAMP < _largest_timestamp(chunk) < horizon_ms:
         start = chunk.last_offset + 1
         yield

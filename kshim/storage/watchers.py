@@ -1,4 +1,4 @@
-"""Who waits for the high watermark of which partition."""
+"""The callbacks that wait for changes of a partition, such as of its high watermark."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,13 +8,13 @@ log = Logger()
 
 
 class Watchers:
-    """Callbacks by partition_no. Those that come or go while being called are no trouble."""
+    """Callbacks by partition_no. A callback may add and remove callbacks while it is called."""
 
     def __init__(self) -> None:
         self._callbacks: dict[int, dict[object, Callable[[], None]]] = {}
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Add a callback; the function returned removes it, and may be called more than once."""
+        """Add a callback; the returned function removes it, and may be called more than once."""
         handle = object()
         self._callbacks.setdefault(partition_no, {})[handle] = callback
 
@@ -27,7 +27,7 @@ class Watchers:
         return unwatch
 
     def notify(self, partition_nos: Iterable[int]) -> None:
-        """Call what watches these partitions; one that raises is logged and does not stop the others."""
+        """Call the callbacks of these partitions; if one raises, that is logged and the others are called."""
         for partition_no in partition_nos:
             callbacks = self._callbacks.get(partition_no)
             if not callbacks:

@@ -1,10 +1,10 @@
 """Each version of a message as two straight-line Python functions, written from its construct tree.
 
-`message.struct(cls, version)` is the readable truth; walked once, at the first use of that version, it
-becomes the text of a function that reads the same bytes and of one that writes them. Neighbouring numbers,
-with the length that follows them, are one `struct.Struct`; strings are cut out in place; loops and fields are
-written out. What a line of that text reads or writes is noted beside it, so that an error finds its field
-from the line number, and nothing is paid for it until then.
+`message.struct(cls, version)` is the readable definition. At the first use of that version it is walked once
+and becomes the text of two functions, one that reads the same bytes and one that writes them. Neighbouring
+numbers, with the length that follows them, are one `struct.Struct`; strings are cut out in place; loops and
+fields are written out. The fields that a line of text reads or writes are noted beside it, so that the line
+number of an error gives its field, at no cost until then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Decoder", "Encoder", "decode", "decoder", "encode", "encoder", "over
 
 @cache
 def decoder(cls: Any, version: int) -> Decoder:
-    """decode(frame, offset) -> (message, offset behind it). Raises MalformedMessage, and nothing else.
+    """decode(frame, offset) -> (message, offset after it). Raises MalformedMessage, and nothing else.
 
     `frame` must be bytes: fields of type `records` are memoryviews of it, all others are copies.
     """
@@ -49,7 +49,7 @@ def decode(cls: Callable[..., T], version: int, data: bytes | memoryview) -> T:
 
 
 def overfull(cls: Any, version: int, frame: bytes, end: int) -> MalformedMessage:
-    """What to raise where a message ends before its frame does."""
+    """The exception for a message that ends before its frame does."""
     reason = f"{len(frame) - end} bytes too many"
     return MalformedMessage(reason, api=cls.__name__, version=version, offset=end)
 

@@ -30,13 +30,13 @@ def _varint(frame: bytes, offset: int, bits: int = 32, signed: bool = False) -> 
 
 
 def _length(frame: bytes, offset: int) -> tuple[int, int]:
-    """A compact length, which is one more than it counts; 0 or less for null."""
+    """A compact length, which is one more than the length; 0 or less for null."""
     count, offset = _varint(frame, offset)
     return java_int(count - 1) + 1, offset
 
 
 def _tag_count(frame: bytes, offset: int) -> tuple[int, int]:
-    """How many tagged fields follow; none where it is less than 0."""
+    """How many tagged fields follow; none if it is less than 0."""
     count, offset = _varint(frame, offset)
     return java_int(count), offset
 
@@ -49,7 +49,7 @@ def _tag(frame: bytes, offset: int) -> tuple[int, int, int]:
 
 
 def _unknown_tag(frame: bytes, offset: int, tag: int, size: int) -> tuple[tuple[int, bytes], int]:
-    """A tagged field that nobody knows, with its number, and where it ends."""
+    """An unknown tagged field with its number, and where it ends."""
     end = offset + size
     if end > len(frame):
         refuse(f"{size} bytes announced, {len(frame) - offset} left")
@@ -113,7 +113,7 @@ class Reading(Text):
         return found
 
     def explain(self, failure: BaseException, frame: bytes, offset: int) -> MalformedMessage:
-        """The exception for what went wrong in the text: which field, where."""
+        """The exception for a failure in the text: which field, where."""
         place = self.places[line_of(failure)]
         field, reason = "", str(failure)
         for field, size in place:  # noqa: B007
@@ -131,7 +131,7 @@ class Reading(Text):
         self.pending.append((target, letter, path))
 
     def flush(self) -> None:
-        """Write what is pending: one unpack for all of it."""
+        """Write one unpack for all pending numbers."""
         pending, self.pending = self.pending, []
         if not pending:
             return
@@ -160,7 +160,7 @@ class Reading(Text):
         self.line(f"{target}, offset = varint(frame, offset, {wire.bits}, {wire.signed})", [(path, 0)])
 
     def length(self, wire: primitives.Counted, path: str) -> str:
-        """Read a length and leave it in a variable: null is less than 0, or, in compact form, less than 1."""
+        """Read a length into a variable: null is less than 0 or, in compact form, less than 1."""
         count = self.new("count")
         self.pend("B" if wire.is_compact else wire.plain_length.code, count, path)
         self.flush()
@@ -172,7 +172,7 @@ class Reading(Text):
 
     @contextmanager
     def present(self, wire: primitives.Counted, count: str, target: str, path: str) -> Iterator[None]:
-        """A block for a value that is not null; null is given or refused here."""
+        """A block for a value that is not null; null is assigned or refused here."""
         place = [(path, 0)]
         low = 1 if wire.is_compact else 0
         if wire.is_nullable:
@@ -185,7 +185,7 @@ class Reading(Text):
             yield
 
     def cut(self, wire: primitives.Counted, target: str, path: str, expression: str) -> None:
-        """`expression`, with {} for where in the frame the bytes are that a length announces."""
+        """Read a length, then assign `expression`; {} in it stands for the slice of the content."""
         count = self.length(wire, path)
         with self.present(wire, count, target, path):
             end, place = self.new("end"), [(path, 0)]
@@ -235,7 +235,7 @@ class Reading(Text):
         self.line(f"{target} = {value}")
 
     def read_entity(self, wire: primitives.Entity, target: str, path: str) -> None:
-        """Fill the mutable twin and let it become the frozen class; see schemas.message."""
+        """Fill a mutable twin, then set its class to the frozen one; see schemas.message."""
         self.flush()
         definition = message.definition(wire.entity)
         value = self.new("value")

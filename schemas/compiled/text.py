@@ -1,4 +1,4 @@
-"""The text of a function while it is being written: what reading and writing have in common."""
+"""The text of a function while it is being written: the common part of reading and writing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Place = list[tuple[str, int]]  # what a line reads or writes: paths of fields, a
 
 
 class Refused(ValueError):
-    """Why a field cannot be read or written; `explain` finds out which one it is."""
+    """A field cannot be read or written; `explain` finds out which one."""
 
 
 def refuse(reason: str) -> NoReturn:
@@ -23,7 +23,7 @@ def refuse(reason: str) -> NoReturn:
 
 
 def long_string(length: int) -> int:
-    """Check the compact length of a string, which is one more than it has bytes."""
+    """Check the compact length of a string, which is one more than its number of bytes."""
     return length if length <= MAX_STRING_BYTES + 1 else refuse(f"a string of {length - 1} bytes")
 
 
@@ -57,7 +57,7 @@ class Text(ABC):
 
     @contextmanager
     def block(self, text: str, place: Place | None = None) -> Iterator[None]:
-        """What is written meanwhile stands indented under `text`."""
+        """Indent under `text` all lines that are written inside the `with`."""
         self.line(text, place)
         self.depth += 1
         yield
@@ -81,7 +81,7 @@ class Text(ABC):
 
     @abstractmethod
     def explain(self, *arguments: Any) -> Exception:
-        """What the function raises where it fails."""
+        """The exception that the function raises if it fails."""
 
     def finish(self, function: str) -> Any:
         """The function that the text defines."""

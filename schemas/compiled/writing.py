@@ -31,8 +31,9 @@ _RUNTIME: Final[dict[str, Any]] = {
 
 
 class Writing(Text):
-    """Writes encode(value, head). Numbers wait in `numbers` until they can be packed together, and what is
-    ready waits in `pieces` until a loop or a branch begins."""
+    """Writes encode(value, head). Numbers wait in `numbers` until they can be packed together; finished
+    expressions wait in `pieces` until a loop or a branch begins.
+    """
 
     def __init__(self, cls: Any, version: int) -> None:
         super().__init__(cls, version, "def encode(value, head=b''):", _RUNTIME)
@@ -62,7 +63,7 @@ class Writing(Text):
         return found
 
     def explain(self, failure: BaseException) -> ValueError:
-        """The exception for what went wrong in the text: which field, why."""
+        """The exception for a failure in the text: which field, why."""
         fields = ", ".join(dict.fromkeys(path for path, _ in self.places[line_of(failure)]))
         reason = "None, where null is not allowed" if "NoneType" in str(failure) else str(failure)
         return ValueError(f"{self.name} v{self.version}.{fields}: {reason}")
@@ -75,7 +76,7 @@ class Writing(Text):
         self.pieces.append((expression, place))
 
     def pack(self) -> None:
-        """Make one piece of the numbers that wait."""
+        """Make one piece of the waiting numbers."""
         numbers, self.numbers = self.numbers, []
         if numbers:
             shape = struct.Struct(">" + "".join(letter for _, letter, _ in numbers))
@@ -84,7 +85,7 @@ class Writing(Text):
             self.pieces.append((f"{pack}({values})", [(path, 0) for _, _, path in numbers]))
 
     def join(self, statement: str) -> None:
-        """`statement` with {} for everything written so far."""
+        """Write `statement`; {} in it stands for everything written so far."""
         if self.is_begun:
             self.flush()
             self.line(statement.format(self.out))
@@ -92,7 +93,7 @@ class Writing(Text):
             self.write_pieces(*statement.split("{}"))
 
     def flush(self) -> None:
-        """Write what waits; what follows stands in a loop or a branch."""
+        """Write all waiting pieces, before a loop or a branch begins."""
         self.pack()
         if not self.is_begun:
             self.is_begun = True
@@ -101,7 +102,7 @@ class Writing(Text):
             self.write_pieces(f"{self.out} += ", "")
 
     def write_pieces(self, before: str, after: str) -> None:
-        """A tuple of the pieces, each on a line of its own, so that an error finds its field."""
+        """Write a tuple of the pieces, each on a line of its own, so that an error finds its field."""
         self.pack()
         self.line(f"{before}(")
         for expression, place in self.pieces:
@@ -120,7 +121,7 @@ class Writing(Text):
         self.piece(f"{build}({value})", [(path, 0)])
 
     def length(self, wire: primitives.Counted, count: str, path: str) -> None:
-        """Write a length: `count` is one more than it in compact form."""
+        """Write a length; in compact form `count` is one more than the length."""
         if wire.is_compact:
             checked = f"long_string({count})" if isinstance(wire, primitives.String) else count
             self.piece(f"UVARINT[{count}] if {count} < 128 else uvarint({checked})", [(path, 0)])
@@ -182,7 +183,7 @@ class Writing(Text):
             self.piece(f"encode_tags({tags}) if {tags} else b'\\0'", place)
 
     def tagged(self, tag: int, wire: Any, value: str, default: Any, tags: str, path: str) -> None:
-        """Add a known field to the tags unless it equals its default. It is written beside what waits."""
+        """Add a known field to the tags unless it equals its default, apart from the waiting pieces."""
         item, usual = self.new("item"), self.literal(default)
         self.line(f"{item} = {value}", [(path, 0)])
         test = f"is not {usual} and {item} != {usual}" if usual.startswith("default_") else f"!= {usual}"

@@ -1,13 +1,13 @@
 """Keys and values of __consumer_offsets, the topic in which Kafka keeps committed offsets and classic groups.
 
-A key is an int16 that says what kind of record it is, then its fields; a value is an int16 version, then the
-fields of that version; a null value deletes what its key names. Keys 0 and 1 both name a committed offset and
-key 2 a group. Higher ones, of consumer, share and streams groups, are an `UnknownKey` here.
+A key is an int16 with the kind of the record, then its fields; a value is an int16 version, then the fields
+of that version; a null value deletes what its key names. Kinds 0 and 1 are both committed offsets, kind 2 is
+a group. Higher kinds, of consumer, share and streams groups, are an `UnknownKey` here.
 
 Offsets: v1 expire_timestamp, gone again in v2 (KIP-211); v3 leader_epoch (KIP-320); v4 flexible (KIP-915),
 topic_id (KIP-848). Groups: v1 rebalance_timeout (KIP-62); v2 current_state_timestamp (KIP-211);
-v3 group_instance_id (KIP-345); v4 flexible (KIP-915). All are read. Written are those that Kafka 4.2 writes:
-v4 of an offset, or v1, which has no leader epoch, of one that expires at a time of its own; v3 of a group.
+v3 group_instance_id (KIP-345); v4 flexible (KIP-915). All versions are read. As in Kafka 4.2, groups are
+written in v3 and offsets in v4, or in v1 without a leader epoch if they expire at a time of their own.
 """
 
 from dataclasses import dataclass
@@ -30,15 +30,16 @@ class OffsetCommitKey:
 
 @message(versions=VERSIONS, flexible=4)
 class OffsetCommitValue:
-    """Timestamps in ms since the epoch; an expire_timestamp of -1 leaves the end to the broker's retention.
-    A topic_id of zeros is one that was not known."""
+    """A committed offset. Timestamps in ms since the epoch."""
 
     offset: int = field(int64)
     leader_epoch: int = field(int32, since=3, default=-1)
     metadata: str = field(string)
     commit_timestamp: int = field(int64)
     expire_timestamp: int = field(int64, since=1, until=1, default=-1)
+    """-1 if it expires by the broker's retention."""
     topic_id: UUID = field(uuid, since=4, tag=0)
+    """All zeros if it was not known."""
 
 
 @message(versions=range(1), flexible=None)
@@ -48,24 +49,26 @@ class GroupMetadataKey:
 
 @entity
 class MemberMetadata:
-    """Timeouts in ms; a rebalance_timeout of -1 is one of a record that had none. Of the member's protocols
-    only the subscription to the one that was chosen is kept."""
+    """A member of a group. Timeouts in ms."""
 
     member_id: str = field(string)
     group_instance_id: str | None = field(nullable_string, since=3, default=None)
     client_id: str = field(string)
     client_host: str = field(string)
     rebalance_timeout: int = field(int32, since=1, default=-1)
+    """-1 if the record had none."""
     session_timeout: int = field(int32)
     subscription: bytes = field(bytes_)
+    """The member's subscription in the chosen protocol; those in other protocols are not kept."""
     assignment: bytes = field(bytes_)
 
 
 @message(versions=VERSIONS, flexible=4)
 class GroupMetadataValue:
-    """A group as of its last completed rebalance, or without members; no protocol_type is ""."""
+    """A group as of its last completed rebalance, or without members."""
 
     protocol_type: str = field(string)
+    """Empty if the group has none."""
     generation: int = field(int32)
     protocol: str | None = field(nullable_string)
     leader: str | None = field(nullable_string)
@@ -75,7 +78,7 @@ class GroupMetadataValue:
 
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
-    """A key of another kind: its number, and the bytes behind it."""
+    """A key of another kind: its number, and the bytes after that."""
 
     kind: int
     data: bytes
@@ -89,7 +92,7 @@ VALUES: Final[dict[Any, Any]] = {OffsetCommitKey: OffsetCommitValue, GroupMetada
 
 
 def decode_key(data: bytes) -> Key:
-    """Raises MalformedMessage for bytes that are no key; a kind of key that is not known here is no error."""
+    """Decode a key; an unknown kind is no error. Raises MalformedMessage for bytes that are not a key."""
     kind = _number(data, "key")
     if kind not in KEYS:
         return UnknownKey(kind, data[2:])
@@ -104,9 +107,9 @@ def decode_value(key: GroupMetadataKey, data: bytes | None) -> GroupMetadataValu
 @overload
 def decode_value(key: Key, data: bytes | None) -> Value | None: ...
 def decode_value(key: Key, data: bytes | None) -> Value | None:
-    """None for a null value, and for whatever belongs to an UnknownKey.
+    """Decode the value of `key`; None for a null value, and for any value of an UnknownKey.
 
-    Raises MalformedMessage for bytes that are no value, and for a version that is not known.
+    Raises MalformedMessage for bytes that are not a value, and for an unknown version.
     """
     if data is None or isinstance(key, UnknownKey):
         return None
@@ -119,7 +122,7 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
 
 
 def encode_key(key: Key) -> bytes:
-    """The bytes of a key; of an offset's as kind 1."""
+    """The bytes of a key; the key of an offset is written as kind 1."""
     if isinstance(key, UnknownKey):
         return key.kind.to_bytes(2, signed=True) + key.data
     kind = 1 if isinstance(key, OffsetCommitKey) else 2

@@ -1,9 +1,9 @@
 """Keys and values of __transaction_state, the topic in which Kafka keeps the state of transactional ids.
 
 A key is an int16, 0, then the transactional id; a value is an int16 version, then the fields of that version;
-a null value deletes what its key names. Both versions are read; written is v1, as by a Kafka 4.2 with
-transaction.version 1 or higher (KIP-890). It is flexible, and says in tagged fields what only some
-transactions have.
+a null value deletes what its key names. Both versions are read; v1 is written, as by a Kafka 4.2 with
+transaction.version 1 or higher (KIP-890). v1 is flexible: its tagged fields hold what only some transactions
+have.
 """
 
 from typing import Final
@@ -40,22 +40,24 @@ class PartitionsSchema:
 
 @message(versions=VERSIONS, flexible=1)
 class TransactionLogValue:
-    """transaction_status: the number of the state. transaction_partitions: None in the state Empty.
-    previous_producer_id, next_producer_id: where the producer id changes, the one before and the one to come.
-    client_transaction_version: 2 where every transaction has an epoch of its own, else 0.
-    """
+    """The state of a transactional id."""
 
     producer_id: int = field(int64)
     previous_producer_id: int = field(int64, since=1, tag=0, default=-1)
+    """The producer id before the current one, while it changes."""
     next_producer_id: int = field(int64, since=1, tag=1, default=-1)
+    """The producer id after the current one, while it changes."""
     producer_epoch: int = field(int16)
     next_producer_epoch: int = field(int16, since=1, tag=3, default=-1)
     transaction_timeout_ms: int = field(int32)
     transaction_status: int = field(int8)
+    """The number of the state."""
     transaction_partitions: tuple[PartitionsSchema, ...] | None = field(nullable_array(PartitionsSchema))
+    """None in the state Empty."""
     transaction_last_update_timestamp_ms: int = field(int64)
     transaction_start_timestamp_ms: int = field(int64)
     client_transaction_version: int = field(int16, since=1, tag=2)
+    """2 if every transaction has an epoch of its own, else 0."""
 
 
 def encode_key(transactional_id: str) -> bytes:
@@ -73,7 +75,7 @@ def encode_value(value: TransactionLogValue) -> bytes:
 
 
 def decode_key(data: bytes) -> str | None:
-    """The transactional id; None for another kind of key. Raises MalformedMessage for what is no key."""
+    """The transactional id; None for another kind of key. Raises MalformedMessage."""
     if _number(data, "TransactionLogKey") != KEY_KIND:
         return None
     key, end = compiled.decoder(TransactionLogKey, 0)(data, 2)
@@ -84,7 +86,7 @@ def decode_key(data: bytes) -> str | None:
 
 
 def decode_value(data: bytes | None) -> TransactionLogValue | None:
-    """None for a null value. Raises MalformedMessage for what is no value, and for an unknown version."""
+    """Decode a value; None for a null one. Raises MalformedMessage, also for an unknown version."""
     if data is None:
         return None
     version = _number(data, "TransactionLogValue")

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (45): give partitions other replicas (KIP-455).
+"""AlterPartitionReassignments (45): move partitions to other replicas (KIP-455).
 
 v1 allow_replication_factor_change (KIP-1040). Null replicas cancel a reassignment.
 """

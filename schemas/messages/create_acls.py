@@ -1,4 +1,4 @@
-"""CreateAcls (30): add to the access control lists (KIP-140).
+"""CreateAcls (30): add entries to the access control lists (KIP-140).
 
 v1 pattern types (KIP-290); v2 flexible; v3 users as resources. Kafka 4.0 removed v0.
 """

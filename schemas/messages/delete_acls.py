@@ -1,4 +1,4 @@
-"""DeleteAcls (31): take what matches a filter out of the access control lists (KIP-140).
+"""DeleteAcls (31): remove entries that match a filter from the access control lists (KIP-140).
 
 v1 pattern types (KIP-290); v2 flexible; v3 users as resources. Kafka 4.0 removed v0.
 """

@@ -1,4 +1,4 @@
-"""DeleteRecords (21): let partitions begin at a later offset (KIP-107).
+"""DeleteRecords (21): delete the records of partitions below an offset (KIP-107).
 
 v2 flexible. An offset of -1 stands for the high watermark.
 """

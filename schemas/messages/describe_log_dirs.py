@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35): which partitions lie in which directory, and how large they are (KIP-113).
+"""DescribeLogDirs (35): the directories of partitions, and their sizes (KIP-113).
 
 v2 flexible; v3 a top-level error_code; v4 total_bytes and usable_bytes (KIP-827). Kafka 4.0 removed v0.
 

@@ -1,6 +1,6 @@
 """DescribeTopicPartitions (75): topics and their partitions in pages (KIP-966).
 
-A cursor says where a page begins; null is the beginning, and the end.
+A cursor says where a page begins; null means the first page in a request, no further page in a response.
 """
 
 from uuid import UUID

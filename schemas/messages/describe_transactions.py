@@ -1,4 +1,4 @@
-"""DescribeTransactions (65): what the coordinator knows of transactional ids (KIP-664)."""
+"""DescribeTransactions (65): the state of transactional ids at their coordinator (KIP-664)."""
 
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (50): how users' passwords are kept (KIP-554). Null users are all."""
+"""DescribeUserScramCredentials (50): how passwords are stored (KIP-554). Null users stand for all."""
 
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message

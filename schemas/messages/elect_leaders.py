@@ -1,4 +1,4 @@
-"""ElectLeaders (43): let preferred, or any, replicas become leaders (KIP-183).
+"""ElectLeaders (43): elect the leaders of partitions (KIP-183).
 
 v1 election_type and a top-level error_code (KIP-460); v2 flexible. Null topic_partitions stand for all.
 election_type: 0 preferred, 1 unclean.

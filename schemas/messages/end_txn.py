@@ -1,7 +1,7 @@
 """EndTxn (26): commit or abort a transaction (KIP-98).
 
 v2 PRODUCER_FENCED (KIP-588); v3 flexible; v4 TRANSACTION_ABORTABLE (KIP-890); v5 a new epoch for each
-transaction, told with producer_id and producer_epoch (KIP-890).
+transaction, answered in producer_id and producer_epoch (KIP-890).
 """
 
 from schemas.api_key import ApiKey

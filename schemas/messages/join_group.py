@@ -4,8 +4,8 @@ v1 rebalance_timeout_ms (KIP-62); v2 throttle_time_ms; v4 MEMBER_ID_REQUIRED (KI
 for static members (KIP-345); v6 flexible; v7 protocol_type in the response, protocol_name may be null
 (KIP-559); v8 reason (KIP-800); v9 skip_assignment (KIP-814).
 
-A v0 request has no rebalance timeout; its session timeout stands in for it. Only the leader is told the
-members.
+A v0 request has no rebalance timeout; its session timeout counts instead. Only the response to the leader
+lists the members.
 """
 
 from schemas.api_key import ApiKey

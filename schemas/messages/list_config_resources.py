@@ -1,4 +1,4 @@
-"""ListConfigResources (74): what has configs of its own (KIP-714).
+"""ListConfigResources (74): the resources with configs of their own (KIP-714).
 
 v1 resource_types and resource_type: before, only client metrics (KIP-1142).
 """

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46): which partitions are about to get other replicas (KIP-455).
+"""ListPartitionReassignments (46): the partitions that are being moved to other replicas (KIP-455).
 
 Null topics stand for all.
 """

@@ -1,6 +1,6 @@
-"""OffsetDelete (47): drop what a group has committed for partitions that it does not consume (KIP-496).
+"""OffsetDelete (47): delete committed offsets of partitions that a group does not consume (KIP-496).
 
-An error of the group stands at the top, and no topics are listed then.
+An error of the group is at the top level, without any topics.
 """
 
 from schemas.api_key import ApiKey

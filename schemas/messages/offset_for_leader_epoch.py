@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (23): where the records of a leader epoch end, so that a client finds out whether its
+"""OffsetForLeaderEpoch (23): where the records of a leader epoch end, so that a client can tell whether its
 position was truncated (KIP-101, KIP-320).
 
 v3 replica_id (KIP-320); v4 flexible. Kafka 4.0 removed v0-1.

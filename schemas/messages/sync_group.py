@@ -1,4 +1,4 @@
-"""SyncGroup (14): the leader hands in the assignment, every member gets its own.
+"""SyncGroup (14): the leader sends the assignment, every member gets its part.
 
 v1 throttle_time_ms; v3 group_instance_id (KIP-345); v4 flexible; v5 protocol_type and protocol_name, so that
 either side can notice a mismatch (KIP-559).

@@ -1,8 +1,8 @@
 """Record batch v2 (magic 2): the unit in which Kafka's records are produced, stored and fetched.
 
 A batch is one header of 61 bytes and its records, compressed together. Offsets, timestamps and sequence
-numbers of the records are relative to the header, and the CRC-32C covers everything behind itself: so a
-server can give a batch its place (base offset, leader epoch) without touching a record. See
+numbers of the records are relative to the header, and the CRC-32C covers everything after itself: so a
+server can set the base offset and leader epoch of a batch without touching a record. See
 https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and KIP-32 (timestamps).
 """
 
@@ -57,10 +57,10 @@ View = bytes | bytearray | memoryview
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 BEFORE_COVERED, COVERED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
-FIRST_COVERED: Final = 5  # the fields from this one on are what the CRC covers
+FIRST_COVERED: Final = 5  # the CRC covers the fields from this one on
 INT16, INT32, INT64, UINT32 = map(struct.Struct, (">h", ">i", ">q", ">I"))
-LOG_OVERHEAD = 12  # base_offset and batch_length: what batch_length does not count
-SMALLEST_LENGTH = 14  # Kafka takes anything shorter for corrupt, whatever its magic
+LOG_OVERHEAD = 12  # base_offset and batch_length, which batch_length does not count
+SMALLEST_LENGTH = 14  # Kafka treats anything shorter as corrupt, whatever its magic
 MAGIC_AT = 16
 CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT, PRODUCER_ID_END = 17, 21, 35, 51
 NO_TIMESTAMP = -1
@@ -72,7 +72,7 @@ KNOWN_BITS = 0x7F
 
 
 class TimestampType(IntEnum):
-    """message.timestamp.type: what the records' timestamps say."""
+    """message.timestamp.type: which time the timestamps of the records are."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -110,14 +110,14 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record; they wrap at 2**31. -1 without a producer id."""
+        """The sequence number of the last record; it wraps at 2**31. -1 without a producer id."""
         if self.base_sequence < 0:
             return -1
         return (self.base_sequence + self.last_offset_delta) & MAX_INT
 
     @property
     def compression(self) -> Compression:
-        """Raises CorruptRecordBatch for a codec that Kafka has not."""
+        """The codec. Raises CorruptRecordBatch for one that Kafka does not have."""
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
         except ValueError:
@@ -141,22 +141,22 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on the batch's tombstones may go (KIP-534). It takes the place of the base timestamp."""
+        """From when on the batch's tombstones may go (KIP-534); stored in place of the base timestamp."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
 def crc32c(data: View, crc: int = 0) -> int:
-    """Of what `crc` is of and, behind that, `data`."""
+    """CRC-32C of `data`, continuing from `crc`."""
     import crc32c  # costs some ms, and a server that only coordinates groups may never need it
 
     return crc32c.crc32c(data, crc)
 
 
-# ---------------------------------------------------------------------------------------------------- headers
+# ---- headers
 
 
 def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
-    """Read the header that begins at `offset`; nothing but its length is checked."""
+    """Read the header that begins at `offset`; only its length is checked."""
     try:
         return RecordBatchHeader._make(HEADER.unpack_from(view, offset))
     except struct.error:
@@ -164,9 +164,9 @@ def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
 
 
 def is_transactional(view: View) -> bool:
-    """Whether `view` begins with a whole batch that is one of a transaction.
+    """Whether `view` begins with a whole batch that is part of a transaction.
 
-    Raises CorruptRecordBatch where its length or magic cannot be.
+    Raises CorruptRecordBatch for an impossible length or magic.
     """
     if _size_at(view, 0) is None:
         return False
@@ -174,9 +174,9 @@ def is_transactional(view: View) -> bool:
 
 
 def batches(view: View) -> Iterator[memoryview]:
-    """The whole batches in `view`, one after the other, without an incomplete one at the end, as Kafka does.
+    """The whole batches in `view` in order; as in Kafka, an incomplete one at the end is left out.
 
-    Raises CorruptRecordBatch at a batch whose length or magic cannot be.
+    Raises CorruptRecordBatch at a batch with an impossible length or magic.
     """
     view = memoryview(view)
     position = 0
@@ -189,8 +189,8 @@ def sole_batch(view: View, *, allow_zstd: bool = True) -> memoryview:
     """The one batch of magic 2 that a partition of a Produce request carries from v3 on.
 
     `allow_zstd` is False below v7 (KIP-110). The beginning of another batch is allowed and left out. Raises
-    CorruptRecordBatch with the error code of the answer; where that is UNKNOWN_SERVER_ERROR, Kafka is at its
-    wits' end and refuses the request as a whole.
+    CorruptRecordBatch with the error code of the answer; with UNKNOWN_SERVER_ERROR, Kafka refuses the request
+    as a whole.
     """
     size = _size_at(view, 0)
     if size is None:
@@ -218,7 +218,7 @@ def _refuse_zstd(codec: int) -> None:
 
 
 def validate(batch: View, *, max_batch_bytes: int = MAX_INT) -> RecordBatchHeader:
-    """Check the header of one batch of magic 2 that is to be appended, and its CRC, as Kafka does and in its
+    """Check the header and CRC of one batch of magic 2 that is to be appended, as Kafka does and in Kafka's
     order. The records are not decoded.
 
     `max_batch_bytes`: the topic's max.message.bytes. Raises CorruptRecordBatch with the error code of the
@@ -282,7 +282,7 @@ def _corrupt(reason: str) -> CorruptRecordBatch:
     return CorruptRecordBatch(ErrorCode.CORRUPT_MESSAGE, reason)
 
 
-# --------------------------------------------------------------------------------------------- giving a place
+# ---- setting offset, epoch and timestamp
 
 
 def patch(batch: View, base_offset: int, leader_epoch: int) -> bytes:
@@ -299,7 +299,7 @@ def patch(batch: View, base_offset: int, leader_epoch: int) -> bytes:
 
 
 def patch_in_place(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
-    """The same for the batch that begins at `at` in a buffer of one's own."""
+    """As `patch`, but changes the batch that begins at `at` in `buffer`."""
     INT64.pack_into(buffer, at, base_offset)
     INT32.pack_into(buffer, at + LOG_OVERHEAD, leader_epoch)
 
@@ -309,7 +309,7 @@ def set_max_timestamp(
 ) -> None:
     """Set the timestamp type and the max timestamp of the batch at `at`, and its CRC.
 
-    With LogAppendTime that is the timestamp of all its records, whatever they say themselves.
+    With LogAppendTime the max timestamp is that of all records, whatever the records say.
     """
     header = decode_header(buffer, at)
     attributes = header.attributes & KNOWN_BITS & ~LOG_APPEND_TIME_BIT | timestamp_type * LOG_APPEND_TIME_BIT
@@ -320,7 +320,7 @@ def set_max_timestamp(
     UINT32.pack_into(buffer, at + CRC_AT, crc)
 
 
-# --------------------------------------------------------------------------------------------------- encoding
+# ---- encoding
 
 
 def encode(
@@ -339,7 +339,7 @@ def encode(
 ) -> bytes:
     """One batch of records with CreateTime timestamps, in the order given.
 
-    `last_offset_delta` is the last record's unless given: a batch that compaction has emptied keeps its own.
+    `last_offset_delta` is the last record's unless given: a batch that compaction empties keeps its own.
     """
     body = bytearray()
     base_timestamp = max_timestamp = NO_TIMESTAMP
@@ -362,7 +362,7 @@ def encode(
 
 
 def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
-    """A batch of that header, but for its length and CRC, which are made right."""
+    """A batch of that header and payload; its length and CRC are computed."""
     covered = COVERED.pack(*header[FIRST_COVERED:])
     length = HEADER_BYTES - LOG_OVERHEAD + len(payload)
     crc = crc32c(payload, crc32c(covered))
@@ -370,7 +370,7 @@ def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
     return b"".join((first, covered, payload))
 
 
-# --------------------------------------------------------------------------------------------------- decoding
+# ---- decoding
 
 
 def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
@@ -385,7 +385,7 @@ def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator
 def check_records(header: RecordBatchHeader, batch: View) -> None:
     """Check, by their lengths, that the records of a validated batch are as many as its header says.
 
-    Raises CorruptRecordBatch; also where they cannot be decompressed, to at most MAX_DECOMPRESSED_BYTES.
+    Raises CorruptRecordBatch, also if they cannot be decompressed to at most MAX_DECOMPRESSED_BYTES.
     """
     if header.attributes & COMPRESSION_MASK == Compression.NONE:
         body = bytes(memoryview(batch)[HEADER_BYTES : header.size])
@@ -413,7 +413,7 @@ def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
         raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, str(error), is_whole=True) from None
 
 
-# -------------------------------------------------------------------------------------------------- changing
+# ---- changing
 
 
 def _unwritable(what: str) -> CorruptRecordBatch:
@@ -421,12 +421,12 @@ def _unwritable(what: str) -> CorruptRecordBatch:
 
 
 def recompress(batch: View, codec: Compression, level: int | None = None) -> bytes:
-    """The records of a produced batch, compressed by `codec`. As in Kafka their offsets follow each other,
-    whatever they were, and the header says what is true of them.
+    """The records of a produced batch, compressed by `codec`. As in Kafka, their offsets become consecutive
+    and the header is made to agree with the records.
 
-    Raises CorruptRecordBatch where the records, or their number, are not what the batch says, and for what
-    Kafka cannot write either: a timestamp before 1970, a producer id without an epoch, a transaction without
-    a producer id.
+    Raises CorruptRecordBatch if the records or their number contradict the header, and for what Kafka cannot
+    write either: a timestamp before 1970, a producer id without an epoch, a transaction without a producer
+    id.
     """
     header = decode_header(batch)
     body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
@@ -465,14 +465,13 @@ def retain(
 ) -> View:
     """One whole batch with only those of its records for which `is_retained` is true.
 
-    Offsets, producer and sequence numbers stay, so what becomes of them all may be a header without records.
-    The first time that tombstones remain, or with `gets_horizon`, the batch is given `delete_horizon_ms`
-    (KIP-534). Where nothing changes, `batch` itself is returned. Raises CorruptRecordBatch where it cannot be
-    decoded.
+    Offsets, producer and sequence numbers stay, so a header without records may be left. The first time that
+    tombstones remain, or with `gets_horizon`, the batch is given `delete_horizon_ms` (KIP-534). If nothing
+    changes, `batch` itself is returned. Raises CorruptRecordBatch if it cannot be decoded.
     """
     header = decode_header(batch)
     body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
-    # All are decoded before the first is split off, so that no length is followed before it was checked.
+    # All are decoded before the first is split off, so that every length is checked before it is followed.
     found = list(_records(header, body))
     kept = [pair for pair in zip(found, split_records(body, len(found)), strict=True) if is_retained(pair[0])]
     wants_horizon = gets_horizon or any(record.value is None for record, _ in kept)

@@ -3,8 +3,8 @@
 gzip, lz4 and zstd are their ordinary frames. Snappy has two forms: the blocks of the xerial library, which
 Java and most clients write, and one raw block, which librdkafka writes; both are read, the first is written.
 
-What a batch expands to is never more than `MAX_DECOMPRESSED_BYTES`, and no memory is taken for a size that is
-only claimed: the output is an anonymous mapping, of which the system provides the pages that are written.
+A batch expands to at most `MAX_DECOMPRESSED_BYTES`, and a size that is only claimed takes no memory: the
+output is an anonymous mapping, of which the system provides only the pages that are written.
 """
 
 import mmap
@@ -37,7 +37,7 @@ class BadCompression(ValueError):
 
 
 def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """Expand the records of a batch that is compressed. Raises BadCompression."""
+    """Expand the records of a compressed batch. Raises BadCompression."""
     import cramjam
 
     decoders: dict[Compression, Callable[[Any, Any], int]] = {

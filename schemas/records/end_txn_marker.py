@@ -1,7 +1,7 @@
 """The control batch with which a coordinator ends a transaction in one partition (KIP-98).
 
-One record. Its key says what kind of control record it is, its value which coordinator wrote it; whose
-transaction ends is in the batch's header, by producer id and epoch.
+It has one record. The key gives the kind of control record, the value the epoch of the coordinator that wrote
+it; the header of the batch gives the producer id and epoch whose transaction ends.
 """
 
 from struct import Struct
@@ -18,12 +18,13 @@ VALUE = Struct(">hi")  # version, coordinator epoch
 
 
 class EndTxnMarker(NamedTuple):
-    """The end of a producer's transaction. coordinator_epoch: the epoch in which its coordinator leads."""
+    """The end of a producer's transaction."""
 
     producer_id: int
     producer_epoch: int
     committed: bool
     coordinator_epoch: int
+    """The leader epoch of the coordinator that wrote it."""
     timestamp_ms: int
 
 
@@ -41,8 +42,8 @@ def encode_marker(marker: EndTxnMarker) -> bytes:
 
 
 def decode_marker(batch: bytes | bytearray | memoryview) -> EndTxnMarker | None:
-    """What a batch ends; None for one that ends no transaction: of ordinary records, of another kind of
-    control record, or emptied by compaction. Raises CorruptRecordBatch.
+    """The marker in a batch; None if the batch ends no transaction: it has ordinary records, another kind of
+    control record, or was emptied by compaction. Raises CorruptRecordBatch.
     """
     header = decode_header(batch)
     if not header.is_control:

@@ -1,7 +1,7 @@
-"""One record of a batch: varints for its deltas and lengths, then key, value and headers as they are.
+"""One record of a batch: varints for its deltas and lengths; key, value and headers as they are.
 
-Nothing here knows of compression or of what the deltas are to; that is in `schemas.records.batch`. A length
-that leads past the end of the bytes is found when it is followed, so no memory is taken for it.
+`schemas.records.batch` does the compression and knows the base of the deltas. A length that leads past the
+end of the bytes is found when it is followed, so it takes no memory.
 """
 
 from collections.abc import Iterator
@@ -22,15 +22,12 @@ __all__ = [
 
 
 class CorruptRecordBatch(Exception):
-    """A batch that Kafka would refuse; `error_code` is what it would answer.
-
-    is_whole: its bytes are as its producer sent them, but what they say cannot be.
-    """
+    """A batch that Kafka would refuse."""
 
     def __init__(self, error_code: ErrorCode, reason: str, *, is_whole: bool = False) -> None:
         super().__init__(reason)
-        self.error_code = error_code
-        self.is_whole = is_whole
+        self.error_code = error_code  # what Kafka would answer
+        self.is_whole = is_whole  # the bytes are as the producer sent them, but what they say is impossible
 
 
 class Record(NamedTuple):
@@ -48,7 +45,7 @@ def invalid_record(reason: str, *, is_whole: bool = True) -> CorruptRecordBatch:
 
 
 def encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
-    """Append a record to `into`; a batch says what its deltas are to."""
+    """Append a record to `into`; its deltas are to the header of its batch."""
     body = bytearray(1)  # attributes
     body += _varint(timestamp_delta)
     body += _varint(offset_delta)
@@ -89,11 +86,11 @@ _SMALL_VARINTS = {value: bytes(((value << 1) ^ (value >> 63),)) for value in ran
 def decode_records(
     body: bytes, count: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> Iterator[Record]:
-    """The `count` records that fill `body` exactly; with `append_time` that is the timestamp of them all.
+    """The `count` records that fill `body` exactly; `append_time`, if given, is the timestamp of all.
 
     Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
     """
-    # One byte holds nearly every varint here, so that case is written out.
+    # Nearly every varint here has one byte, so that case is written out.
     position = 0
     try:
         for _ in range(count):
@@ -135,8 +132,8 @@ def decode_records(
 
 
 _BEYOND = 1 << 40
-# What the first byte of a record's length adds to the position, and what the second one does. Where a length
-# is not positive, or has a byte too many or a third one, that leads beyond any batch.
+# How far the first byte of a record's length moves the position, and how far the second one does. A length
+# that is not positive, or has a byte too many or a third one, leads beyond any batch.
 _FIRST = [
     *(1 + (byte >> 1) if byte and not byte & 1 else _BEYOND for byte in range(128)),
     *(2 + (byte - 128 >> 1) if not byte & 1 else _BEYOND for byte in range(128, 256)),
@@ -152,7 +149,7 @@ def check_lengths(body: bytes, count: int) -> None:
 
 
 def _short_lengths_fill(body: bytes, count: int) -> bool:
-    """Whether they do, each with a length of one byte or two, as nearly all have. A hot path."""
+    """Whether they do; False if a length has more than two bytes, which is rare. A hot path."""
     position, first, second = 0, _FIRST, _SECOND
     try:
         while count > 0:
@@ -169,9 +166,9 @@ def _short_lengths_fill(body: bytes, count: int) -> bool:
 
 
 def _end_of_equals(body: bytes, position: int) -> int:
-    """Where a block of records ends that are all as long as the first of them; 0 if they are not.
+    """Where a block of records ends if all are as long as the first; else 0.
 
-    If they are, each begins with the bytes of that length, as far behind the one before.
+    If they are, each begins with the same bytes of length, at equal distances.
     """
     byte = body[position]
     size = _FIRST[byte] if byte < 128 else _FIRST[byte] + _SECOND[body[position + 1]]
@@ -198,7 +195,7 @@ def _check_each_length(body: bytes, count: int) -> None:
 
 
 def split_records(body: bytes, count: int) -> Iterator[bytes]:
-    """The bytes of each record, for a body that `decode_records` has found right."""
+    """The bytes of each record of a body that `decode_records` has read without error."""
     start = 0
     for _ in range(count):
         length, position = _read_varint(body, start)
@@ -236,7 +233,7 @@ def _read_headers(body: bytes, position: int) -> tuple[tuple[tuple[str, bytes | 
 
 
 def _read_varint(body: bytes, position: int) -> tuple[int, int]:
-    """(value, position behind it). IndexError at the end of `body`."""
+    """(value, position after it). Raises IndexError at the end of `body`."""
     byte = body[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1

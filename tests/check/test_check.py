@@ -184,15 +184,15 @@ def producer(base_offset: int, transaction_start: int = NO_TRANSACTION) -> bytes
 @pytest.mark.parametrize(
     ("damage", "faults"),
     [
-        (without(5), ["t-0 at offset 4: nothing is there up to 6"]),
-        (without(1), ["t-0 at offset 0: nothing is there up to 2"]),
+        (without(5), ["t-0 at offset 4: no records up to 6"]),
+        (without(1), ["t-0 at offset 0: no records up to 2"]),
         (
             damaged_chunk(5, lambda value: value[:-5]),
-            ["t-0 at offset 4: {} bytes are no whole record batch"],
+            ["t-0 at offset 4: {} bytes are not a whole record batch"],
         ),
         (
             damaged_chunk(5, lambda value: value[:8]),
-            ["t-0 at offset 3: is the last of a chunk that should end at 5"],
+            ["t-0 at offset 3: the chunk ends here, but should end at 5"],
         ),
         (
             damaged_chunk(5, lambda value: value[:24] + b"\x00" + value[25:]),
@@ -202,33 +202,39 @@ def producer(base_offset: int, transaction_start: int = NO_TRANSACTION) -> bytes
             damaged_chunk(5, moved(-1)),
             [
                 "t-0 at offset 3: begins before 4, where the batch before it ends",
-                "t-0 at offset 4: is the last of a chunk that should end at 5",
+                "t-0 at offset 4: the chunk ends here, but should end at 5",
             ],
         ),
         (
             damaged_chunk(5, lambda value: SO_FAR.pack(7) + value[8:]),
-            ["t-0 at offset 5: a timestamp before it is larger than the index says"],
+            ["t-0 at offset 5: an earlier timestamp is larger than the index says"],
         ),
         (
             damaged_chunk(5, lambda value: value[:20] + (3).to_bytes(4) + value[24:]),
-            [f"t-0 at offset {offset}: is of leader epoch 0, behind a later one" for offset in (6, 8)],
+            [f"t-0 at offset {offset}: has leader epoch 0, after a later one" for offset in (6, 8)],
         ),
         (of_partition("starts", OFFSET.pack(11)), ["t-0 at offset 11: the log starts here, but ends at 10"]),
         (
             of_partition("producers", producer(10), 3),
-            ["t-0: producer 3 is known by a batch at 10, but the log ends at 10"],
+            ["t-0: producer 3 has a batch at 10, but the log ends at 10"],
         ),
-        (of_partition("producers", producer(8), 3), ["t-0: producer 3 is not known as its batches say"]),
+        (
+            of_partition("producers", producer(8), 3),
+            ["t-0: the state of producer 3 differs from its batches"],
+        ),
         (
             of_partition("aborted", bytes(24), 3),
-            ["t-0 at offset 0: the index of aborted transactions is not that of the batches"],
+            ["t-0 at offset 0: the index of aborted transactions differs from the batches"],
         ),
         (
             put("log", CHUNK_KEY.pack(4000, 1), bytes(100)),
-            ["partition 4000: has records, but no topic has it"],
+            ["partition 4000: has records, but belongs to no topic"],
         ),
         (put("meta", b"cluster/id", b""), ["metadata: the cluster has no id"]),
-        (put("meta", b"cluster/next_partition_no", b"3"), ["metadata: partition 3 would be given out twice"]),
+        (
+            put("meta", b"cluster/next_partition_no", b"3"),
+            ["metadata: partition number 3 would be given out twice"],
+        ),
         (
             lambda directory: directory.append(
                 encode([Record(0, 1, b"\x00\x07junk", b""), Record(1, 1, b"\0", b"")]), directory.offsets_no
@@ -256,7 +262,7 @@ def test_a_topic_whose_metadata_is_damaged(directory: Directory) -> None:
     put("meta", b"topic/t", b"{")(directory)
     found = directory.faults()
     assert found[0].startswith("topic t: its metadata cannot be read: JSONDecodeError")
-    assert found[1] == f"partition {directory.partition_no}: has records, but no topic has it"
+    assert found[1] == f"partition {directory.partition_no}: has records, but belongs to no topic"
 
 
 def test_of_one_partition_not_every_fault_is_told(directory: Directory) -> None:
@@ -292,7 +298,7 @@ def test_a_directory_in_use(directory: Directory) -> None:
 def test_no_directory(directory: Directory) -> None:
     directory.close()
     directory.path = directory.path / "nope"
-    ended(directory, None, f"Error: {directory.path} is no data directory")
+    ended(directory, None, f"Error: {directory.path} is not a data directory")
     assert not directory.path.exists()
 
 

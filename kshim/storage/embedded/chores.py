@@ -1,4 +1,4 @@
-"""What the writer thread does when nothing is queued, in the order of their turns: space comes first."""
+"""The chores of the writer thread when nothing is queued, by priority: freeing space comes first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Chores(NamedTuple):
     compactor: Compactor
 
     def delete(self, partition_no: int) -> None:
-        """Do nothing more for a partition but free its space."""
+        """Drop all work for a partition, and free its space."""
         self.trimming.forget(partition_no)
         self.compactor.forget(partition_no)
         self.deletion.add(partition_no)
 
 
 def new_chores(environment: Environment) -> Chores:
-    """With what was left undone when the store was closed."""
+    """The chores, with the work that was left when the store was closed."""
     return Chores(Deletion(environment), Trimming(environment), Expiry(environment), Compactor(environment))

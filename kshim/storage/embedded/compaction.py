@@ -1,8 +1,8 @@
-"""Compacting partitions, in bounded steps of the writer thread between the writes that are queued.
+"""Compacts partitions, in bounded steps of the writer thread between queued writes.
 
-A step reads some chunks; what is left of them is gathered, and takes their place in one transaction when it
-is a chunk again. So every transaction leaves a log that is right, and a pass that was cut short is made anew:
-only its end is written down.
+A step reads some chunks and gathers what is left of them; once that fills a chunk, it replaces them in one
+transaction. So every transaction leaves a correct log. Only the end of a pass is recorded: one that is cut
+short is begun anew.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from kshim.storage.producers import Aborted, Producers
 from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
 
 STEP_BYTES = 16 * 1024
-"""What a step reads; one chunk, if that is larger."""
+"""Bytes that a step reads; one chunk, if that is larger."""
 STEP_CHUNKS = 256
 """How many chunks one transaction may replace."""
 
@@ -32,7 +32,7 @@ logger = Logger()
 
 
 class Progress(NamedTuple):
-    """How far a partition is compacted, and how many records were left there."""
+    """How far a partition is compacted, and how many records it has below that offset."""
 
     end: int = 0
     records: int = 0
@@ -45,7 +45,7 @@ def load_progress(environment: Environment, partition_no: int) -> Progress:
 
 
 class Pass(NamedTuple):
-    """A partition to be compacted, below the last_stable_offset; the chunk before it is left alone."""
+    """A pass over one partition, below `last_stable_offset`; the chunk that ends there is left alone."""
 
     partition_no: int
     last_stable_offset: int
@@ -54,7 +54,7 @@ class Pass(NamedTuple):
 
 
 class Compactor:
-    """The passes that are to be made, one after the other. Used by the writer thread alone."""
+    """Makes the passes that were added, one after the other. Used by the writer thread alone."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -65,7 +65,7 @@ class Compactor:
         self._passes.append(wanted)
 
     def forget(self, partition_no: int) -> None:
-        """It is being deleted."""
+        """Drop the passes of a partition that is being deleted."""
         if self._passes and self._passes[0].partition_no == partition_no:
             self._steps = None
         self._passes = deque(known for known in self._passes if known.partition_no != partition_no)
@@ -75,7 +75,7 @@ class Compactor:
         return bool(self._passes)
 
     def step(self) -> Pass | None:
-        """Do a little. Returns the pass that has come to its end with this, be it by a failure."""
+        """Do a little work. Returns the pass if it has ended with this step, or has failed."""
         if self._steps is None:
             self._steps = _Compacting(self._environment, self._passes[0]).steps()
         try:
@@ -92,7 +92,7 @@ class Compactor:
 
 
 class _Compacting:
-    """One pass under way: what was read and not yet replaced, and what was made of it."""
+    """One pass under way: the chunks read but not yet replaced, and what is left of them."""
 
     def __init__(self, environment: Environment, wanted: Pass) -> None:
         self._environment = environment
@@ -105,7 +105,7 @@ class _Compacting:
         self._begin_chunk()
 
     def steps(self) -> Iterator[None]:
-        """Does a part of the work each time before it yields."""
+        """Do the pass; each yield ends a step."""
         start = load_progress(self._environment, self._partition_no).end
         aborted, producers = self._load()
         latest = Latest(start, aborted)
@@ -133,7 +133,7 @@ class _Compacting:
             return aborted, load_producers(self._environment, transaction, self._partition_no)
 
     def _read(self) -> Iterator[list[Chunk]]:
-        """Copies of all chunks but the newest, as many at a time as a step may look at."""
+        """Copies of all chunks but the newest, as many at a time as a step may read."""
         offset = 0
         while found := self._next_chunks(offset):
             yield found
@@ -155,7 +155,7 @@ class _Compacting:
         return found
 
     def _take(self, chunk: Chunk, latest: Latest, compacted: Compacted) -> None:
-        """Add what is left of a chunk to the one that is being made, or begin another."""
+        """Add what is left of a chunk to the one being made; begin another if that is full."""
         left: list[bytes] = []
         is_same = True
         max_timestamp = self._max_timestamp
@@ -164,7 +164,7 @@ class _Compacting:
             is_same = is_same and remains is batch
             if remains is None:
                 continue
-            left.append(bytes(remains))  # and not a view, which would keep the whole chunk in memory
+            left.append(bytes(remains))  # a view would keep the whole chunk in memory
             header = decode_header(remains)
             if header.records_count:
                 max_timestamp = max(max_timestamp, header.max_timestamp)
@@ -186,9 +186,9 @@ class _Compacting:
         self._is_same = True
 
     def _replace(self, progress: Progress | None = None, gone: Sequence[Aborted] = ()) -> None:
-        """Put the chunk that was made in the place of those it was made of.
+        """Replace the chunks that were read by the chunk that was made of them.
 
-        At the end note the progress, and forget the aborted transactions of which nothing is left.
+        At the end of the pass, also store the progress and forget the aborted transactions in `gone`.
         """
 
         def change(transaction: WriteTransaction) -> None:
@@ -204,7 +204,7 @@ class _Compacting:
         self._begin_chunk()
 
     def _put(self, transaction: WriteTransaction) -> None:
-        """From the first chunk on it is written down that records may be missing here."""
+        """Write the new chunk, and record from the first one on that the partition may lack records."""
         begun = PROGRESS.pack(*Progress())
         name = PARTITION_KEY.pack(self._partition_no)
         transaction.put(name, begun, overwrite=False, db=self._environment.compacted)

@@ -1,8 +1,7 @@
-"""Deleting partitions: a bounded number of chunks in one transaction, until none is left.
+"""Deletes partitions: a bounded number of chunks in one transaction, until none is left.
 
-That a partition is being deleted is noted in the next transaction, whatever is written in it, or when the
-store is closed before that. So a restart goes on with it, and of a deletion and a write behind it both are
-there or none.
+The next transaction, whatever it writes, also notes which partitions are being deleted; so does closing the
+store. So a restart goes on with a deletion, and no write that was queued after it is durable without it.
 """
 
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
@@ -29,12 +28,12 @@ class Deletion:
         self.pending.append(partition_no)
 
     def close(self) -> None:
-        """Note which partitions are to be freed. Raises StorageError."""
+        """Note which partitions are to be freed, unless that is done. Raises StorageError."""
         if self._noted < len(self.pending):
             self._environment.write(self.note, beyond_bytes=DELETION_BYTES)
 
     def note(self, transaction: WriteTransaction) -> None:
-        """Write down which partitions are to be freed, in a transaction that does something else, too."""
+        """Write down which partitions are to be freed, as part of any transaction."""
         for partition_no in self.pending[self._noted :]:
             transaction.put(PARTITION_KEY.pack(partition_no), b"", db=self._environment.deleted)
 
@@ -48,8 +47,8 @@ class Deletion:
     def _erase(self, transaction: WriteTransaction) -> None:
         environment = self._environment
         self.note(transaction)
-        # The last step only notes the end, and so is a transaction of its own: LMDB uses freed pages again
-        # from the second transaction after the one that freed them.
+        # The last step only notes the end, in a transaction of its own: LMDB reuses freed pages from the
+        # second transaction after the one that freed them.
         first = self.pending[0]
         freed = free_chunks(environment, transaction, first, None)
         self._erased = not (freed or free_producers(environment, transaction, first))

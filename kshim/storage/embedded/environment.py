@@ -1,13 +1,13 @@
 """The LMDB environment: its databases, read transactions, and write transactions that make the map grow.
 
 The map is address space, not disk or memory: the file holds what was written. It begins at
-`FIRST_MAP_BYTES` and doubles when full, up to the limit the store was given. Changing it moves the map, so
-that happens under `_map_lock`, which every read transaction holds; none outlives the call that began it
-(a read transaction that stayed open would also keep LMDB from using freed pages again).
+`FIRST_MAP_BYTES` and doubles when full, up to the limit of the store. Growing moves the map, so it happens
+under `_map_lock`, which every read transaction holds. No read transaction outlives the call that began it:
+an open one would also keep LMDB from reusing freed pages.
 
 A commit takes two syncs: of its pages, and then of the page that says where they begin. The second is left to
-the next commit, whose first sync does both, or to `sync()`: without it a loss of power costs the last commit,
-and never the one before or the file (LMDB's MDB_NOMETASYNC).
+the next commit, whose first sync does both, or to `sync()`. Until then a loss of power costs the last commit,
+but no earlier one and not the file (LMDB's MDB_NOMETASYNC).
 """
 
 import shutil
@@ -26,7 +26,7 @@ __all__ = ["Environment", "Read", "WriteTransaction"]
 
 FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
-"""How far beyond the limit deletions and compaction may go: freeing pages takes some first."""
+"""How far beyond the limit deletions and compaction may go: freeing pages first takes some."""
 NO_ROOM_BYTES = 1024**2
 FORMAT = b"1"
 
@@ -38,15 +38,13 @@ else:
 
 
 class Environment:
-    """Opens or creates the databases in `data_dir`. Raises StorageError.
-
-    is_synced: whether commits are to outlive a loss of power; else the system decides when they are on disk.
-    """
+    """Opens or creates the databases in `data_dir`. Raises StorageError."""
 
     def __init__(self, data_dir: Path, *, sync: bool, max_bytes: int) -> None:
         self._data_dir = data_dir
         self._max_bytes = max_bytes
         self.is_synced = sync
+        """Whether commits must outlive a loss of power; else the system decides when they are on disk."""
         self._map_bytes = min(FIRST_MAP_BYTES, max_bytes)
         self._map_lock = threading.Lock()
         try:
@@ -70,7 +68,7 @@ class Environment:
             raise StorageError(f"data directory {data_dir} cannot be opened: {error}") from None
 
     def _open_databases(self) -> None:
-        self._env.reader_check()  # readers that were killed would keep freed pages from being used again
+        self._env.reader_check()  # readers that were killed would keep freed pages from being reused
         with self._env.begin(write=True) as transaction:
             self._check_format(transaction)
             self.log = self._env.open_db(b"log", transaction)
@@ -92,14 +90,14 @@ class Environment:
             raise StorageError(f"data directory {self._data_dir} holds {held}; need format {FORMAT.decode()}")
 
     def read(self, database: "lmdb._Database") -> "Read":
-        """`with environment.read(environment.log) as transaction`: must end before control returns."""
+        """Begin a read transaction, for a `with` that must end before control returns to the reactor."""
         return Read(self._env, self._map_lock, database)
 
     def write(self, change: Callable[[WriteTransaction], None], *, beyond_bytes: int = 0) -> None:
-        """Commit what `change` does to a transaction; called again with a new one when the map has grown.
+        """Commit what `change` does to a transaction; it is called again with a new one if the map has grown.
 
-        On return it outlives this process; a loss of power, too, when the next one or sync() has returned.
-        Raises StorageFull, StorageError; then nothing was changed.
+        On return the commit outlives this process; once the next write or sync() has returned, also a loss of
+        power. Raises StorageFull, StorageError; then nothing was changed.
         """
         while True:
             try:
@@ -124,7 +122,7 @@ class Environment:
                 raise self._failure(error) from None
 
     def _failure(self, error: lmdb.Error) -> StorageError:
-        # What does not fit is often cut short first, and LMDB calls that an input/output error.
+        # On a full disk a write is often cut short first, which LMDB calls an input/output error.
         if isinstance(error, lmdb.DiskError) or shutil.disk_usage(self._data_dir).free < NO_ROOM_BYTES:
             return StorageFull(f"no space left for {self._data_dir}: {error}")
         return StorageError(f"writing to {self._data_dir}: {error}")
@@ -137,7 +135,7 @@ class Environment:
             self._env.set_mapsize(self._map_bytes)
 
     def close(self) -> None:
-        with suppress(lmdb.Error):  # whatever was promised to be durable is so already
+        with suppress(lmdb.Error):  # whatever was reported as durable is so already
             self._env.sync(True)
         self._env.close()
 

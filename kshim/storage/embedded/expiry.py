@@ -1,6 +1,4 @@
-"""Looking for what retention lets go: the writer thread looks, in steps, and the reactor moves the log start
-offset.
-"""
+"""Finds records that exceed retention: the writer thread searches in steps, the reactor moves the start."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -13,21 +11,21 @@ from kshim.storage.retention import expired
 
 
 class Check(NamedTuple):
-    """What is to be looked at, by partition_no."""
+    """A search of all partitions that have a retention, by partition_no."""
 
     retentions: Mapping[int, Retention]
     now_ms: int
 
 
 class Expired(NamedTuple):
-    """What was found: the partition should start at this offset."""
+    """The result for one partition: its log should start at this offset."""
 
     partition_no: int
     log_start_offset: int
 
 
 class Expiry:
-    """One check at a time; one that comes while another is under way is not made."""
+    """Does one check at a time; a check that is added while another is under way is dropped."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -64,14 +62,14 @@ class Expiry:
 
 
 class _Looking:
-    """What `expired` asks of one partition. All that is stored is durable: its end is the high watermark."""
+    """One partition, as `expired` reads it. All that is stored is durable: its end is the high watermark."""
 
     def __init__(self, environment: Environment, partition_no: int) -> None:
         self._environment = environment
         self._partition_no = partition_no
 
     def bounds(self) -> tuple[int, int]:
-        """The log start offset, and the end."""
+        """The log start offset and the end offset."""
         with self._environment.read(self._environment.log) as transaction:
             start = log_start_offset(self._environment, transaction, self._partition_no)
             last = last_chunk_key(transaction, self._partition_no)

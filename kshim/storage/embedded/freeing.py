@@ -1,4 +1,4 @@
-"""Freeing chunks: a bounded number in one transaction, because its commit holds up the next append."""
+"""Frees chunks: a bounded number in one transaction, because its commit holds up the next append."""
 
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.writes import CHUNK_KEY
@@ -9,7 +9,7 @@ STEP_CHUNKS = 64
 def free_chunks(
     environment: Environment, transaction: WriteTransaction, partition_no: int, end: int | None
 ) -> int:
-    """Delete the oldest chunks of a partition that lie below offset `end` as a whole; all where that is None.
+    """Delete the oldest chunks of a partition that lie wholly below offset `end`; any, if that is None.
 
     Returns how many, at most STEP_CHUNKS.
     """

@@ -1,6 +1,6 @@
 """The log in LMDB, as the reactor thread sees it: where each partition ends, and what is committed.
 
-A partition's state is loaded when it is first asked for, from the key of its last chunk.
+A partition's state is loaded from the key of its last chunk when it is first needed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,14 +44,11 @@ from kshim.storage.watchers import Watchers
 from schemas.records.batch import NO_TIMESTAMP
 
 MIN_DIRTY_RECORDS = 5000
-"""Fewer are not worth a pass: to load them takes some milliseconds."""
+"""Fewer are not worth a pass: loading them takes some milliseconds."""
 
 
 class _Partition:
-    """What is queued moves `end` and `max_timestamp`; what is committed moves `high_watermark`.
-
-    `compact_at` is the high watermark from which on enough is dirty for a pass; `progress` what passes did.
-    """
+    """Queued appends move `end` and `max_timestamp`; committed ones move `high_watermark`."""
 
     __slots__ = (
         "compact_at",
@@ -69,9 +66,9 @@ class _Partition:
         self.start = start
         self.end = self.high_watermark = end
         self.max_timestamp = max_timestamp
-        self.progress = Progress()
+        self.progress = Progress()  # of all passes so far
         self.is_compacting = False
-        self.compact_at = MAX_OFFSET
+        self.compact_at = MAX_OFFSET  # the high watermark from which on a pass is worth it
         self.producers = Producers()
         self.last_aborted_offset = -1
 
@@ -225,7 +222,7 @@ class EmbeddedLog:
             self._writer.order(partial(self._chores.delete, partition_no))
             self._watchers.notify((partition_no,))
 
-    # ---------------------------------------------------------------------------------- the writer's ledger
+    # ---- the writer's ledger
 
     def committed(self, writes: Sequence[Write]) -> None:
         for write in writes:
@@ -256,7 +253,7 @@ class EmbeddedLog:
             self._writer.submit(trim)
 
     def _trimmed(self, trim: Trim) -> None:
-        """Nobody reads below that any more: now the space may be freed."""
+        """Raise the log start offset; nothing reads below it from now on, so its space may be freed."""
         partition = self._partition(trim.partition_no)
         partition.start = max(partition.start, trim.log_start_offset)
         self._writer.order(partial(self._chores.trimming.add, trim.partition_no, partition.start))
@@ -268,11 +265,11 @@ class EmbeddedLog:
         partition.is_compacting = False
         before = partition.progress
         self._load_progress(ended.partition_no, partition)
-        if partition.progress.end == before.end:  # it failed, or all that is dirty is the newest chunk
+        if partition.progress.end == before.end:  # it failed, or only the newest chunk is dirty
             partition.compact_at = max(partition.compact_at, partition.high_watermark + MIN_DIRTY_RECORDS)
         self._maybe_begin_pass(ended.partition_no, partition)
 
-    # ----------------------------------------------------------------------------------------- partitions
+    # ---- partitions
 
     def _maybe_begin_pass(self, partition_no: int, partition: _Partition) -> None:
         if partition.high_watermark < partition.compact_at or partition.is_compacting:
@@ -327,9 +324,9 @@ class EmbeddedLog:
 
 
 def _compact_at(partition: _Partition, compaction: Compaction) -> int:
-    """The high watermark at which the share of the records that are dirty is what it may be."""
+    """The high watermark at which the share of dirty records reaches min.cleanable.dirty.ratio."""
     ratio = compaction.min_cleanable_dirty_ratio
-    if not ratio < 1:  # also where it is no number
+    if not ratio < 1:  # also if it is NaN
         return MAX_OFFSET
     end, records = partition.progress
     if end <= partition.start:
@@ -342,7 +339,7 @@ def _seek(transaction: ReadTransaction, partition_no: int, end: int) -> Seek:
 
 
 def _chunks(transaction: ReadTransaction, partition_no: int, offset: int, end: int) -> Iterator[Chunk]:
-    """The chunks from the one that holds `offset` on, of those that are below `end`."""
+    """The chunks below `end`, from the one that holds `offset` on."""
     cursor = transaction.cursor()
     if not cursor.set_range(CHUNK_KEY.pack(partition_no, offset)):
         return

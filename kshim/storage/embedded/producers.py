@@ -34,7 +34,7 @@ STEP_ROWS = 1000
 def put_changes(
     environment: Environment, transaction: WriteTransaction, partition_no: int, changes: Sequence[Changes]
 ) -> None:
-    """Make durable what the batches of a partition have changed, in their order."""
+    """Write the changes that the batches of a partition have made, in their order."""
     states: dict[int, ProducerState | None] = {}
     for change in changes:
         states.update(change.producers)
@@ -69,14 +69,14 @@ def load_aborted(
     partition_no: int,
     start: int = 0,
 ) -> Iterator[Aborted]:
-    """The aborted transactions whose markers are at `start` or behind, in their order."""
+    """The aborted transactions whose markers are at `start` or later, in the order of the markers."""
     for last_offset, value in _rows(transaction, environment.aborted, partition_no, start):
         producer_id, first_offset, last_stable_offset = ABORTED.unpack(value)
         yield Aborted(producer_id, first_offset, last_offset, last_stable_offset)
 
 
 def last_aborted_offset(environment: Environment, transaction: ReadTransaction, partition_no: int) -> int:
-    """The offset of a partition's last marker that aborts something; -1 if there is none."""
+    """The offset of a partition's last abort marker; -1 if there is none."""
     cursor = transaction.cursor(environment.aborted)
     found = cursor.set_range(KEY.pack(partition_no, LAST))
     if not (cursor.prev() if found else cursor.last()):
@@ -93,7 +93,7 @@ def forget_aborted(
 
 
 def free_producers(environment: Environment, transaction: WriteTransaction, partition_no: int) -> int:
-    """Delete all that is here of a partition, in steps. Returns how many rows, at most STEP_ROWS."""
+    """Delete a step of the rows of a partition. Returns how many rows, at most STEP_ROWS."""
     freed = _free(transaction, environment.producers, partition_no, LAST)
     return freed or free_aborted(environment, transaction, partition_no, LAST)
 

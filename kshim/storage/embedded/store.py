@@ -1,4 +1,4 @@
-"""Opening and closing the data directory: the lock, the environment, the writer, in this order and back."""
+"""Opens the data directory: the lock, the environment, the writer; and closes them in reverse order."""
 
 import os
 from contextlib import suppress
@@ -62,7 +62,7 @@ class EmbeddedStore:
         return writer.close().addCallback(self._release)
 
     def _release(self, _: None) -> None:
-        with suppress(StorageError):  # where nothing can be written, that a topic is deleted was not either
+        with suppress(StorageError):  # if nothing can be written, nor could the deletion of the topic
             self._chores.deletion.close()
         self._environment.close()
         self._lock.release()

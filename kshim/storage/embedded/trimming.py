@@ -1,6 +1,6 @@
-"""Freeing what lies below the log start offsets, a bounded number of chunks in one transaction.
+"""Frees chunks below the log start offsets, a bounded number in one transaction.
 
-The log start offsets are durable before anything is freed, so that a restart goes on with it.
+A log start offset is durable before anything below it is freed, so a restart goes on with it.
 """
 
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
@@ -10,7 +10,7 @@ from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY
 
 
 class Trimming:
-    """The partitions of which something is still to be freed. Used by the writer thread once it runs."""
+    """The partitions with chunks still to be freed. Used by the writer thread once it runs."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -32,7 +32,7 @@ class Trimming:
         self._starts[partition_no] = max(log_start_offset, self._starts.get(partition_no, 0))
 
     def forget(self, partition_no: int) -> None:
-        """It is being deleted."""
+        """Drop a partition that is being deleted."""
         self._starts.pop(partition_no, None)
 
     def step(self) -> None:

@@ -1,12 +1,12 @@
 """The writer thread: takes all that is queued, makes it one transaction, and tells the reactor in one call.
 
-A transaction is durable with the next one: while something is queued the writer goes on with that, and then
-tells of the one before; else it syncs. So under load a transaction costs one sync in place of two.
+A transaction becomes durable with the next one. If more is queued, the writer commits that and then reports
+the transaction before it; else it syncs. So under load a transaction costs one sync instead of two.
 
-Offsets are assigned when an append is queued, so an append that fails takes all that is queued behind it with
-it. Writes carry the generation in which they were queued; when one fails the writer refuses what is left of
-its generation, and the reactor begins another with what is durable. The order of their messages is all that
-ties the two threads together: neither waits for the other.
+Offsets are assigned when an append is queued, so when an append fails, all that is queued behind it fails,
+too. Every write carries the generation in which it was queued. When one fails, the writer refuses the rest of
+its generation, and the reactor begins another from what is durable. Only the order of their messages ties the
+two threads together: neither waits for the other.
 """
 
 import threading
@@ -26,28 +26,28 @@ from kshim.storage.interfaces import StorageError
 
 TRANSACTION_BYTES = 32 * 1024 * 1024
 PAUSES = 2
-"""How long the pause after a step of a chore is, in times of the step."""
+"""The pause after a step of a chore, as a multiple of the time of the step."""
 CALM_S = 5.0
-"""How long nothing may have failed before that is worth a line: on a full disk small writes still succeed."""
+"""Time without a failure before a recovery is logged: on a full disk small writes still succeed."""
 RETRY_S = 1.0
-"""How long the pause is after a step that failed."""
+"""The pause after a step that failed."""
 logger = Logger()
 
 
 class Ledger(Protocol):
-    """Who keeps account of what is durable. Called on the reactor thread."""
+    """Keeps account of what is durable. Called on the reactor thread."""
 
     def committed(self, writes: Sequence[Write]) -> None:
-        """These are durable now; their Deferreds fire next."""
+        """`writes` are durable now; their Deferreds fire next."""
 
     def notify(self, writes: Sequence[Write]) -> None:
-        """The Deferreds of these have fired."""
+        """The Deferreds of `writes` have fired."""
 
     def failed(self) -> None:
-        """Nothing that is queued will become durable: go back to what is."""
+        """Go back to what is durable: nothing that is queued will be."""
 
     def tell(self, news: object) -> None:
-        """What a step of a chore has returned."""
+        """Take in what a step of a chore has returned."""
 
 
 class Chore(Protocol):
@@ -59,7 +59,7 @@ class Chore(Protocol):
         ...
 
     def step(self) -> object:
-        """Do a little. Returns what the ledger is to be told, None if nothing. Raises: to be tried later."""
+        """Do a little. Returns news for the ledger, or None. If it raises, it is tried again later."""
         ...
 
 
@@ -81,7 +81,7 @@ class Writer:
     def start(
         self, ledger: Ledger, chores: Sequence[Chore], note: Callable[[WriteTransaction], None]
     ) -> None:
-        """Of the chores that are due the first has its turn. note: has a word in every transaction."""
+        """The first chore that is due goes first. `note` is called inside every write transaction."""
         self._ledger = ledger
         self._chores = chores
         self._note = note
@@ -96,7 +96,7 @@ class Writer:
             self._queue.put((self._generation, write))
 
     def order(self, order: Callable[[], None]) -> None:
-        """Call this on the writer thread, behind what is queued: to give a chore something to do."""
+        """Call `order` on the writer thread after what is queued, to give a chore something to do."""
         self._queue.put(order)
 
     def close(self) -> Deferred[None]:
@@ -131,7 +131,7 @@ class Writer:
         assert self._closed is not None
         self._closed.callback(None)
 
-    # -------------------------------------------------------------------------------- on the writer thread
+    # ---- on the writer thread
 
     def _run(self) -> None:
         is_open = True
@@ -146,11 +146,11 @@ class Writer:
         self._reactor.callFromThread(self._on_end)
 
     def _write(self, queued: Sequence[tuple[int, Write]]) -> None:
-        """Commit what is queued, which makes durable what is held, and hold it in its turn."""
+        """Commit the queued writes, and hold them; the commit makes the writes held before durable."""
         refused = [write for generation, write in queued if generation <= self._failed_generation]
         if refused:
             self._reactor.callFromThread(self._on_failed, refused, self._failed_generation, self._error)
-        # The others are of one generation: the next begins only when the reactor has heard of a failure.
+        # The others are of one generation: the next begins only when the reactor is told of a failure.
         writes = [write for generation, write in queued if generation > self._failed_generation]
         if not writes:
             return
@@ -168,7 +168,7 @@ class Writer:
         apply(self._environment, transaction, writes)
 
     def _sync(self) -> None:
-        """Make durable what is held, if anything is."""
+        """Make the held writes durable, if there are any."""
         error = _error_of(self._environment.sync) if self._held else None
         if error is None:
             self._settle_held()
@@ -186,9 +186,9 @@ class Writer:
         self._reactor.callFromThread(self._on_failed, writes, generation, error)
 
     def _take(self) -> tuple[list[tuple[int, Write]], bool]:
-        """All that is queued, up to TRANSACTION_BYTES, and whether more can come.
+        """Take all that is queued, up to TRANSACTION_BYTES. Also returns whether more can come.
 
-        Waits for the first, or until there is something else to do; not while anything is held.
+        Waits for the first write or until a chore is due, but not while writes are held.
         """
         taken: list[tuple[int, Write]] = []
         size = 0
@@ -207,7 +207,7 @@ class Writer:
         return taken, True
 
     def _wait_s(self) -> float | None:
-        """How long until a step of a chore: 0 for now, None for never."""
+        """Seconds until the next step of a chore: 0 for now, None for never."""
         if not any(chore.due for chore in self._chores):
             return None
         return max(0.0, self._rested_at - time.monotonic())
@@ -229,7 +229,7 @@ class Writer:
 
 
 def _error_of(change: Callable[[], None]) -> StorageError | None:
-    """What it raises: what is queued must be answered, whatever went wrong."""
+    """The error that `change` raises, as a StorageError: queued writes must be answered in any case."""
     try:
         change()
     except StorageError as error:

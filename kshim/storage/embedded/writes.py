@@ -1,12 +1,12 @@
-"""What the writer is given: appends and changes of metadata, and how a transaction makes them durable.
+"""The writes that the writer is given, and the rows that a transaction makes of them.
 
 log       (partition_no u32, last_offset u64) -> max timestamp so far i64, record batches
 meta      key -> value
 producers, aborted: see `kshim.storage.embedded.producers`
 starts    partition_no u32 -> log start offset u64, where it is not 0
-deleted   partition_no u32 -> nothing: being deleted
+deleted   partition_no u32 -> empty: the partition is being deleted
 compacted partition_no u32 -> the offset up to which it is compacted u64, how many records were left there u64
-kshim     "format" -> the version of all this
+kshim     "format" -> the version of this format
 """
 
 import struct
@@ -32,12 +32,12 @@ CHUNK_BYTES = 64 * 1024
 2 KiB whole pages, and every value costs the writer two changes of thread."""
 
 STEP_SIZES = 32
-"""Of how many chunks the size is told at once: to be asked for it, each is touched from end to end."""
+"""How many chunks one call tells the size of: asking for it touches a chunk from end to end."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Append:
-    """Batches that have their offsets."""
+    """Append batches that have been given their offsets."""
 
     partition_no: int
     last_offset: int
@@ -54,7 +54,7 @@ class Append:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Put:
-    """Changes of metadata; None deletes."""
+    """Change metadata; None deletes a key."""
 
     changes: Mapping[bytes, bytes | None]
     result: None = None
@@ -67,7 +67,7 @@ class Put:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Trim:
-    """Let a partition start at an offset, unless it starts behind it already."""
+    """Raise the log start offset of a partition, unless it is higher already."""
 
     partition_no: int
     log_start_offset: int
@@ -81,7 +81,7 @@ class Trim:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Forget:
-    """Producers that have been silent for so long that nobody asks for them."""
+    """Forget producers that have been idle for too long."""
 
     partition_no: int
     producer_ids: Sequence[int]
@@ -99,7 +99,7 @@ Write = Append | Put | Trim | Forget
 def apply(environment: Environment, transaction: WriteTransaction, writes: Sequence[Write]) -> None:
     """Put all writes into a transaction.
 
-    What is forgotten goes first: a producer that has come back since then is known again.
+    `Forget` goes before all appends: a producer that has come back since then is known again.
     """
     appends: dict[int, list[Append]] = {}
     for write in writes:
@@ -149,7 +149,7 @@ def last_chunk_key(transaction: ReadTransaction, partition_no: int) -> bytes | m
 
 
 def chunk_sizes(transaction: ReadTransaction, partition_no: int, offset: int) -> list[tuple[int, int]]:
-    """Last offset and bytes of some chunks from the one that holds `offset` on; none at the end."""
+    """(last offset, bytes) of some chunks from the one that holds `offset` on; none at the end."""
     found: list[tuple[int, int]] = []
     cursor = transaction.cursor()
     if not cursor.set_range(CHUNK_KEY.pack(partition_no, offset)):
