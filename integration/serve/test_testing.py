@@ -65,7 +65,7 @@ def test_data_and_addresses_outlive_a_kill(topic: str) -> None:
         assert kshim.log.count("INFO") >= 2
 
 
-def test_a_property_that_is_none() -> None:
+def test_an_unknown_property() -> None:
     with (
         pytest.raises(NotStarted, match=r"num\.partitons.*num\.partitions"),
         serving(properties={"num.partitons": "3"}),

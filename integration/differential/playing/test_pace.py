@@ -38,7 +38,7 @@ def test_what_a_server_took_to_answer_is_not_counted() -> None:
         pace.check(2.1)
 
 
-def test_one_that_is_started_by_another() -> None:
+def test_a_time_out_that_another_one_starts() -> None:
     """The end of a session begins a join phase with a time-out of its own."""
     pace = Pace([1000], 0)
     pace.begin(0)

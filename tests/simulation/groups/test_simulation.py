@@ -1,4 +1,4 @@
-"""A modest number of histories; `python -m tests.simulation.groups --histories N` runs any number."""
+"""A few histories; `python -m tests.simulation.groups --histories N` runs any number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.groups.run import Outcome, run
 pytestmark = pytest.mark.thorough
 
 ONCE_FAILED = (83, 168, 226, 270, 306)
-"""Seeds in which something was wrong once."""
+"""Seeds that once found a fault."""
 
 
 def is_well(outcome: Outcome) -> None:
@@ -41,7 +41,7 @@ def test_a_seed_is_a_whole_history() -> None:
 
 
 def test_histories_reach_what_is_worth_reaching() -> None:
-    """Groups do form, move and fail, and their members are refused in every way that they can be."""
+    """Groups form, move and fail, and requests are refused with every error that they can get."""
     outcomes = [run(seed, tell=True) for seed in (*range(60), 118)]  # 118 fences a coordinator
     assert sum(outcome.rebalances for outcome in outcomes) > 500
     assert sum(outcome.broker_crashes for outcome in outcomes) > 20

@@ -100,7 +100,9 @@ def test_two_share_and_one_leaves(
     poll_until(lambda: share(first), first.consumer, what="one owns all again")
 
 
-def test_who_unsubscribes_leaves(join: Callable[..., Member], admin: AdminClient, group_id: str) -> None:
+def test_a_member_that_unsubscribes_leaves(
+    join: Callable[..., Member], admin: AdminClient, group_id: str
+) -> None:
     member = join()
     poll_until(lambda: share(member), member.consumer, what="one owns all")
     member.consumer.unsubscribe()

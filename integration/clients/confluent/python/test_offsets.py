@@ -122,7 +122,7 @@ def test_stored_offsets_are_committed(
         )
 
 
-def test_who_comes_later_begins_at_what_is_committed(
+def test_a_later_consumer_begins_at_the_committed_offset(
     consumer: Consumer, new_consumer: Callable[..., Consumer], group_id: str, topic_of_ten: str
 ) -> None:
     consumer.commit(offsets=[TopicPartition(topic_of_ten, 0, 8)], asynchronous=False)
