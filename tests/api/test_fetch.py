@@ -119,7 +119,7 @@ def test_an_unknown_isolation_level(broker: Broker) -> None:
 def test_aborted_transactions_are_null_where_a_batch_does_not_fit(
     broker: Broker, max_bytes: int, aborted: object
 ) -> None:
-    """It is an empty list instead if a limit, whichever, leaves no room at all."""
+    """They are an empty list if a limit, whichever it is, leaves no room at all."""
     append(broker, 1)
     for limits in ((max_bytes, 1 << 20), (1 << 20, SIZE + max_bytes)):
         first, second = read(

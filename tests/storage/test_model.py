@@ -46,7 +46,7 @@ class Model:
     partitions: dict[int, list[tuple[int, int, int]]] = field(
         default_factory=lambda: {no: [] for no in PARTITIONS}
     )
-    """For each partition, its batches: where they begin, and how large they are."""
+    """The records of each partition: timestamp, and the first offset and size of its batch."""
     metadata: dict[bytes, bytes] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     forgotten: set[int] = field(default_factory=set)

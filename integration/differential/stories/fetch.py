@@ -473,7 +473,7 @@ def aborted_transactions_are_told(talk: Talk) -> None:
     _read_from_all_offsets(talk, 8)
 
 
-def sessions_of_who_reads_committed_records(talk: Talk) -> None:
+def sessions_of_a_read_committed_consumer(talk: Talk) -> None:
     talk.create("t", 2)
     one = _Producer(talk, "one")
     for version in (12, 18):
