@@ -44,9 +44,7 @@ def consume(consumer: KafkaConsumer, stopping: list[int]) -> None:
     while not stopping:
         try:
             batches = consumer.poll(timeout_ms=POLL_MS)
-        except (
-            KafkaConnectionError
-        ):  # kafka-python 3 sometimes reports a broker that is briefly away like this
+        except KafkaConnectionError:  # kafka-python 3 sometimes raises it while its broker is away
             emit("disconnected")
             continue
         if not batches:

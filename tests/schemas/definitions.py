@@ -17,7 +17,7 @@ from schemas import primitives
 from schemas.message import definition
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # kafka-python reads these files in a deprecated way
+    warnings.simplefilter("ignore", DeprecationWarning)  # from how kafka-python reads these files
     import kafka.protocol.schemas.resources as resources
 
 IMPLICIT = {"bool": False, "string": "", "bytes": b"", "records": None, "uuid": UUID(int=0)}

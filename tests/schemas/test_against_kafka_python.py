@@ -23,9 +23,7 @@ from tests.schemas.strategies import messages, version_name
 pytestmark = pytest.mark.thorough
 
 with warnings.catch_warnings():
-    warnings.simplefilter(
-        "ignore", DeprecationWarning
-    )  # kafka-python reads its definitions in a deprecated way
+    warnings.simplefilter("ignore", DeprecationWarning)  # from how kafka-python reads definitions
     from kafka.protocol.schemas import StructField, load_json
 
 CLASSES = [

@@ -24,9 +24,7 @@ def main(
     parser.add_argument("seed", nargs="?", type=int, help="print the history of this seed")
     parser.add_argument("--histories", type=int, default=0, help="run so many histories")
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first of their seeds")
-    parser.add_argument(
-        "--steps", type=int, default=steps, help="the steps of each history (default: %(default)s)"
-    )
+    parser.add_argument("--steps", type=int, default=steps, help="steps per history (default: %(default)s)")
     arguments = parser.parse_args()
     if (arguments.seed is None) == (arguments.histories < 1):
         parser.error("give either a seed or --histories")

@@ -1,9 +1,9 @@
 """Invents histories: what clients might say, in a random order.
 
-`invent(number, of)` is the same history every time. It does not know the servers' answers: clients refer to
-what they were given by symbols, so a history keeps its sense whatever is left out of it. Each history has a
-temper: how careless its clients are about their identity, and what they mostly say. So some histories get far
-and others go astray.
+`invent(number, of)` is the same history every time. It does not know the servers' answers: clients use
+symbols for the ids that they are given, so a history keeps its sense whatever is left out of it. Each history
+has a temper: how careless its clients are about their identity, and what they mostly say. So some histories
+get far and others go astray.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Difference:
     apache_kafka: Any
     kshim: Any
     key: str = ""
-    """The key of a meant difference, if a rule found it rather than the step naming it."""
+    """The key of a meant difference that a rule has found; "" if the step names it, or none is meant."""
 
     @property
     def tolerated(self) -> str:

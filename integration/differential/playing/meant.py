@@ -168,7 +168,7 @@ def _is_asked_again(transcript: Transcript, number: int) -> bool:
 
 
 def parting(steps: Sequence[Step], transcript: Transcript) -> int:
-    """The first step after which the servers' groups are meant to differ (D-pending-id-leaves): a client
+    """The first step from which on the servers' groups are meant to differ (D-pending-id-leaves): a client
     leaves that was given a member id and has not joined with it. Without such a step, the number of steps."""
     pending: set[str] = set()
     for number, asked in enumerate(transcript.seen):

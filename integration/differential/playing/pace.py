@@ -56,7 +56,7 @@ def _short_time_outs(step: Step) -> dict[str, int]:
 
 
 class Pace:
-    """The pace of one play, which reports each event with its time in seconds.
+    """Judges the pace of one play, which reports when its steps begin and its pauses end.
 
     delay_ms: the server's delay before the first rebalance of a group; 0 for none.
     """

@@ -122,7 +122,7 @@ class Transcript:
     group: str
     began_s: float = 0
     ended_s: float = 0
-    """Began and ended, by the event loop's clock."""
+    """This and `began_s` are times of the event loop's clock."""
     seen: list[Asked | frozenset[str] | None] = field(default_factory=list)
     """For each step an Asked, or the connections that waited at a pause."""
     given: dict[str, dict[str, int]] = field(default_factory=dict)

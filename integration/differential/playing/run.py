@@ -30,8 +30,8 @@ AT_ONCE = 48
 """How many histories are played at once: with more of them, steps come too late for the clocks of their
 groups."""
 AT_ONCE_AGAIN = 3
-"""How many are then replayed at once: Apache Kafka verifies the transactions of many producers together, and
-answers some of them with another's error."""
+"""How many are replayed at once, after all were played: Apache Kafka verifies the transactions of many
+producers together, and answers some of them with another's error."""
 KAFKA_PLAYS = 16
 """How many times Apache Kafka plays a history until it answers as kshim did."""
 STALL_S = 0.15

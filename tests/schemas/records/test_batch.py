@@ -33,9 +33,7 @@ from schemas.records.batch import (
 )
 
 with warnings.catch_warnings():
-    warnings.simplefilter(
-        "ignore", DeprecationWarning
-    )  # kafka-python reads its definitions in a deprecated way
+    warnings.simplefilter("ignore", DeprecationWarning)  # from how kafka-python reads definitions
     import kafka.codec
     from kafka.record import MemoryRecords, MemoryRecordsBuilder
 

@@ -390,9 +390,7 @@ class Checks:
             assert shard.is_loading or set(known) <= shard.groups.keys(), "records without a group"
             for group in shard.groups.values():
                 nobody_is_missing = group.initial_delay is None and group.has_all_members_joined
-                assert group.state is not PREPARING or not nobody_is_missing, (
-                    "all members have joined, and still wait"
-                )
+                assert group.state is not PREPARING or not nobody_is_missing, "all joined, and still wait"
                 self._a_restart_would_restore(group, shard.hard_state.groups.get(group.group_id))
 
     def _a_restart_would_restore(self, group: ClassicGroup, stored: GroupMetadataValue | None) -> None:
