@@ -306,7 +306,7 @@ def test_min_bytes_of_all_partitions_together(broker: Broker) -> None:
     assert [offsets(data) for data in parked.partitions()] == [[9, 10], [0]]
 
 
-def test_enough_by_the_limits_is_enough(broker: Broker) -> None:
+def test_a_limit_that_is_reached_counts_as_enough_bytes(broker: Broker) -> None:
     """Whole batches rarely add up to min_bytes exactly; a partition that its limit cuts short counts in
     full."""
     limit = 2 * SIZE + 10

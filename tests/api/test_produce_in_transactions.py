@@ -240,7 +240,9 @@ def test_batches_keep_their_order_while_the_coordinator_thinks(
     assert broker.producers._turns == {}
 
 
-def test_after_a_refusal_the_next_batch_is_asked_for_itself(broker: Broker, coordinator: Coordinator) -> None:
+def test_after_a_refusal_the_next_batch_is_asked_about_again(
+    broker: Broker, coordinator: Coordinator
+) -> None:
     coordinator.held = []
     coordinator.errors["t", 0] = [ErrorCode.NOT_COORDINATOR, ErrorCode.NONE]
     answers = [start(broker, data(sequence)) for sequence in range(3)]
@@ -252,7 +254,7 @@ def test_after_a_refusal_the_next_batch_is_asked_for_itself(broker: Broker, coor
     assert [send(broker, data(sequence)) for sequence in range(3)] == [[ErrorCode.NONE]] * 3
 
 
-def test_an_answer_from_before_the_end_counts_no_more(broker: Broker, coordinator: Coordinator) -> None:
+def test_an_answer_from_before_the_end_no_longer_counts(broker: Broker, coordinator: Coordinator) -> None:
     coordinator.held = []
     seen = start(broker, data())
     end(broker, committed=False)

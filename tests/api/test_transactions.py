@@ -232,7 +232,7 @@ def marker_of(producer_id: int, epoch: int, *topics: tuple[str, tuple[int, ...]]
 def test_a_marker_without_a_producer_fails_the_request(
     transactions: Transactions, producer_id: int, epoch: int
 ) -> None:
-    """The partitions fail to which it would have been written."""
+    """If there is a partition to write it to."""
     nobody_s = marker_of(producer_id, epoch, ("topic", (0, 9)), ("nope", (0,)))
     answer = transactions.ask(WriteTxnMarkersRequest(markers=(marker_of(8, 0, ("topic", (0,))), nobody_s)), 1)
     failed, unknown = ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -166,7 +166,7 @@ def test_a_stable_fetch_refuses_what_is_pending(groups: Groups, version: int) ->
 def test_the_transaction_is_asked_for_the_group_s_partition(
     groups: Groups, transactions: Transactions, version: int
 ) -> None:
-    """Up to v4 whether the transaction has it; from v5 on to add it (KIP-890)."""
+    """Up to v4 to verify that the transaction has it; from v5 on to add it (KIP-890)."""
     groups.ask(commit(("two", (0,))), version)
     (asked,) = transactions.asked
     (transaction,) = asked.transactions

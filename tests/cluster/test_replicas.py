@@ -53,7 +53,7 @@ def test_a_stopped_follower_only_leaves_the_isr() -> None:
     assert led(stopped(NEW, 2, (1, 3), 1)) == (1, 0, (1, 3))
 
 
-def test_a_broker_without_a_replica_is_nobodys_loss() -> None:
+def test_stopping_a_broker_without_a_replica_changes_nothing() -> None:
     assert stopped(NEW, 9, ALL, 1) is NEW
     assert started(NEW, 9, ALL, 1) is NEW
 
@@ -106,17 +106,17 @@ def test_only_an_unclean_election_lets_one_lead_that_is_not_in_sync() -> None:
 # ---- reassignments
 
 
-def test_another_order_of_the_replicas_leaves_the_leader() -> None:
+def test_reordering_the_replicas_keeps_the_leader() -> None:
     after = reassigned(NEW, (3, 2, 1), ALL, 1)
     assert (led(after), after.replicas) == ((1, 0, (1, 2, 3)), (3, 2, 1))
 
 
-def test_a_replica_more_leaves_leader_and_epoch() -> None:
+def test_adding_a_replica_keeps_leader_and_epoch() -> None:
     after = reassigned(replace(NEW, replicas=(1,), isr=(1,)), (1, 2), ALL, 1)
     assert (led(after), after.replicas, after.adding) == ((1, 0, (1, 2)), (1, 2), ())
 
 
-def test_a_replica_less_makes_a_new_epoch_and_another_leader_where_it_led() -> None:
+def test_removing_a_replica_begins_an_epoch_and_replaces_it_as_leader() -> None:
     assert led(reassigned(NEW, (1, 2), ALL, 1)) == (1, 1, (1, 2))
     assert led(reassigned(NEW, (3, 2), ALL, 1)) == (3, 1, (2, 3))
 

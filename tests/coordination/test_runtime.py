@@ -170,7 +170,7 @@ class TestFailedAppend:
         ]
         assert offset(server.fetch()) == -1
 
-    def test_it_is_served_again_at_once(self, server: Server) -> None:
+    def test_the_shard_is_served_again_at_once(self, server: Server) -> None:
         server.journal.holds = False
         server.commit(offset=1)
         server.journal.holds = True

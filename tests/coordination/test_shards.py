@@ -296,7 +296,7 @@ class TestTransactions:
         server.journal.release()
         assert (result(ending), offset(fetching)) == (ErrorCode.NONE, 5)
 
-    def test_both_are_in_the_journal_with_their_producer(self, server: Server) -> None:
+    def test_a_commit_and_its_marker_are_in_the_journal_with_their_producer(self, server: Server) -> None:
         server.journal.holds = False
         txn_commit(server, 5)
         end(server)
@@ -316,7 +316,7 @@ class TestTransactions:
         ]
         assert seen == [(-1, 1), (P, 2), (P + 1, 1), EndTxnMarker(P, 0, True, 0, 1)]
 
-    def test_a_restart_between_the_two(self, server: Server) -> None:
+    def test_a_restart_between_a_commit_and_its_marker(self, server: Server) -> None:
         """[163]"""
         server.journal.holds = False
         txn_commit(server, 5)

@@ -223,7 +223,7 @@ def test_a_marker_is_written_again_after_a_fault_of_ours(setting: Setting) -> No
         ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     ],
 )
-def test_a_partition_that_can_never_get_its_marker_is_over_as_it_is(
+def test_a_partition_that_can_never_get_its_marker_is_left_without_it(
     setting: Setting, error: ErrorCode
 ) -> None:
     setting.begin(T0, T1)
@@ -260,7 +260,7 @@ def test_markers_of_a_former_lead_complete_nothing(setting: Setting) -> None:
     assert setting.state() == "PrepareCommit"
 
 
-def test_what_waits_when_the_journal_fails_is_to_be_asked_again(held: Setting) -> None:
+def test_requests_that_wait_when_the_journal_fails_must_be_retried(held: Setting) -> None:
     answers = [held.submit(end()), held.submit(end())]
     held.store.fail()
     assert [answer[0].error_code for answer in answers] == [ErrorCode.NOT_COORDINATOR] * 2
@@ -268,7 +268,7 @@ def test_what_waits_when_the_journal_fails_is_to_be_asked_again(held: Setting) -
     assert held.ask(end()).error_code == ErrorCode.NONE
 
 
-def test_what_waits_when_the_server_stops_is_to_be_asked_elsewhere(held: Setting) -> None:
+def test_requests_that_wait_when_the_server_stops_must_go_elsewhere(held: Setting) -> None:
     answer = held.submit(end())
     held.runtime.stop()
     assert answer[0].error_code == ErrorCode.NOT_COORDINATOR
@@ -324,7 +324,7 @@ def test_a_shard_follows_the_leader_of_its_partition(setting: Setting) -> None:
     assert setting.state() == "CompleteCommit"
 
 
-def test_a_shard_that_finds_a_leader_late_is_looked_after_too(setting: Setting) -> None:
+def test_a_shard_that_gets_its_leader_late_has_its_time_outs_too(setting: Setting) -> None:
     setting.runtime.stop()
     topic = setting.broker.cluster.topics[TRANSACTION_STATE_TOPIC]
     nobody = tuple(replace(partition, leader=NO_LEADER) for partition in topic.partitions)

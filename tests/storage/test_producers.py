@@ -53,7 +53,7 @@ def replayed(history: History) -> tuple[Producers, list[Aborted], dict[int, Prod
 
 
 @given(histories)
-def test_rows_are_all_that_is_known(history: History) -> None:
+def test_rows_restore_all_that_is_known(history: History) -> None:
     producers, _, rows = replayed(history)
     loaded = Producers(rows.items())
     assert dict(loaded.items()) == dict(producers.items())
@@ -64,7 +64,7 @@ def test_rows_are_all_that_is_known(history: History) -> None:
 
 
 @given(histories)
-def test_at_once_or_one_by_one(history: History) -> None:
+def test_batches_at_once_or_one_by_one_give_the_same(history: History) -> None:
     one_by_one, aborted, rows = replayed(history)
     at_once = Producers()
     changes = at_once.replay([produced(offset, what) for offset, what in enumerate(history)])

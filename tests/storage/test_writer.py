@@ -180,7 +180,7 @@ class TestFailure:
         assert reactor.result(again[0]) == Appended(0, 0, -1)
         assert keys(store, 1) == [b"2"]
 
-    def test_news_of_a_failure_that_is_over_change_nothing(
+    def test_late_news_of_a_failure_changes_nothing(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = open_embedded()

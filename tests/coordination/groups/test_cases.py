@@ -76,7 +76,7 @@ def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_they_can_be_run(
+def test_the_tests_of_cases_can_be_run(
     fails: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran: list[list[str]] = []

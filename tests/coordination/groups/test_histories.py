@@ -189,7 +189,7 @@ def test_a_seed_is_a_whole_history() -> None:
     assert run() == run()
 
 
-def test_histories_reach_what_is_worth_reaching() -> None:
+def test_histories_reach_the_rare_cases() -> None:
     """The histories above are worth something: they form generations, fence members and refuse requests."""
     errors: set[int] = set()
     generations = 0

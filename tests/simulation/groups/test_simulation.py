@@ -30,7 +30,7 @@ def test_long_histories(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)
-def test_what_once_failed(seed: int) -> None:
+def test_seeds_that_once_failed(seed: int) -> None:
     is_well(run(seed))
 
 
@@ -40,7 +40,7 @@ def test_a_seed_is_a_whole_history() -> None:
     assert once == again
 
 
-def test_histories_reach_what_is_worth_reaching() -> None:
+def test_histories_reach_the_rare_cases() -> None:
     """Groups form, move and fail, and requests are refused with every error that they can get."""
     outcomes = [run(seed, tell=True) for seed in (*range(60), 118)]  # 118 fences a coordinator
     assert sum(outcome.rebalances for outcome in outcomes) > 500
