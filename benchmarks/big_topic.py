@@ -1,10 +1,10 @@
-"""Topics of gigabytes: produce, restart, read anywhere, compact, expire, delete; and who waits meanwhile.
+"""Topics of gigabytes: produce, restart, read anywhere, compact, expire, delete; and how long others wait.
 
     python -m benchmarks.big_topic [DIRECTORY] [--gib 2]
 
-A stream of small Produce requests, one after the other on a connection of its own, goes on in every phase;
-its latencies say how long anybody was held up, to be compared with the phase "nothing else". The memory is
-the server's own; the data file's pages that the system keeps are not counted.
+A stream of small Produce requests, one after the other on its own connection, goes on in every phase. Its
+latencies, compared with those of the phase "nothing else", show how long a client was held up. Memory is the
+server's own, without the data file's pages in the system's cache.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ READS = 500
 READ_BYTES = 1024 * 1024
 TOPIC_RESOURCE = 2
 CALM_TICKS = 50
-"""Of processor time in a second, with the stream going on."""
+"""The processor time per second that counts as calm while the stream goes on."""
 
 
 def batch(first_key: int) -> bytes:
-    """100 records of 1 KB, of the same time, whose values do not compress."""
+    """100 records of 1 KB with the same timestamp, whose values do not compress."""
     value = random.randbytes(VALUE_BYTES)
     keys = (b"%d" % (number % KEYS) for number in range(first_key, first_key + RECORDS))
     return encode([Record(delta, 1_700_000_000_000, key, value) for delta, key in enumerate(keys)])
@@ -59,7 +59,8 @@ def produce_frame(topic: str, records: bytes) -> bytes:
 
 
 class Stream:
-    """Small Produce requests, one at a time, from start to stop; `took_s` of the phase that goes on."""
+    """Sends small Produce requests, one at a time, until it is stopped; `took_s` has the latencies of the
+    current phase."""
 
     def __init__(self, bootstrap: str) -> None:
         self.took_s: list[float] = []
@@ -98,14 +99,14 @@ def phase(name: str, server: Server, stream: Stream) -> Iterator[None]:
 
 
 def own_bytes(server: Server) -> int:
-    """Resident memory, without what is mapped from files."""
+    """Resident memory, without pages mapped from files."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("RssAnon:"))
     return int(line.split()[1]) * 1024
 
 
 class Client:
-    """What an administrator, a producer and a consumer ask, over one connection."""
+    """Sends requests of an administrator, a producer and a consumer over one connection."""
 
     def __init__(self, bootstrap: str) -> None:
         self._connection = Connection(bootstrap)
@@ -130,13 +131,13 @@ class Client:
         self._connection.ask(5, request)
 
     def size(self, name: str) -> int:
-        """Bytes of its records; 0 if there is no such topic."""
+        """The bytes of a topic's records; 0 if there is no such topic."""
         described = self._connection.ask(4, DescribeLogDirsRequest(topics=None))
         topics = described.results[0].topics
         return sum(p.partition_size for topic in topics if topic.name == name for p in topic.partitions)
 
     def fill(self, name: str, size: int) -> int:
-        """Produce so many bytes; how many records there are then."""
+        """Produce `size` bytes; returns how many records they have."""
         frames = [produce_frame(name, batch(key)) for key in range(0, KEYS, RECORDS)]
         wanted = size // len(frames[0])
         for number in range(wanted + UNDER_WAY):
@@ -147,7 +148,7 @@ class Client:
         return wanted * RECORDS
 
     def read(self, name: str, offset: int) -> int:
-        """The bytes of a Fetch from that offset."""
+        """How many bytes a Fetch from this offset returns."""
         partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=READ_BYTES)
         topics = (FetchTopic(topic=name, partitions=(partition,)),)
         request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=READ_BYTES, topics=topics)
@@ -158,12 +159,12 @@ class Client:
 def until(condition: Callable[[], bool], timeout_s: float = 900) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, "it takes too long"
+        assert time.monotonic() < deadline, "this takes too long"
         time.sleep(0.25)
 
 
 def until_steady(size: Callable[[], int], below: int) -> int:
-    """The size once it has fallen below and stays the same for three seconds."""
+    """The size, once it has fallen below `below` and has stayed the same for three seconds."""
     sizes: list[int] = []
 
     def steady() -> bool:
@@ -254,7 +255,7 @@ def clean(client: Client, server: Server, stream: Stream) -> None:
 
 
 def until_free(server: Server) -> None:
-    """Until the server has calmed down: what is freed behind the scenes is nowhere to be asked for."""
+    """Wait until the server is calm: no request tells whether it still frees space in the background."""
     used: list[float] = []
 
     def calm() -> bool:

@@ -1,9 +1,9 @@
-"""What the written codecs cost against `struct` code written by hand.
+"""What the schemas' codecs cost, compared with `struct` code written by hand.
 
     python -m benchmarks.codec
 
-The hand-written side does the least one can get away with: it checks no bounds and knows one version.
-Decoding, it returns tuples; encoding, it reads the same message objects. The ratio is to stay below 2.5.
+The hand-written code does as little as possible: it checks no bounds and knows one version. It decodes to
+tuples, and encodes the same message objects. The ratio is to stay below 2.5.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The pipeline over millions of commits: records a second, memory, and whether its answer is the right one.
+"""The pipeline over millions of commits: records a second, memory, and whether its answer is right.
 
     python -m benchmarks.pipeline HOST:PORT [PEER_HOST:PORT] [--records 5000000]
 
-Commits so many offsets to each broker, in turns, and asks Spark for the latest of each group; what was
-committed is known, so the answer is too. Start the brokers so that they do not compact meanwhile: kshim with
+Commits so many offsets to each broker, in turns, and asks Spark for each group's latest; the right answer is
+known. Start the brokers so that they do not compact meanwhile: kshim with
 `--set log.cleaner.min.cleanable.ratio=1`, Apache Kafka with `--set log.cleaner.enable=false`. Needs PySpark,
 kafka-python, Java and Maven, as `tox -e spark-pyspark40` does.
 """
@@ -52,7 +52,7 @@ def new_topic(connection: Connection) -> str:
 
 
 def requests(topic: str, records: int) -> Iterator[OffsetCommitRequest]:
-    """Each group in its turn commits for all partitions."""
+    """The groups commit in turn, each for all partitions."""
     for number in range(records // PARTITIONS):
         partitions = tuple(
             OffsetCommitRequestPartition(partition_index=index, committed_offset=number * 10 + index)
@@ -66,7 +66,7 @@ def requests(topic: str, records: int) -> Iterator[OffsetCommitRequest]:
 
 
 def commit(bootstrap: str, records: int) -> tuple[str, Latest]:
-    """The topic, and what of it every group has committed last."""
+    """Returns the topic, and what each group has committed last."""
     connection = Connection(bootstrap)
     topic = new_topic(connection)
     for number in range(GROUPS):
@@ -87,7 +87,7 @@ def commit(bootstrap: str, records: int) -> tuple[str, Latest]:
 
 
 def ask(spark: SparkSession, bootstrap: str, topic: str) -> tuple[int, float, Latest]:
-    """How many records were read, in how many seconds, and the answer."""
+    """Returns how many records were read, in how many seconds, and the answer."""
     began = time.perf_counter()
     rows = decode(read_offsets_log(spark, bootstrap))
     latest = latest_commits(rows).where(fn.col("topic") == topic)
@@ -98,7 +98,7 @@ def ask(spark: SparkSession, bootstrap: str, topic: str) -> tuple[int, float, La
 
 
 def peak_mib() -> float:
-    """Of the JVM, which is driver and executor in one."""
+    """The peak memory of the JVM, which is driver and executor in one."""
     status = Path(f"/proc/{SparkContext._gateway.proc.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) / 1024

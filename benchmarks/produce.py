@@ -1,9 +1,9 @@
-"""How many batches a second a broker takes with Produce, acks=all, and how a peer does in the same minute.
+"""How many batches a second a broker accepts with acks=all, compared with a peer in the same minute.
 
     python -m benchmarks.produce 127.0.0.1:9092 [PEER_HOST:PORT]
 
-Eight producers with five requests each under way, as clients have them, each to a partition of its own. Their
-batches are plain, or numbered (idempotent); of one small record, or of 16 KiB.
+Eight producers, each with its own partition, keep five requests in flight, as clients do. Their batches are
+plain or idempotent, and have one small record or 16 KiB.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Producer(Connection):
 
 
 def batches_per_second(bootstrap: str, records: list[Record], idempotent: bool) -> float:
-    """The rate at which `bootstrap` takes batches."""
+    """The rate at which `bootstrap` accepts batches."""
     topic = f"benchmark-{uuid4()}"
     admin = Connection(bootstrap)
     created = CreatableTopic(name=topic, num_partitions=PRODUCERS, replication_factor=1, assignments=())
     admin.ask(5, CreateTopicsRequest(topics=(created,), timeout_ms=10_000))
-    time.sleep(0.5)  # a broker may not lead them at once
+    time.sleep(0.5)  # a broker may not lead the partitions at once
     selector = selectors.DefaultSelector()
     for index in range(PRODUCERS):
         producer = Producer(bootstrap, topic, index, idempotent)
@@ -91,7 +91,7 @@ def batches_per_second(bootstrap: str, records: list[Record], idempotent: bool) 
 
 
 def answers(received: bytearray) -> Iterator[bytes]:
-    """The frames that are whole; they are taken out."""
+    """Takes the complete frames out of the buffer."""
     while len(received) >= 4 and len(received) >= 4 + (size := struct.unpack_from(">i", received)[0]):
         yield bytes(received[4 : 4 + size])
         del received[: 4 + size]

@@ -1,4 +1,4 @@
-"""A connection for the benchmarks: an answer with an error ends the run."""
+"""A connection for the benchmarks: an error in an answer ends the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Connection(Wire):
         return response
 
     def ask(self, version: int, request: Any) -> Any:
-        """One request and its response; asked again while the coordinator is not ready, for ten seconds."""
+        """Send a request and return its response; repeated for ten seconds while the coordinator is not
+        ready."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
             self.request(version, request)
@@ -47,5 +48,5 @@ class Connection(Wire):
             time.sleep(0.05)
 
     def find_coordinator(self, group_id: str) -> None:
-        """Wait for the group's coordinator: a broker makes its group topic at the first question."""
+        """Wait for the group's coordinator: a broker creates its group topic at the first request."""
         self.ask(1, FindCoordinatorRequest(key=group_id))

@@ -1,9 +1,8 @@
-"""How long one full round of a large group takes: all join again, the leader assigns, all sync.
+"""How long a rebalance of a large group takes: all rejoin, the leader assigns, all sync.
 
     python -m benchmarks.rebalance 127.0.0.1:9092 [PEER_HOST:PORT] [--members 1000]
 
-Raw connections, one a member; a part of the time is the making of the requests and the reading of the answers
-here.
+Each member is a raw connection. Part of the time goes into making requests and reading answers here.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Group:
         self._complete()
 
     def round(self) -> float:
-        """The seconds that one full round takes; the leader's JoinGroup starts it."""
+        """The seconds that one rebalance takes; the leader's JoinGroup starts it."""
         began = time.perf_counter()
         self._send_join(0)
         self._wait_for(lambda group: group.group_state == "PreparingRebalance")
@@ -54,7 +53,7 @@ class Group:
         return time.perf_counter() - began
 
     def _complete(self) -> None:
-        """Everybody has sent JoinGroup: take the answers, and sync."""
+        """Finish a rebalance for which everybody has sent JoinGroup: read the answers, and sync."""
         generations = {self._receive_joined(index) for index in range(len(self.connections))}
         (generation_id,) = generations
         assigned = tuple(
@@ -77,7 +76,7 @@ class Group:
         deadline = time.monotonic() + TIMEOUT_MS / 1000
         while not condition(self.watch.ask(1, request).groups[0]):
             if time.monotonic() > deadline:
-                raise TimeoutError("the group did not get there")
+                raise TimeoutError("the group did not reach that state")
 
     def _send_join(self, index: int) -> None:
         self.connections[index].request(JOIN_VERSION, self._join_request(self.member_ids[index]))
@@ -100,7 +99,7 @@ class Group:
 
 
 def measure(bootstrap: str, members: int) -> list[float]:
-    """The seconds of some rounds."""
+    """The seconds of several rebalances."""
     group = Group(bootstrap, members)
     return [group.round() for _ in range(ROUNDS)]
 

@@ -1,9 +1,9 @@
-"""How many Heartbeats and OffsetCommits a second a broker answers, and how a peer does in the same minute.
+"""How many Heartbeats and OffsetCommits a second a broker answers, compared with a peer in the same minute.
 
     python -m benchmarks.requests 127.0.0.1:9092 [PEER_HOST:PORT]
 
-Raw connections with requests made beforehand, so that the load costs little next to the answers. "8 x 16" is
-eight connections with sixteen requests each under way; "1 x 1" is one at a time, the time of a round trip.
+The requests are encoded beforehand, so that sending them costs little compared with the answers. "8 x 16" is
+eight connections with sixteen requests each in flight; "1 x 1" is one at a time, and shows the round trip.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Member(Connection):
         )
 
     def size_of_answer(self, frame: bytes) -> int:
-        """How many bytes come back for `frame`."""
+        """How many bytes the answer to `frame` has."""
         self.sendall(frame)
         return len(self.frame()) + 4
 
@@ -91,7 +91,7 @@ def offset_commit(member: Member) -> bytes:
 def answers_per_second(
     bootstrap: str, request: Callable[[Member], bytes], connections: int, depth: int
 ) -> float:
-    """The rate at which `bootstrap` answers with `depth` requests under way on each connection."""
+    """The rate at which `bootstrap` answers with `depth` requests in flight on each connection."""
     selector = selectors.DefaultSelector()
     received: dict[Any, int] = {}
     for _ in range(connections):

@@ -2,9 +2,9 @@
 
     python -m benchmarks.storage [directory]
 
-Both sides take turns in the same run, so that only the ratios are meant to be compared between machines. The
-store writes twice for each commit (LMDB: the data, then the page that makes it visible), the file once, and
-the file can neither be read by offset nor survive a write that was cut short.
+Both sides take turns in one run; compare only the ratios between machines. For each commit the store writes
+twice (LMDB: the data, then the page that makes it visible) and the file once. The file can neither be read by
+offset nor survive a torn write.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SMALL = encode([Record(0, 1, None, os.urandom(100))])
 
 
 class Reactor:
-    """Runs what the writer thread has to tell."""
+    """Runs the callbacks of the writer thread."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
@@ -58,7 +58,7 @@ class Reactor:
 
 
 def seconds(function: Callable[[], object], times: int) -> float:
-    """The median of what one call takes."""
+    """The median time of one call."""
     taken = []
     for _ in range(times):
         start = perf_counter()
@@ -72,7 +72,7 @@ def seconds_at(taken: list[float], percent: int) -> float:
 
 
 def compare(name: str, unit: str, ours: Callable[[], float], plain: Callable[[], float]) -> None:
-    """Turn by turn, then the medians."""
+    """Take turns, then print the medians."""
     pairs = [(ours(), plain()) for _ in range(ROUNDS)]
     our, other = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
     print(f"{name:42} {our:10.2f} {unit:8} plain file {other:10.2f}   ratio {our / other:5.2f}")
@@ -160,7 +160,7 @@ def measure_journal(store: EmbeddedStore, reactor: Reactor) -> None:
 
 
 def measure_compaction(store: EmbeddedStore, reactor: Reactor) -> None:
-    """The same commits to few keys, into a shard that is compacted and into one that is not."""
+    """The same commits to few keys, into a shard that is compacted and one that is not."""
     journal = LogJournal(store.log, [5, 6])
     store.log.configure(6, Cleanup(Compaction()))
     commits = [[(b"key of a commit %d" % (number % 100), bytes(40))] for number in range(200_000)]

@@ -1,9 +1,9 @@
-"""Spark on a broker: how long a record takes through a running query, and how fast bulk reads and writes are.
+"""Spark on a broker: a record's latency through a running query, and the speed of bulk reads and writes.
 
     python -m benchmarks.tail HOST:PORT [PEER_HOST:PORT] [--records 2000000] [--rounds 3] [--tail-records 40]
 
-One Spark in one JVM asks both, in turns. The way of a record is the time from its `send()` to the call of
-`foreachBatch` that has it. Needs PySpark, kafka-python, Java and Maven, as `tox -e spark-pyspark40` does.
+One Spark in one JVM uses both brokers, in turns. A record's latency is the time from its `send()` to the call
+of `foreachBatch` that has it. Needs PySpark, kafka-python, Java and Maven, as `tox -e spark-pyspark40` does.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Broker:
         return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
 
     def write(self, topic: str, records: int) -> float:
-        """Records a second of a batch write."""
+        """Records per second of a batch write."""
         value = f"lpad(cast(id as string), {VALUE_BYTES}, 'x') as value"
         frame = self.spark.range(0, records, 1, 1).selectExpr(value)
         writer = frame.write.format("kafka").option("kafka.bootstrap.servers", self.bootstrap)
@@ -74,7 +74,7 @@ class Broker:
         return records / (time.perf_counter() - began)
 
     def read(self, topic: str, records: int) -> float:
-        """Records a second of a batch read that looks at every value."""
+        """Records per second of a batch read that looks at every value."""
         frame = self.spark.read.format("kafka").options(**self.source(topic)).load()
         began = time.perf_counter()
         (row,) = frame.selectExpr("sum(length(value)) as bytes").collect()
@@ -82,7 +82,7 @@ class Broker:
         return records / (time.perf_counter() - began)
 
     def tail_ms(self, topic: str, count: int) -> list[float]:
-        """The ways of `count` records through a query; each is sent a little after the last has arrived."""
+        """The latencies of `count` records through a query; each is sent soon after the last has arrived."""
         arrived: SimpleQueue[float] = SimpleQueue()
 
         def on_batch(frame: Any, _: int) -> None:
@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def _bulk(brokers: list[Broker], records: int, rounds: int) -> None:
-    """Rounds in turns, so that a slow minute hits both."""
+    """Both brokers take turns, so that a slow minute hits both."""
     writes: list[list[float]] = [[] for _ in brokers]
     reads: list[list[float]] = [[] for _ in brokers]
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Fixtures: one shared server for tests that leave it alone, an own server for tests that harm it."""
+"""Fixtures: one server shared by tests that leave it alone, and own servers for tests that harm them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def class_path() -> str:
-    """Apache Kafka's. What is missing on this machine is an error in CI, a skip elsewhere."""
+    """Apache Kafka's class path. If it cannot be had, that is an error in CI and a skip elsewhere."""
     try:
         return fetch_class_path()
     except JarsMissing as error:
@@ -48,7 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def new_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Makes servers for this test alone, each with its own data directory unless it names one."""
+    """Makes servers for this test alone. Each has its own data directory unless the test passes one."""
     servers: list[Server] = []
 
     def new(*options: str, **settings: object) -> Server:

@@ -1,4 +1,4 @@
-"""What holds for all tests: a busy machine may take its time over one example of a property."""
+"""Settings of all tests: on a busy machine, one example of a property may take its time."""
 
 from hypothesis import HealthCheck, settings
 

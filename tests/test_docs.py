@@ -1,4 +1,4 @@
-"""The pages that are drawn from the code are what the code says."""
+"""The generated pages match the code."""
 
 from __future__ import annotations
 

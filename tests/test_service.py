@@ -1,4 +1,4 @@
-"""Start and stop of the parts, with a reactor and a store in memory."""
+"""Start and stop of the server's parts, with a reactor and a store in memory."""
 
 import errno
 import logging
@@ -40,7 +40,7 @@ API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")
 
 
 class Store(MemoryStore):
-    """Notes when it is opened and closed."""
+    """Records when it is opened and closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,14 +79,14 @@ class Reactor(MemoryReactorClock):
 
 
 def results(deferred: Deferred[Any]) -> list[Any]:
-    """Empty until the Deferred fires, then what it brought."""
+    """Empty until the Deferred fires, then its result."""
     brought: list[Any] = []
     deferred.addBoth(brought.append)
     return brought
 
 
 def outcome(deferred: Deferred[Any]) -> Any:
-    """What a Deferred that has fired has brought."""
+    """The result of a Deferred that has fired."""
     (result,) = results(deferred)
     return result
 
@@ -181,9 +181,7 @@ def test_stop_closes_connections_and_store() -> None:
 
 
 def test_stop_answers_what_the_store_still_finishes() -> None:
-    """A request that waits for the disk when the stop comes gets its answer; one that comes later gets
-    none.
-    """
+    """A request that waits for the disk at the stop gets its answer; a later one gets none."""
     reactor = Reactor()
     closed: Deferred[None] = Deferred()
     reply: Deferred[bytes] = Deferred()
@@ -238,7 +236,7 @@ def test_stop_answers_a_parked_member() -> None:
 
 
 class Client:
-    """One connection to one broker, and what it was answered."""
+    """A connection to one broker, and the answers that it received."""
 
     def __init__(self, reactor: Reactor, broker: int) -> None:
         self._reactor, self._transport = reactor, Transport()
@@ -246,7 +244,7 @@ class Client:
         self.connection.makeConnection(self._transport)
 
     def ask(self, key: ApiKey, request: Any, version: int) -> Any:
-        """The response, None while there is none."""
+        """The response; None if there is none yet."""
         self._key, self._version = key, version
         self._transport.clear()
         header = RequestHeader(api_key=self._key, api_version=version, correlation_id=7, client_id="c")
@@ -262,7 +260,7 @@ class Client:
 
 @pytest.fixture
 def reactor() -> Reactor:
-    """Of a server with two brokers, and a topic t that the first leads, as it does group g's shard."""
+    """The reactor of a server with two brokers; the first leads topic t and the shard of group g."""
     reactor = Reactor()
     config = replace(CONFIG, brokers=2, offsets_topic_num_partitions=1, offsets_topic_replication_factor=1)
     outcome(Server(config, reactor, Store()).start())

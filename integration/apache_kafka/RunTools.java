@@ -7,10 +7,10 @@ import java.util.Arrays;
 import java.util.Base64;
 import org.apache.kafka.common.utils.Exit;
 
-/** Runs the main methods of tools in one JVM: a line asks for one run, and is answered with a line.
+/** Runs the main methods of tools in one JVM: each line on stdin is one run, and gets one line on stdout.
  *
- * Asked: the class and its arguments, with tabs between. Answered: the exit status, a tab, and all that was
- * printed, in base64. */
+ * The request is the class and its arguments, separated by tabs. The answer is the exit status, a tab, and all
+ * that was printed, in base64. */
 public class RunTools {
     static class Exited extends RuntimeException {
         final int status;

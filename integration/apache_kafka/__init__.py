@@ -4,8 +4,8 @@
 
     KSHIM_TEST_COMMAND="env PYTHONPATH=$PWD python -m integration.apache_kafka" pytest integration
 
-puts Apache Kafka under the tests that were written for kshim: do they ask only what Kafka answers? The
-version is the one that `pom.xml` names; Java and Maven are needed.
+runs the tests that were written for kshim against Apache Kafka, to see that they expect only what Kafka
+answers. `pom.xml` names the version; Java and Maven are needed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`serve` as kshim's command line has it: format the data directory at its first start, become the broker.
+"""Apache Kafka with the options of `kshim serve`: formats a new data directory, then runs the broker.
 
-A signal to this process is a signal to Kafka.
+This process becomes Kafka, so a signal to it is a signal to Kafka.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ SETTINGS = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # a broker that was killed may register again only when its old session has ended
+    # Kafka lets a killed broker register again only when its old session has ended
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "200",
 }
 FOR_TESTS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 FOR_BENCHMARKS = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
-"""A short life needs no optimising compiler; for a measurement, what Apache Kafka's start script sets."""
+"""JVM options: no optimising compiler for a short run; for a measurement, those of Apache Kafka's start
+script."""
 PORTS = range(20_000, 32_000)
-"""Below the ports that the system gives to clients, so that none of theirs is in the way later."""
+"""Below the ephemeral ports, so that no client's connection takes one of these."""
 
 
 def free_port(other_than: int = 0) -> int:
@@ -69,7 +70,7 @@ def write_properties(data_dir: Path, port: int, options: list[str]) -> Path:
 
 
 def announce(port: int) -> None:
-    """A child that prints the ready line once the broker listens."""
+    """Start a child process that prints the ready line once the broker listens."""
     broker = os.getpid()
     if os.fork():
         return
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--listen", default="127.0.0.1:0")
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--benchmark", action="store_true", help="as fast as it gets, not as soon")
+    parser.add_argument("--benchmark", action="store_true", help="optimise for speed, not for a quick start")
     options = parser.parse_args()
     try:
         class_path = fetch_class_path()

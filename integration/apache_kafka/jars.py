@@ -1,4 +1,4 @@
-"""Apache Kafka's jars: all that `pom.xml` leads to, fetched once with Maven."""
+"""Apache Kafka's jars: everything that `pom.xml` depends on, fetched once with Maven."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POM = Path(__file__).with_name("pom.xml")
 
 
 def fetch_class_path() -> str:
-    """Apache Kafka for `java -cp`. Raises JarsMissing, also where Java itself is missing."""
+    """Apache Kafka's class path, for `java -cp`. Raises JarsMissing, also where Java itself is missing."""
     if not shutil.which("java"):
         raise JarsMissing("Java is not installed")
     version = re.search(r"<version>(.+?)</version>", POM.read_text())
@@ -26,7 +26,7 @@ def fetch_class_path() -> str:
 
 
 def _fetch(jars: Path) -> None:
-    """Fetch into a directory beside, so that `jars` is there only when it is complete."""
+    """Fetch into a temporary directory next to `jars`, so that `jars` exists only when it is complete."""
     with tempfile.TemporaryDirectory(dir=jars.parent) as directory:
         fetched = Path(directory) / "jars"
         maven(

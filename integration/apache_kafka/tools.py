@@ -1,4 +1,4 @@
-"""Apache Kafka's command-line tools, many runs in one JVM: a JVM takes a second to start, a run a tenth."""
+"""Apache Kafka's command-line tools, many runs in one JVM, which takes a second to start."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 
 @dataclass(frozen=True)
 class Printed:
-    """What one run came to."""
+    """The result of one run."""
 
     status: int
     text: str
 
 
 class Tools:
-    """One JVM; not for several threads at once."""
+    """One JVM. Not thread-safe."""
 
     def __init__(self, class_path: str) -> None:
         self._process = subprocess.Popen(
@@ -33,7 +33,7 @@ class Tools:
         )
 
     def run(self, tool: str, *arguments: str) -> Printed:
-        """Run one tool. It must end by itself."""
+        """Run one tool, which must end by itself."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\t".join((tool, *arguments)) + "\n")

@@ -2,7 +2,7 @@
 
     python -m integration.crash --kills 200 --seed 1
 
-Producers, group consumers and transactions go on over every kill. After each one `kshim check` must find the
-directory whole; at the end, nothing that was acknowledged may be missing, nothing doubled that an idempotent
-producer has sent, no aborted record read by read_committed, and no committed offset may have gone back.
+Producers, group consumers and transactions go on through every kill. After each kill `kshim check` must find
+the data directory sound. At the end, no acknowledged record may be missing, no record of an idempotent
+producer doubled, no aborted record read by read_committed, and no committed offset gone back.
 """

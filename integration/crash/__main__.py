@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-transactions", action="store_true")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the server")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="server setting")
     arguments = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="kshim-crash-"))
     options = [part for setting in arguments.set for part in ("--set", setting)]

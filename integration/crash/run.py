@@ -1,4 +1,4 @@
-"""One run: start, work, kill, check, and again; then the verdict."""
+"""One run: work, kill, check, restart, again and again; then the verdict."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ GROUPS = ("readers-a", "readers-b")
 
 
 class Broken(AssertionError):
-    """A promise was not kept. str() says which, and at which kill."""
+    """A promise was not kept. str() says which, and after which kill."""
 
 
 @dataclass
 class Crashes:
-    """kills: how many. log: told what goes on, a line at a time."""
+    """A run."""
 
     data_dir: Path
     kills: int
+    """How many times the server is killed."""
     seed: int
     transactions: bool = True
     options: Sequence[str] = ()
     log: Callable[[str], None] = print
+    """Gets one line at a time about the progress."""
     verdicts: list[Verdict] = field(default_factory=list)
     start_s: list[float] = field(default_factory=list)
 
@@ -75,7 +77,7 @@ class Crashes:
             workload.start()
 
     def _work(self, number: int) -> None:
-        """Until every client has got on, most of the time; and a random while longer."""
+        """Mostly wait until every client has made progress, and then a random while longer."""
         if self._random.random() < 0.85:
             floors = [(workload, workload.done + MIN_PROGRESS) for workload in self._workloads]
             wait_until(

@@ -1,4 +1,4 @@
-"""What is in the topics at the end, against what was promised."""
+"""Compares what is in the topics at the end with what was acknowledged."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ class Stored(NamedTuple):
 
 @dataclass
 class Verdict:
-    """acknowledged: records, or transactions. doubled: allowed to producers that are not idempotent."""
+    """What one client was promised, and what was found."""
 
     topic: str
     acknowledged: int
+    """Records, or transactions."""
     lost: int
     doubled: int
+    """A producer that is not idempotent may double records."""
     faults: list[str] = field(default_factory=list)
 
 
 def read_topic(bootstrap: str, topic: str, isolation_level: str = "read_uncommitted") -> list[Stored]:
-    """All records, by partition and offset."""
+    """All records, in the order of partition and offset."""
     consumer = new_consumer(bootstrap, isolation_level=isolation_level, **EAGER)
     partitions = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     consumer.assign(partitions)
@@ -70,9 +72,8 @@ def judge_producing(bootstrap: str, producing: Producing, *, idempotent: bool) -
 
 
 def judge_transactions(bootstrap: str, transacting: Transacting) -> Verdict:
-    """Of a committed transaction all is read, once; of an aborted one nothing; of an unknown one all or
-    nothing.
-    """
+    """A committed transaction must be read whole, once; an aborted one not at all; an unknown one whole or
+    not at all."""
     parts: dict[int, Counter[int]] = defaultdict(Counter)
     for stored in read_topic(bootstrap, transacting.topic, "read_committed"):
         number, part = map(int, stored.value.split("-"))
@@ -97,7 +98,7 @@ def judge_transactions(bootstrap: str, transacting: Transacting) -> Verdict:
 
 
 def judge_copying(bootstrap: str, copying: Copying) -> Verdict:
-    """Up to what the job has committed the copy is its source, record by record, and behind that nothing."""
+    """Up to the job's committed offsets the copy must equal its source, and it must end there."""
     admin = Admin(bootstrap)
     committed = {partition: o for (_, partition), o in admin.group_offsets(copying.group_id).items()}
     admin.close()

@@ -1,4 +1,4 @@
-"""What clients do while the server is killed, each in a thread of its own; and what was promised to them."""
+"""What clients do while the server is killed, each in its own thread, and what was acknowledged to them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from integration.support.clients import RECONNECT, new_consumer, new_producer, o
 PARTITIONS = 3
 MAX_UNACKNOWLEDGED = 200
 BURST, PAUSE_S = 10, 0.005
-"""Some thousand records a second: a record more is no other story."""
+"""Some thousand records a second: more would tell nothing new."""
 POLL_MS = 500
 EAGER = {**RECONNECT, "reconnect_backoff_max_ms": 200, "request_timeout_ms": 10_000}
 LIBRDKAFKA = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 200,
-    # 2.16 sends a group's offsets to a broker that it has given up, where it has bootstrapped anew meanwhile
+    # 2.16 sends a group's offsets to a broker that it has given up, if it has bootstrapped again meanwhile
     "metadata.recovery.strategy": "none",
     "log_level": 0,
 }
@@ -31,7 +31,7 @@ TIMEOUT_S = 30
 
 
 class Workload:
-    """A thread that works until stop(). `done` grows with all that was acknowledged."""
+    """A thread that works until stop(). `done` counts what was acknowledged."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.bootstrap, self.topic = bootstrap, topic
@@ -47,7 +47,7 @@ class Workload:
         self._stopping.set()
         self._thread.join(120)
         if self._thread.is_alive():
-            raise AssertionError(f"{self.topic}: the client does not come to its end")
+            raise AssertionError(f"{self.topic}: the client does not end")
         if self.failure is not None:
             raise AssertionError(f"{self.topic}: the client failed: {self.failure!r}") from self.failure
 
@@ -62,14 +62,12 @@ class Workload:
 
 
 class Producing(Workload):
-    """Numbered records, one after the other.
-
-    acknowledged: (partition, offset) -> number.
-    """
+    """Sends numbered records, one after the other."""
 
     def __init__(self, bootstrap: str, topic: str, *, idempotent: bool) -> None:
         super().__init__(bootstrap, topic)
         self.acknowledged: dict[tuple[int, int], int] = {}
+        """(partition, offset) -> number."""
         self.sent = 0
         self._idempotent = idempotent
         self._room = threading.Semaphore(MAX_UNACKNOWLEDGED)
@@ -103,15 +101,13 @@ class Producing(Workload):
 
 
 class Committing(Workload):
-    """A member of a group that reads a topic and commits after each poll.
-
-    acknowledged: partition -> the highest offset whose commit was acknowledged.
-    """
+    """A member of a group that reads a topic and commits after each poll."""
 
     def __init__(self, bootstrap: str, topic: str, group_id: str) -> None:
         super().__init__(bootstrap, topic)
         self.group_id = group_id
         self.acknowledged: dict[int, int] = {}
+        """partition -> the highest offset whose commit was acknowledged."""
 
     def run(self) -> None:
         consumer = new_consumer(
@@ -132,7 +128,7 @@ class Committing(Workload):
                 }
                 if offsets:
                     self._commit(consumer, offsets)
-            except KafkaError:  # the server is away, or a rebalance came in between
+            except KafkaError:  # the server is down, or a rebalance intervened
                 self._stopping.wait(0.05)
         consumer.close()
 
@@ -144,10 +140,10 @@ class Committing(Workload):
 
 
 class TransactionalWorkload(Workload):
-    """With librdkafka: the transactional producer of kafka-python 3.0.12 may wait for itself for ever.
+    """Makes one `attempt` after another, with librdkafka: kafka-python 3.0.12's transactional producer may
+    deadlock.
 
-    One `attempt` after the other; where one leaves its transaction in doubt another producer takes over, and
-    all that was open ends.
+    If an attempt leaves its transaction in doubt, a new producer takes over, which ends the open transaction.
     """
 
     def run(self) -> None:
@@ -163,11 +159,11 @@ class TransactionalWorkload(Workload):
                 self._stopping.wait(0.05)
 
     def attempt(self, producer: Producer) -> None:
-        """One transaction. Raises KafkaException where it is in doubt."""
+        """One transaction. Raises KafkaException if its outcome is in doubt."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """What was under way did not happen, or nobody knows."""
+        """The current transaction was aborted, or its outcome is unknown."""
 
     def _new_producer(self) -> Producer:
         options = {"transactional.id": f"{self.topic}-id", "transaction.timeout.ms": 20_000, "linger.ms": 2}
@@ -177,7 +173,7 @@ class TransactionalWorkload(Workload):
 
 
 def commit(producer: Producer) -> bool:
-    """Whether it was committed, or else aborted. Raises KafkaException where it is in doubt."""
+    """Whether it was committed; else it was aborted. Raises KafkaException if that is in doubt."""
     while True:
         try:
             producer.commit_transaction(TIMEOUT_S)
@@ -192,16 +188,15 @@ def commit(producer: Producer) -> bool:
 
 
 class Transacting(TransactionalWorkload):
-    """Transactions of some records over all partitions, of which every third is aborted.
-
-    outcome: number of the transaction -> "committed", "aborted", or "unknown" where the server was killed
-    before it could say. sizes: how many records each had.
-    """
+    """Transactions of some records over all partitions; every third is aborted."""
 
     def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
         super().__init__(bootstrap, topic)
         self.outcome: dict[int, str] = {}
+        """Transaction number -> "committed", "aborted", or "unknown" if the server was killed before it
+        answered."""
         self.sizes: dict[int, int] = {}
+        """Transaction number -> its number of records."""
         self._random = random.Random(seed)
 
     def attempt(self, producer: Producer) -> None:
@@ -221,9 +216,8 @@ class Transacting(TransactionalWorkload):
 
 
 class Copying(TransactionalWorkload):
-    """A job that copies a topic exactly once: the records and the offsets up to which they were read, in one
-    transaction.
-    """
+    """Copies a topic exactly once: each transaction has the records and the offsets up to which they were
+    read."""
 
     def __init__(self, bootstrap: str, source: str, topic: str) -> None:
         super().__init__(bootstrap, topic)
@@ -247,7 +241,7 @@ class Copying(TransactionalWorkload):
             self.reset()
 
     def reset(self) -> None:
-        """Begin again at what is committed."""
+        """Continue from the committed offsets."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None

@@ -1,17 +1,18 @@
-"""The same told to Apache Kafka and to kshim: do they answer the same?
+"""Apache Kafka and kshim are asked the same: do they answer the same?
 
-* Histories, step by step and field by field. `history` says what one is; `verbs`, `record_verbs`,
-  `admin_verbs` and `transaction_verbs` are the words they are written in; `histories` holds those of groups
-  that somebody wrote, and `invented` makes any number from a seed, of groups, records, topics and
-  transactions. `player` plays one against one server, `run` many against both; `learned` keeps what a server
-  gave, and `settling` waits for what it changes later than it answers. `compare` tells where two servers
-  differ, `meant` which differences are meant, and `shrink` makes a history that differs small.
-* Dialogues of unmodified clients (`dialogue`), told again without what chance puts into them (`retold`).
-* What Apache Kafka's own tools print.
-* What is meant to differ: a scenario for each key of docs/differences.md that nothing above meets
-  (`differences`).
+* Histories, step by step and field by field. `words` defines what one is and the verbs it is written in;
+  `histories` holds hand-written ones about groups, and `invented` makes any number from a seed, about groups,
+  records, topics and transactions. In `playing`, `player` plays one against one server, `run` many against
+  both; `learned` keeps the ids that a server gave, and `settling` waits for changes that a server answers
+  before they are in force. `compare` finds where two servers differ, `meant` says which differences are
+  meant, and `shrink` shortens a history that differs.
+* Stories, functions that go on according to the answers they get (`stories`).
+* Dialogues of unmodified clients (`dialogues`), retold without what is left to chance.
+* What Apache Kafka's own tools print (`tools`).
+* Requests that are written loosely (`looseness`).
+* Meant differences: a scenario for each key of docs/differences.md that nothing above meets (`differences`).
 
-What may differ stands in docs/differences.md, and nowhere else. `python -m integration.differential` plays as
-many invented histories as one likes; KSHIM_TEST_COMMAND names the kshim to play them against. Where that is
-Apache Kafka too (`python -m integration.apache_kafka`), nothing may differ: else the comparison is at fault.
+Only what docs/differences.md lists may differ. `python -m integration.differential` plays as many invented
+histories as one likes; KSHIM_TEST_COMMAND names the kshim to play them against. Where that is Apache Kafka
+too (`python -m integration.apache_kafka`), nothing may differ: else the comparison is at fault.
 """

@@ -1,6 +1,7 @@
 """Invent histories and play them against Apache Kafka and kshim: `python -m integration.differential --help`.
 
-What differs is made as small as it can be and printed in the form of `histories`, with both answers.
+Each history that differs is shrunk as far as possible and printed in the form of `histories`, with both
+answers.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from integration.differential.playing.shrink import shrink
 from integration.differential.playing.stalls import watched
 
 SHRUNK = 5
-"""So many of the histories that differ are made small."""
+"""At most so many of the differing histories are shrunk."""
 SHRINK_PLAYS = 6
-"""How often Apache Kafka is asked about a candidate."""
+"""How often Apache Kafka is asked about each candidate."""
 BATCH = 200
 
 
@@ -31,7 +32,7 @@ def run_of(invented: Invented) -> Run:
 
 
 async def told_shortly(some: Iterable[Invented], pair: pairs.Pair, at_once: int = AT_ONCE) -> list[str]:
-    """Each history as small as it can be while the servers differ, with what they answered."""
+    """Shrink each history as far as the servers still differ, and show it with their answers."""
     places = asyncio.Semaphore(at_once)
     async with watched(pair.targets) as watches:
         stage = Stage(pair.targets, watches)
@@ -51,12 +52,12 @@ async def told_shortly(some: Iterable[Invented], pair: pairs.Pair, at_once: int 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="integration.differential", description=__doc__)
     parser.add_argument("--of", choices=AUTHORS, default="groups", help="what the histories are about")
-    parser.add_argument("--histories", type=int, default=2000, help="how many")
-    parser.add_argument("--seed", type=int, default=0, help="the number of the first one")
+    parser.add_argument("--histories", type=int, default=2000, help="how many histories")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first history")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="how many at the same time")
-    parser.add_argument("--shrink", type=int, default=SHRUNK, help="how many that differ are made small")
-    parser.add_argument("--until", type=int, default=SHRUNK, help="so many differ, then stop")
-    parser.add_argument("--answers", action="store_true", help="print how often each API answered what")
+    parser.add_argument("--shrink", type=int, default=SHRUNK, help="how many differing histories are shrunk")
+    parser.add_argument("--until", type=int, default=SHRUNK, help="stop when so many histories differ")
+    parser.add_argument("--answers", action="store_true", help="print how often each API gave each answer")
     options = parser.parse_args()
     numbers = range(options.seed, options.seed + options.histories)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Starts the pairs that are needed, once, and plays all selected histories at once before the first test."""
+"""Starts each needed pair of servers once, and plays all selected histories at once before the first test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _summaries = pytest.StashKey[list[str]]()
 
 @pytest.fixture(scope="session")
 def pair_named(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Pair]]:
-    """The pair of a name, which all tests share: each keeps to groups and topics of its own."""
+    """Gives the pair of a name. All tests share it, so each keeps to its own groups and topics."""
     directory = tmp_path_factory.mktemp("pairs")
     started: dict[str, Pair] = {}
 
@@ -36,7 +36,7 @@ def pair_named(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def outcomes(
     request: pytest.FixtureRequest, pair_named: Callable[[str], Pair], report: Callable[[str], None]
 ) -> Mapping[Run, Outcome]:
-    """What came of each selected run."""
+    """The outcome of each selected run."""
     specs = (getattr(item, "callspec", None) for item in request.session.items)
     selected = [spec.params["run"] for spec in specs if spec is not None and "run" in spec.params]
     needed = {name: pair_named(name) for name in sorted({run.history.pair for run in selected})}
@@ -47,7 +47,7 @@ def outcomes(
 
 @pytest.fixture(scope="session")
 def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Takes a line that is shown when all tests are done."""
+    """A function that takes a line to show when all tests are done."""
     return request.config.stash.setdefault(_summaries, []).append
 
 

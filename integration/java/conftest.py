@@ -1,4 +1,4 @@
-"""Apache Kafka's jars, and the processes that run their classes."""
+"""Apache Kafka's jars, and processes that run their classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from integration.java.tool import Tool
 
 @pytest.fixture
 def run_tool(class_path: str, tmp_path: Path) -> Iterator[Callable[..., Tool]]:
-    """Starts one of `org.apache.kafka.tools`; all are ended with the test."""
+    """Starts tools of `org.apache.kafka.tools`; all end with the test."""
     tools: list[Tool] = []
 
     def run(name: str, *options: str) -> Tool:

@@ -1,7 +1,7 @@
-"""Brokers that move, under Apache's own clients: the stories of kafka-python's test_brokers.py once more.
+"""Brokers that move, under Apache's own clients: the stories of kafka-python's test_brokers.py again.
 
-Two consumers of a group and a producer run through all of it. `pytest -s` shows for how long some partition
-had no records.
+Two consumers of a group and a producer run through all of it. `pytest -s` shows for how long a partition had
+no records.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ retries=2147483647
 
 
 class Story:
-    """A producer that never stops, and a group that reads behind it."""
+    """A producer that never stops, and a group that reads its records."""
 
     def __init__(self, server: Server, topic: str, run: Callable[..., Tool], config: Path) -> None:
         self.server, self.topic = server, topic
@@ -61,7 +61,7 @@ class Story:
         return {(fact["partition"], fact["offset"]) for fact in facts}
 
     def arrivals(self) -> list[tuple[float, int, range]]:
-        """(when, partition, offsets) of everything that was consumed."""
+        """(when, partition, offsets) of all consumed records."""
         return [
             (at_s, read["partition"], range(read["minOffset"], read["maxOffset"] + 1))
             for consumer in self.consumers
@@ -77,13 +77,13 @@ class Story:
         return sum(f"group {GROUP}: generation" in line for line in self.server.log)
 
     def shared(self) -> bool:
-        """Whether the consumers have all partitions among them by their last word, each as many."""
+        """Whether, by their last word, the consumers share all partitions equally."""
         last = [consumer.facts("partitions_assigned")[-1:] for consumer in self.consumers]
         owned = [len(fact["partitions"]) for facts in last for fact in facts]
         return owned == [self.partitions // len(self.consumers)] * len(self.consumers)
 
     def wait_more(self, count: int = 150) -> None:
-        """Until so many more records were consumed, and at least one of each partition."""
+        """Wait until `count` more records were consumed, and at least one of each partition."""
         since_s, total = time.monotonic(), len(self.consumed()) + count
 
         def came() -> bool:
@@ -98,7 +98,7 @@ class Story:
 
     @contextmanager
     def chapter(self, what: str, *, rebalances: int = 0) -> Iterator[None]:
-        """What happens in it costs so many rebalances; records go on before and behind it."""
+        """What happens in it causes exactly so many rebalances; records arrive before and after it."""
         self.wait_more()
         before, since_s = self.rebalances(), time.monotonic()
         yield
@@ -117,7 +117,7 @@ class Story:
         return max(pauses)
 
     def finish(self) -> None:
-        """Nothing that was acknowledged is lost, and nothing failed."""
+        """No acknowledged record is lost, and nothing has failed."""
         self.producer.stop()
         assert self.producer.facts("producer_send_error") == []
         acknowledged = self.acknowledged()

@@ -1,6 +1,4 @@
-"""Apache's command-line tools against three brokers. What they are to say was said of three brokers of Apache
-Kafka 4.2 in the same story.
-"""
+"""Apache's command-line tools print the same on three brokers as they did on three of Apache Kafka 4.2."""
 
 from __future__ import annotations
 
@@ -44,14 +42,14 @@ WITH_3_AGAIN = """
 
 
 class Asking:
-    """The tools at work on one cluster and one topic."""
+    """Runs the tools on one cluster and one topic."""
 
     def __init__(self, class_path: str, server: Server, topic: str, tmp_path: Path) -> None:
         self._class_path, self._bootstrap, self._topic = class_path, server.bootstrap, topic
         self._file = tmp_path / "partitions.json"
 
     def run(self, tool: str, *arguments: str) -> tuple[int, str]:
-        """The exit status, and what was printed."""
+        """Returns the exit status and what was printed."""
         status, text = run_to_end(self._class_path, tool, "--bootstrap-server", self._bootstrap, *arguments)
         return status, text.replace(self._topic, "TOPIC")
 
@@ -59,7 +57,7 @@ class Asking:
         return self.run(TOPICS, "--create", "--topic", self._topic, *arguments)
 
     def described(self, *arguments: str) -> str:
-        """A line of each partition; white space is as it is here."""
+        """A line for each partition, with its white space normalised."""
         _, text = self.run(TOPICS, "--describe", "--topic", self._topic, *arguments)
         found = re.findall(r"Topic: TOPIC\s+Partition: (.*)", text)
         return "\n".join(["", *(" ".join(line.split()) for line in found), ""])
@@ -69,7 +67,7 @@ class Asking:
         return status, next(iter(text.splitlines()), "")
 
     def reassign(self, action: str, **replicas: list[int]) -> tuple[int, str]:
-        """replicas: by partition, as p0=[1, 2]."""
+        """replicas: the replicas of each partition, as p0=[1, 2]."""
         partitions = [
             {"topic": self._topic, "partition": int(index.removeprefix("p")), "replicas": nodes}
             for index, nodes in replicas.items()

@@ -1,4 +1,4 @@
-"""Transactions of Apache's own clients, which know transaction.version 2, and what its tool says of them."""
+"""Transactions of Apache's own clients, which know transaction.version 2, and of its transactions tool."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def send_all(server: Server, topic: str, values: list[bytes]) -> None:
 
 
 def read(server: Server, topic: str, count: int, isolation_level: str) -> list[bytes]:
-    """At least `count` values, and what has come behind them until then."""
+    """At least `count` values, and those that came with them."""
     consumer: Any = new_consumer(server.bootstrap, topic, isolation_level=isolation_level)
     values: list[bytes] = []
 
@@ -45,7 +45,7 @@ def read(server: Server, topic: str, count: int, isolation_level: str) -> list[b
 def test_a_copier_loses_nothing_and_repeats_nothing_though_the_server_is_killed(
     own_server: Server, topic: str, run_tool: Callable[..., Tool], how: tuple[str, ...]
 ) -> None:
-    """Apache's copier, which also aborts every now and then of its own will."""
+    """Apache's copier also aborts some of its transactions on purpose."""
     server, copies = own_server, f"{topic}-copies"
     admin = Admin(server.bootstrap)
     admin.create_topic(topic, 1)

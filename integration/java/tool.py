@@ -1,4 +1,4 @@
-"""One of Apache's verifiable clients as a process: it says what happens as one JSON object a line."""
+"""One of Apache's verifiable clients as a process, which prints each event as a line of JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def java(class_path: str, name: str) -> list[str]:
 
 
 def run_to_end(class_path: str, name: str, *options: str, timeout_s: float = 60) -> tuple[int, str]:
-    """The exit status of a tool that ends by itself, and all that it printed but warnings about its log."""
+    """The exit status of a tool that ends by itself, and what it printed except warnings about its log."""
     done = subprocess.run(
         [*java(class_path, name), *options],
         stdout=subprocess.PIPE,
@@ -35,7 +35,7 @@ def run_to_end(class_path: str, name: str, *options: str, timeout_s: float = 60)
 
 
 class Tool:
-    """What it said so far, each line with the time at which it came."""
+    """A running tool, and what it has printed so far, each line with the time at which it came."""
 
     def __init__(self, class_path: str, name: str, options: Sequence[str], log_path: Path) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Tool:
         return [fact for _, fact in list(self.said) if fact["name"] == name]
 
     def stop(self, timeout_s: float = 30) -> None:
-        """As Ctrl-C: it closes its client."""
+        """As Ctrl-C: the tool closes its client."""
         self._process.terminate()
         wait_until(lambda: self._process.poll() is not None, timeout_s, self.report)
         self._reader.join(timeout_s)

@@ -27,15 +27,16 @@ SIZES = (20, 300, 9000)
 TIMEOUT_S = 20
 
 Acknowledged = list[tuple[float, int, int]]
-"""When, partition, offset."""
+"""When each record was acknowledged, its partition and its offset."""
 
 
 class Broken(AssertionError):
-    """An acknowledged record is not there, or the file is damaged."""
+    """An acknowledged record is missing, or the file is damaged."""
 
 
 def produce(bootstrap: str, topic: str, records: int, seed: int) -> Acknowledged:
-    """What was acknowledged. Every producer has some batches under way, and now and then waits for all."""
+    """Produce, and return what was acknowledged. Each producer has several batches in flight, and sometimes
+    flushes."""
     acknowledged: Acknowledged = []
 
     def work(number: int) -> None:
@@ -73,7 +74,7 @@ def verify(file: Path, topic: str, wanted: Iterable[tuple[int, int]]) -> None:
 
 
 def run(directory: Path, records: int, seed: int) -> tuple[int, int]:
-    """How many records were acknowledged, and how many files looked at. Raises Broken."""
+    """Returns how many records were acknowledged, and how many files were checked. Raises Broken."""
     data_dir, trace, topic = directory / "data", directory / "trace", "power"
     file = data_dir / DATA_FILE
     server = Server(

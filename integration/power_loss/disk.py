@@ -9,14 +9,15 @@ from integration.power_loss.trace import Event, Written
 
 PAGE_BYTES = 4096
 CHOICES = 3
-"""How many of the ways in which the unsynced pages may have reached the disk are looked at each time."""
+"""How many random choices of the unsynced pages are tried each time."""
 SHARES = (0.3, 0.6, 0.9)
 
 
 def possible_files(
     before: bytes, happened: Iterable[Event], chance: random.Random
 ) -> Iterator[tuple[float, bytes]]:
-    """After each event: its time, and the file as the disk may hold it; first with no unsynced page."""
+    """After each event its time, and the file as the disk may hold it; the first of these has no unsynced
+    page."""
     synced = bytearray(before)
     unsynced: list[Written] = []
     for event in happened:

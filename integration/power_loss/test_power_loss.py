@@ -1,4 +1,4 @@
-"""How the files that a disk may hold are put together, from a trace."""
+"""The files that a disk may hold, put together from a trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_trace_is_read() -> None:
 
 
 def test_what_is_synced_is_there_and_what_is_not_may_be() -> None:
-    """Whole pages of it; not what was written while the sync was under way."""
+    """Of unsynced writes only whole pages; a write during a sync is not synced by it."""
     first, second = b"1" * (PAGE_BYTES + 1), b"2" * PAGE_BYTES
     happened = [Written(1, 0, first), Written(2.5, PAGE_BYTES, second), Synced(3, 2), Written(4, 0, second)]
     found = [

@@ -1,7 +1,7 @@
-"""What strace says that a process did to one file, as values.
+"""Parses what strace reports about one file.
 
-Every line is `PID SECONDS CALL(ARGUMENTS) = RESULT`. A call during which another thread was at work has two,
-the first ending in `<unfinished ...>`, the second saying `<... CALL resumed>`. All strings are in hex.
+Every line is `PID SECONDS CALL(ARGUMENTS) = RESULT`. A call that another thread's call interrupted has two
+lines: the first ends in `<unfinished ...>`, the second has `<... CALL resumed>`. All strings are in hex.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNFINISHED = " <unfinished ...>"
 
 @dataclass(frozen=True)
 class Written:
-    """Since `at_s` these bytes are in the file, for whoever reads it; not yet on the disk."""
+    """Since `at_s` readers of the file see these bytes; they are not on the disk yet."""
 
     at_s: float
     position: int
@@ -33,7 +33,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Synced:
-    """A sync returned at `at_s`: everything is on the disk that had been written at `since_s`."""
+    """A sync returned at `at_s`: everything that had been written by `since_s` is on the disk."""
 
     at_s: float
     since_s: float
@@ -43,7 +43,7 @@ Event = Written | Synced
 
 
 def events(lines: Iterable[str], file: Path) -> Iterator[Event]:
-    """In the order in which the calls returned. Raises ValueError for a call that does something else."""
+    """The events in the order in which the calls returned. Raises ValueError for an unknown call."""
     begun: dict[str, tuple[float, str]] = {}
     position = 0
     for line in lines:

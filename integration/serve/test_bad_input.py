@@ -1,4 +1,4 @@
-"""What no good client sends: the connection ends with one line in the log, and nobody else notices."""
+"""Bad input ends its connection with one line in the log, and no other client notices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RSS_SLACK_BYTES = 12 * MIB
 
 
 class Bystander:
-    """Another client that produces and consumes all the time; the slowest round trip is what it noticed."""
+    """Another client, which produces and consumes all the time, and records its slowest round trip."""
 
     def __init__(self, server: Server, topic: str) -> None:
         self.rounds = 0
@@ -51,7 +51,7 @@ class Bystander:
         self.fault: Exception | None = None
         self._producer = new_producer(server.bootstrap)
         self._consumer = new_consumer(server.bootstrap, topic, group_id=topic)
-        self._round(topic)  # joined before anything bad happens
+        self._round(topic)  # joins before anything bad happens
         self.slowest_s = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(topic,), daemon=True)
@@ -96,7 +96,7 @@ def bystander(server: Server) -> Iterator[Bystander]:
 
 @pytest.fixture(autouse=True)
 def nobody_else_notices(server: Server, bystander: Bystander) -> Iterator[None]:
-    """Around every test: the bystander goes on, memory stays flat, and no traceback is in the log."""
+    """Around every test: the bystander goes on, memory stays flat, and the log has no traceback."""
     lines = len(server.log)
     before = server.rss_bytes()
     yield
@@ -111,7 +111,7 @@ def nobody_else_notices(server: Server, bystander: Bystander) -> Iterator[None]:
 
 
 def assert_refused(server: Server, frame: bytes, *said: str) -> None:
-    """The server closes the connection, and its one line about it says all of `said`."""
+    """The server closes the connection, and its one log line about it contains all of `said`."""
     with Raw(server) as client:
         client.sendall(frame)
         assert client.is_closed_by_server()
@@ -123,7 +123,7 @@ def assert_refused(server: Server, frame: bytes, *said: str) -> None:
             assert words.lower() in line.lower(), line
 
 
-# -- frames -------------------------------------------------------------------------------------------------
+# ---- frames
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_header_that_cannot_be(server: Server, payload: bytes) -> None:
 
 @pytest.mark.kshim_only("Kafka allocates what was announced: this takes 4 GB of its heap")
 def test_a_frame_that_never_ends(server: Server) -> None:
-    """100 MiB are announced on each of 40 connections and 1 KB comes: memory is for what came."""
+    """40 connections announce 100 MiB each and send 1 KB: memory grows only with what was sent."""
     before = server.rss_bytes()
     clients = [Raw(server) for _ in range(40)]
     for client in clients:
@@ -171,7 +171,7 @@ def test_a_frame_that_never_ends(server: Server) -> None:
         client.close()
 
 
-# -- headers and bodies -------------------------------------------------------------------------------------
+# ---- headers and bodies
 
 
 @pytest.mark.parametrize("api_key", [-1, 999, 4, 32767])
@@ -204,7 +204,7 @@ def test_an_unsupported_version_of_api_versions_is_answered(server: Server) -> N
         }
         assert ranges[API_VERSIONS][0] == 0
         assert ranges[API_VERSIONS][1] < 99
-        assert len(reply) == 10 + 6 * count  # a v0 body, nothing behind it
+        assert len(reply) == 10 + 6 * count  # a v0 body, with nothing behind it
         assert client.answer_to(request(API_VERSIONS, 0, correlation_id=8))[:6] == struct.pack(">ih", 8, 0)
 
 
@@ -243,7 +243,7 @@ def test_a_body_that_does_not_parse(server: Server, frame: bytes, said: str) -> 
 
 
 def test_a_group_id_that_is_not_utf_8(server: Server) -> None:
-    """It is read as U+FFFD, which is a group like any other: one without members."""
+    """An invalid byte is read as U+FFFD, and the group is like any other: one without members."""
     with Raw(server) as client:
         body = client.answer_to(request(HEARTBEAT, 0, b"\x00\x02\xff\xfe" + struct.pack(">ih", 0, 0)))
     unknown_member_id = 25
@@ -263,7 +263,7 @@ def test_what_kafka_reads_is_read(server: Server, frame: bytes) -> None:
 
 
 def test_random_bodies(server: Server) -> None:
-    """A good header, then noise: 10 bodies for each API; answered or refused, never a hang."""
+    """A good header, then noise: 10 bodies for each API are answered or refused, and none hangs."""
     chance = random.Random(11)
     keys = [PRODUCE, FETCH, LIST_OFFSETS, METADATA, OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR]
     for api_key in [*keys, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, API_VERSIONS]:
@@ -279,7 +279,7 @@ def test_random_frames(server: Server) -> None:
 
 
 def assert_ends_or_answers(server: Server, frame: bytes) -> None:
-    """The frame gets the connection closed with one line, or is answered, and then so is the next one."""
+    """The server closes the connection with one line in the log, or answers this frame and the next."""
     with Raw(server) as client:
         client.sendall(frame + request(API_VERSIONS, 0, correlation_id=424242))
         answered = False
@@ -340,7 +340,7 @@ FLIPPED = [
 
 @pytest.mark.parametrize("name", FLIPPED)
 def test_bit_flips(server: Server, admin: Admin, topic: str, name: str) -> None:
-    """One bit of a good frame is wrong, for 40 of its bits; the size is left as it is."""
+    """40 bits of each good frame are flipped, one at a time; the size stays as it is."""
     admin.create_topic(topic)
     good = good_frames(topic)[name]
     with Raw(server) as client:
@@ -353,7 +353,7 @@ def test_bit_flips(server: Server, admin: Admin, topic: str, name: str) -> None:
 
 
 def test_a_record_batch_with_a_flipped_bit_is_refused(server: Server, admin: Admin, topic: str) -> None:
-    """By its CRC: CORRUPT_MESSAGE, and nothing of it is kept."""
+    """The CRC is wrong: CORRUPT_MESSAGE, and nothing of the batch is kept."""
     admin.create_topic(topic)
     good = record_batch(b"v" * 100)
     base = len(string(topic)) + 14
@@ -368,7 +368,7 @@ def test_a_record_batch_with_a_flipped_bit_is_refused(server: Server, admin: Adm
         assert struct.unpack(">hq", reply[base + 2 : base + 12]) == (0, 0)
 
 
-# -- clients that do not behave -----------------------------------------------------------------------------
+# ---- clients that do not behave
 
 
 def test_clients_that_say_nothing(server: Server) -> None:
@@ -385,7 +385,7 @@ def test_a_client_that_sends_one_byte_a_second(server: Server) -> None:
     with Raw(server) as client:
         for byte in frame[:5]:
             client.sendall(bytes([byte]))
-            time.sleep(1)  # this is what the client does, nothing is waited for
+            time.sleep(1)  # this is the client's pace, not a wait
         client.sendall(frame[5:])
         assert client.frame()[:6] == struct.pack(">ih", 3, 0)
 
@@ -400,7 +400,7 @@ def test_a_client_that_goes_away_in_a_frame(server: Server) -> None:
 
 
 def test_a_client_that_never_reads(server: Server, admin: Admin, topic: str, bystander: Bystander) -> None:
-    """It asks for 1 MiB again and again and takes nothing: the server stops reading from it."""
+    """It asks for 1 MiB again and again and reads nothing: the server stops reading from it."""
     admin.create_topic(topic)
     producer = new_producer(server.bootstrap)
     producer.send(topic, random.Random(1).randbytes(MIB - 1000)).get(timeout=20)
@@ -418,7 +418,7 @@ def test_a_client_that_never_reads(server: Server, admin: Admin, topic: str, bys
         bystander.check_unharmed()
         if not FOREIGN_COMMAND:
             assert server.rss_bytes() < before + 64 * MIB
-        # what was asked is answered, in order, once it reads
+        # once it reads, all its requests are answered, in order
         client.settimeout(20)
         for correlation_id in range(sent):
             reply = client.frame()

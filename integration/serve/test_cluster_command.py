@@ -1,4 +1,4 @@
-"""`kshim serve --brokers` and `kshim cluster`, as a user calls them."""
+"""`kshim serve --brokers` and `kshim cluster`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kshim_only("it is kshim's own command line")
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Never changed."""
+    """Shared by tests that do not change it."""
     server = Server(tmp_path_factory.mktemp("shared") / "data", ["--brokers", "3"]).start()
     yield server
     assert server.stop() == 0, server.report()
@@ -76,7 +76,7 @@ def test_brokers_have_consecutive_ports(brokers: Server) -> None:
 
 
 def test_one_of_the_ports_is_in_use(tmp_path: Path) -> None:
-    port = 20_000 + os.getpid() % 10_000  # not of those that the system gives out
+    port = 20_000 + os.getpid() % 10_000  # not one of the ephemeral ports
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port))
         taken.listen()
@@ -119,7 +119,7 @@ def test_a_killed_server_leaves_nothing_in_the_way(brokers: Server) -> None:
 def test_a_server_in_memory_is_steered_where_control_says(
     new_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    place = tmp_path / ("long" * 30)  # longer than a socket's name may be
+    place = tmp_path / ("long" * 30)  # longer than the path of a Unix socket may be
     place.mkdir()
     control = str(place / "steer")
     new_server("--control", control, data_dir=Path(":memory:")).start()

@@ -1,4 +1,4 @@
-"""`kshim` as a user calls it: what is wrong is told in one line with exit status 2, and nothing is lost."""
+"""`kshim` as a user runs it: an error is one line and exit status 2, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 
 def assert_refused(result: subprocess.CompletedProcess[str], *said: str) -> None:
-    """Exit status 2, nothing on stdout, one line on stderr that says all of `said`."""
+    """Exit status 2, nothing on stdout, one line on stderr that contains all of `said`."""
     assert result.returncode == 2, result.stderr
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
@@ -74,7 +74,7 @@ def test_a_bad_line_in_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data_dir", ["file", "file/below"])
 def test_a_data_dir_that_is_not_writable(tmp_path: Path, data_dir: str) -> None:
-    """A file stands where the directory should be: that refuses even root."""
+    """A file in the place of the directory refuses even root."""
     (tmp_path / "file").write_text("mine")
     result = run_to_end("serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir, cwd=tmp_path)
     assert_refused(result, data_dir)
@@ -111,12 +111,12 @@ def test_a_second_server_on_the_same_data_dir(own_server: Server, topic: str, tm
     assert [r.value for r in read_all(own_server.bootstrap, topic, 1)] == [b"still here"]
 
 
-# -- the disk ----------------------------------------------------------------------------------------------
+# ---- the disk
 
 
 @contextlib.contextmanager
 def tmpfs(path: Path, size_mib: int) -> Iterator[Callable[[int], None]]:
-    """A file system of that size at `path`; gives a function that changes the size."""
+    """Mounts a file system of some size at `path`; gives a function that changes the size."""
     path.mkdir()
 
     def mount(size: int, *flags: str) -> None:
@@ -131,7 +131,7 @@ def tmpfs(path: Path, size_mib: int) -> Iterator[Callable[[int], None]]:
 
 
 def fill(server: Server, topic: str) -> int:
-    """Produce 100 KB records until one is refused; how many were acknowledged."""
+    """Produce 100 KB records until one is refused; returns how many were acknowledged."""
     producer = new_producer(server.bootstrap, retries=0, request_timeout_ms=10_000)
     try:
         for number in range(2000):
@@ -142,13 +142,13 @@ def fill(server: Server, topic: str) -> int:
             except KafkaError:
                 return number
             assert metadata.offset == number
-        raise AssertionError("the disk never was full")
+        raise AssertionError("the disk was never full")
     finally:
         producer.close(timeout=1)
 
 
 def assert_there(server: Server, topic: str, count: int) -> None:
-    """The acknowledged records are there, and each once; one that was refused may be there behind them."""
+    """Each acknowledged record is there once; a refused one may be there behind them."""
     records = read_all(server.bootstrap, topic, count)
     assert [struct.unpack(">i", r.value[:4])[0] for r in records[:count]] == list(range(count))
 
@@ -165,7 +165,7 @@ needs_mount = pytest.mark.skipif(
 
 @needs_mount
 def test_a_disk_that_gets_full(new_server: Callable[..., Server], topic: str, tmp_path: Path) -> None:
-    """What was acknowledged is there, before and after a restart; with more room it goes on."""
+    """Acknowledged records are there, before and after a restart; the server goes on when there is room."""
     with tmpfs(tmp_path / "disk", 24) as resize:
         server = new_server(data_dir=tmp_path / "disk" / "data").start()
         count = fill(server, topic)
@@ -195,7 +195,7 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
 
 
 def test_a_file_size_limit(new_server: Callable[..., Server], topic: str) -> None:
-    """`ulimit -f`: the same as a full disk, and needs no root."""
+    """`ulimit -f` has the same effect as a full disk, and needs no root."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (16 * MIB, 16 * MIB))
@@ -211,7 +211,7 @@ def test_a_file_size_limit(new_server: Callable[..., Server], topic: str) -> Non
     assert_there(server, topic, count)
 
 
-# -- what goes right ----------------------------------------------------------------------------------------
+# ---- what goes right
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
@@ -247,7 +247,7 @@ def test_the_advertised_address(new_server: Callable[..., Server]) -> None:
 
 
 def test_a_listener_on_all_addresses_needs_no_setting(new_server: Callable[..., Server], topic: str) -> None:
-    """Each client is told the address at which it arrived."""
+    """Each client is given the address at which it connected."""
     server = new_server()
     server.host = "0.0.0.0"
     server.start()
@@ -280,7 +280,7 @@ def test_the_module_is_the_command(tmp_path: Path, option: str) -> None:
 
 
 def test_the_apis_that_are_served(tmp_path: Path, own_server: Server) -> None:
-    """`kshim apis` says what ApiVersions says."""
+    """`kshim apis` lists what ApiVersions lists."""
     listed = {}
     for line in run_to_end("apis", cwd=tmp_path).stdout.splitlines()[1:]:
         key, _, low, _, high = line.split()

@@ -1,4 +1,4 @@
-"""A disk that is full: Kafka's errors while it is, one line in the log, and no restart when there is room."""
+"""A full disk: the server answers with Kafka's errors, logs one line, and goes on when there is room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="Apache Kafka stop
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], bool]]]:
-    """24 MB, and what makes it larger."""
+    """A disk of 24 MB, and a function that enlarges it."""
     disk = tmp_path / "disk"
     disk.mkdir()
 
@@ -57,7 +57,7 @@ def committed(raw: Raw, topic: str, metadata: str) -> int:
 
 
 def fill(attempt: Callable[[], int]) -> tuple[int, int]:
-    """Until it is refused: how often it was not, and the error."""
+    """Repeat until it is refused; returns how often it was not, and the error."""
     for count in range(10_000):
         if error := attempt():
             return count, error
@@ -73,7 +73,7 @@ def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Ca
     raw = Raw(server)
     wait_until(lambda: committed(raw, "records", "") == NONE, 10, "the coordinator")
 
-    # First no large write fits any more, then none that a group has to make.
+    # First no large write fits any more, then no small write of a group either.
     large = bytes(100_000)
     kept, error = fill(lambda: produced(raw, "records", large))
     assert kept > 50

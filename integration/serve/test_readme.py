@@ -1,4 +1,4 @@
-"""What the README tells people to type works; its PySpark block is run in `integration/spark`."""
+"""The README's examples work; its PySpark block is run in `integration/spark`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(block: str, cwd: Path) -> str:
 
 
 def test_every_block_is_run() -> None:
-    """Here or in `integration/spark`: a new block needs a test."""
+    """Every block is run here or in `integration/spark`: a new one needs a test."""
     words = ("KafkaConsumer", "SparkSession", "kshim.testing")
     assert [sum(word in block for word in words) for block in python_blocks()] == [1, 1, 1]
 

@@ -1,4 +1,4 @@
-"""`kshim.testing`: a server for the tests of others, and its pytest fixtures."""
+"""`kshim.testing`: a server for other projects' tests, and its pytest fixtures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_one_of_its_own(new_kshim):
 
 def test_the_fixtures(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
-    pytest_run = [sys.executable, "-m", "pytest", "-q", str(tmp_path)]  # it finds them by itself
+    pytest_run = [sys.executable, "-m", "pytest", "-q", str(tmp_path)]  # the plugin is found by itself
     done = subprocess.run(pytest_run, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
@@ -65,7 +65,7 @@ def test_data_and_addresses_outlive_a_kill(topic: str) -> None:
         assert kshim.log.count("INFO") >= 2
 
 
-def test_a_property_that_is_none() -> None:
+def test_an_unknown_property() -> None:
     with (
         pytest.raises(NotStarted, match=r"num\.partitons.*num\.partitions"),
         serving(properties={"num.partitons": "3"}),

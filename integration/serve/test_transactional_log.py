@@ -1,6 +1,4 @@
-"""What the log knows of producers and transactions is the same after `kill -9`: the last stable offset, which
-transactions were aborted, and what each producer has sent.
-"""
+"""A log's last stable offset, aborted transactions and producers' last batches outlive `kill -9`."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ from schemas.registry import decode_response, encode_request
 NOW_MS = int(time.time() * 1000)  # older records would expire
 READ_COMMITTED = 1
 LATEST = -1
-TRANSACTION = 1  # the kind of key of a coordinator
+TRANSACTION = 1  # the key type of a transaction coordinator
 NOT_YET = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -43,7 +41,7 @@ NOT_YET = {
 
 
 class Client:
-    """Requests and responses as messages, to one topic."""
+    """Sends requests about one topic."""
 
     def __init__(self, server: Server, topic: str) -> None:
         self.raw, self.topic = Raw(server), topic
@@ -124,7 +122,7 @@ class Client:
         wait_until(is_added, 10, "the partitions to be added")
 
     def end(self, producer: Producer, *indexes: int, committed: bool) -> None:
-        """Fires the markers and waits until they are there."""
+        """End the transaction, and wait until its markers are written."""
         ends = {index: self.log_end_offset(index) for index in indexes}
         request = EndTxnRequest(
             transactional_id=producer.transactional_id or "",
@@ -149,7 +147,8 @@ class Client:
         return answers[-1]
 
     def known(self, index: int) -> tuple[Any, ...]:
-        """All that read_committed consumers are told: offsets, aborted transactions, and of which batches."""
+        """All that read_committed consumers see: offsets, aborted transactions, and the headers of the
+        batches."""
         answer = self.fetched(index, 0)
         assert answer.error_code == ErrorCode.NONE
         headers = [decode_header(batch) for batch in batches(answer.records or b"")]
@@ -162,7 +161,7 @@ class Client:
 
 
 class Producer(NamedTuple):
-    """A transactional_id of None is an idempotent producer."""
+    """Without a transactional_id it is an idempotent producer."""
 
     transactional_id: str | None
     id: int
@@ -170,7 +169,7 @@ class Producer(NamedTuple):
 
 
 def killed_and_back(server: Server, topic: str, high_watermarks: dict[int, int]) -> Client:
-    """A client of the server that was killed and started again, as soon as it serves the partitions."""
+    """Kill the server, start it again, and return a client once it serves the partitions."""
     server.kill()
     server.restart()
     client = Client(server, topic)
@@ -204,7 +203,7 @@ def test_a_kill_changes_nothing(own_server: Server, topic: str) -> None:
         client = killed_and_back(own_server, topic, {0: 22, 1: before[1][0]})
         assert (client.known(0), client.known(1)) == before
 
-    # The transaction that was open is open, and what was sent is known to have been sent.
+    # The open transaction is still open, and its batches are still known as sent.
     assert client.send(second, 0, 0) == (ErrorCode.NONE, 15)
     assert client.send(numbered, 0, 0) == (ErrorCode.NONE, 19)
     assert client.send(numbered, 0, 4) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
@@ -229,7 +228,7 @@ def test_a_kill_forgets_none_of_the_last_five_batches(own_server: Server, topic:
 
 
 def test_kills_in_the_middle_of_transactions(own_server: Server, topic: str) -> None:
-    """Transactions one after the other, and a kill in each: every one is there as a whole or not at all."""
+    """One transaction after the other, with a kill in each: each is there whole or not at all."""
     client = Client(own_server, topic)
     client.create(1)
     outcomes: list[tuple[int, bool]] = []
@@ -243,7 +242,7 @@ def test_kills_in_the_middle_of_transactions(own_server: Server, topic: str) -> 
         if number % 2:
             client.end(producer, 0, committed=True)
         else:
-            client.producer(topic)  # who comes back aborts what was open
+            client.producer(topic)  # a new producer aborts the open transaction
             wait_until(lambda: client.known(0)[0] == client.known(0)[1], 10, "the end")  # noqa: B023
         outcomes.append((first_offset, bool(number % 2)))
     high_watermark, last_stable_offset, aborted, _ = client.known(0)

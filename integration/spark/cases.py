@@ -133,7 +133,7 @@ CASES = {
 
 
 def tests() -> dict[str, str]:
-    """The name of each test, and the file it is in."""
+    """Each test's name, and its file."""
     found: dict[str, str] = {}
     for path in sorted(Path(__file__).parent.glob("test_*.py")):
         for node in ast.parse(path.read_text()).body:

@@ -1,4 +1,4 @@
-"""One Spark session for all tests: starting a JVM is what takes the time."""
+"""One Spark session for all tests, because starting a JVM takes longest."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kshim.testing.spark import SparkUnavailable, spark_session
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """What is missing is an error in CI, a skip elsewhere."""
+    """What cannot be had is an error in CI and a skip elsewhere."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.chdir(tmp_path_factory.mktemp("spark")))  # where Spark drops its files
+        stack.enter_context(contextlib.chdir(tmp_path_factory.mktemp("spark")))  # Spark writes files here
         try:
             session = stack.enter_context(spark_session("kshim", jars=fetch_jars(), cache=cache_dir()))
         except (JarsMissing, SparkUnavailable) as error:
@@ -31,6 +31,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
-    """In which way Spark reads while the test runs: each in turn."""
+    """The way in which Spark reads during the test: each of WAYS in turn."""
     with through(spark, request.param):
         yield request.param

@@ -1,7 +1,7 @@
 """The jars of Spark's Kafka connector: fetched once with Maven, checked against `jars.lock`, kept in a cache.
 
-Not by Spark's own `spark.jars.packages`: that resolver takes a POM without its jar from Maven's local
-repository for the whole, and fails.
+`spark.jars.packages` would not do: where Maven's local repository has a POM without its jar, Spark's resolver
+takes that for the whole artifact, and fails.
 
     python -m integration.spark.jars        prints `spark.jars` for the PySpark that is installed
 
@@ -33,7 +33,7 @@ class Jar:
 
 
 def locked_jars(pyspark: str) -> list[Jar]:
-    """The jars for that version of PySpark. Raises JarsMissing for a version that is not in the lock file."""
+    """The jars for this version of PySpark. Raises JarsMissing for a version that is not in the lock file."""
     lines = [line for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
     jars = [jar for line in lines if (jar := Jar(*line.split())).pyspark == pyspark]
     if not jars:
@@ -42,7 +42,7 @@ def locked_jars(pyspark: str) -> list[Jar]:
 
 
 def fetch_jars() -> list[Path]:
-    """The jars' paths in the cache, for the PySpark that is installed. Raises JarsMissing."""
+    """Fetch the jars for the installed PySpark; returns their paths in the cache. Raises JarsMissing."""
     cache = cache_dir()
     return [_fetch(jar, cache) for jar in locked_jars(version("pyspark"))]
 

@@ -1,4 +1,4 @@
-"""Running queries: what a test asks of a stream, and how it waits for the answer."""
+"""Helpers for running queries: what a test asks of a stream, and how it waits for the answer."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _CONF = {
     },
     DEPRECATED: {"spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true"},
 }
-"""How Spark's connector reads: through the older or the newer of Spark's interfaces for sources; and with the
-ends of partitions from an admin client or, deprecated, from a consumer."""
+"""How Spark's connector reads: through the old or the new interface for sources, and with partitions' ends
+from an admin client or, deprecated, from a consumer."""
 WAYS = tuple(_CONF)
 
 
 @contextmanager
 def through(spark: SparkSession, way: str) -> Iterator[None]:
-    """Read in one of the WAYS."""
+    """Lets Spark read in one of the WAYS."""
     before = {name: spark.conf.get(name, None) for name in _CONF[way]}
     for name, value in _CONF[way].items():
         spark.conf.set(name, value)
@@ -54,7 +54,7 @@ def create(admin: Admin, topic: str, partitions: int = 1, **configs: str) -> Non
 
 
 def send(server: Server, topic: str, values: range, partition: int | None = None, **options: Any) -> None:
-    """Text of each number, in one partition or spread over all."""
+    """Send the text of each number, to one partition or spread over all."""
     producer = new_producer(server.bootstrap, **options)
     for value in values:
         producer.send(topic, b"%d" % value, partition=partition)
@@ -62,7 +62,7 @@ def send(server: Server, topic: str, values: range, partition: int | None = None
 
 
 def kafka_stream(spark: SparkSession, server: Server, **options: object) -> DataFrame:
-    """`readStream.format("kafka")`; "_" in a name stands for "."."""
+    """`readStream.format("kafka")`; each "_" in an option's name becomes "."."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", server.bootstrap)
     for name, value in options.items():
         text = json.dumps(value) if isinstance(value, dict) else str(value)
@@ -71,7 +71,7 @@ def kafka_stream(spark: SparkSession, server: Server, **options: object) -> Data
 
 
 class Collected:
-    """What a query has put out so far: each micro-batch, in order."""
+    """All output of a query so far: each micro-batch, in order."""
 
     def __init__(self) -> None:
         self.batches: list[list[Row]] = []
@@ -93,7 +93,7 @@ class Collected:
 
 @contextmanager
 def running(frame: DataFrame, checkpoint: Path, **trigger: Any) -> Iterator[tuple[StreamingQuery, Collected]]:
-    """A query that collects, until the block ends."""
+    """A query that collects its output, until the block ends."""
     collected = Collected()
     writer = frame.writeStream.foreachBatch(collected.add).option("checkpointLocation", str(checkpoint))
     if trigger:
@@ -106,7 +106,7 @@ def running(frame: DataFrame, checkpoint: Path, **trigger: Any) -> Iterator[tupl
 
 
 def run_available(frame: DataFrame, checkpoint: Path) -> Collected:
-    """All that is there now, then the query ends."""
+    """Run a query over all that is there now."""
     with running(frame, checkpoint, availableNow=True) as (query, collected):
         assert query.awaitTermination(TIMEOUT_S)
         assert query.exception() is None
@@ -114,7 +114,7 @@ def run_available(frame: DataFrame, checkpoint: Path) -> Collected:
 
 
 def wait_for(query: StreamingQuery, collected: Collected, count: int) -> None:
-    """Until so many rows are there; AssertionError at once if the query has failed."""
+    """Wait until `count` rows are there; AssertionError at once if the query has failed."""
 
     def there() -> bool:
         assert query.exception() is None, query.exception()

@@ -103,7 +103,7 @@ def test_every_column(source: Source, server: Server, admin: Admin, topic: str) 
 
 
 def test_what_kafka_python_refuses_to_send(source: Source, server: Server, admin: Admin, topic: str) -> None:
-    """Headers without a value, a record with neither key nor value."""
+    """Headers without a value, and a record with neither key nor value."""
     create(admin, topic, 1)
     headers = [("none", None), ("none", b""), ("none", None)]
     with Raw(server) as client:
@@ -145,7 +145,7 @@ def test_log_append_time(source: Source, server: Server, admin: Admin, topic: st
 
 @pytest.fixture
 def numbered(server: Server, admin: Admin, topic: str) -> str:
-    """Two partitions with the offsets 0 to 9, a second apart."""
+    """Two partitions with offsets 0 to 9, at intervals of a second."""
     create(admin, topic, 2)
     producer = new_producer(server.bootstrap)
     for number in range(10):
@@ -190,7 +190,7 @@ def test_timestamps_as_options(source: Source, numbered: str) -> None:
 
 
 def test_a_timestamp_after_the_last_record(source: Source, numbered: str) -> None:
-    """ListOffsets answers -1, and Spark does what the strategy says."""
+    """ListOffsets answers -1, and Spark does what its strategy says."""
     late = {"subscribe": numbered, "startingTimestamp": BASE_MS + 99_000}
     with pytest.raises((PySparkException, Py4JJavaError), match="No offset matched"):
         source.offsets(**late, startingOffsetsByTimestampStrategy="error")
@@ -208,7 +208,7 @@ def test_read_committed(source: Source, numbered: str) -> None:
 
 
 def test_an_unknown_topic(source: Source, admin: Admin, topic: str, way: str) -> None:
-    """Spark asks without creating it, and says so; a consumer that subscribes to it lets it be made."""
+    """Spark asks for it without creating it, and raises an error; a consumer that subscribes creates it."""
     if way == DEPRECATED:
         assert source.offsets(subscribe=topic) == []
     else:
@@ -246,7 +246,7 @@ def test_transactions(source: Source, server: Server, admin: Admin, topic: str) 
 def test_a_data_frame_is_read_anew_each_time(
     source: Source, server: Server, admin: Admin, topic: str
 ) -> None:
-    """Ends are found when the query runs: what came later is read, what is gone is not."""
+    """Each run looks for the ends anew: it reads what came later, and not what is gone."""
     create(admin, topic, 1)
     frame = source.read(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
     producer = new_producer(server.bootstrap)
@@ -260,7 +260,8 @@ def test_a_data_frame_is_read_anew_each_time(
 
 
 def test_offsets_that_are_gone(source: Source, server: Server, admin: Admin, topic: str) -> None:
-    """An explicit start below the log's: an error, or the log's start where data loss is allowed."""
+    """An explicit start below the log's start: an error or, where data loss is allowed, a read from the log's
+    start."""
     create(admin, topic, 1)
     producer = new_producer(server.bootstrap)
     for number in range(6):
@@ -274,16 +275,15 @@ def test_offsets_that_are_gone(source: Source, server: Server, admin: Admin, top
 
 
 def test_a_group_id_of_one_s_own(source: Source, numbered: str, admin: Admin, way: str) -> None:
-    """kafka.group.id: the consumers that fetch records ask no coordinator for it; one that asks for offsets
-    joins the group.
-    """
+    """With kafka.group.id, consumers that fetch records do not ask the coordinator; the one for offsets joins
+    the group."""
     group = f"my-own-group-{way}"
     assert source.offsets(subscribe=numbered, **{"kafka.group.id": group}) == both(0, 10)
     assert (group in admin.list_groups()) == (way == DEPRECATED)
 
 
 def test_which_option_wins(source: Source, numbered: str) -> None:
-    """A time for all, then times of each partition, then offsets."""
+    """Offsets win over times of each partition, and those over a time for all."""
     for_all = {"startingTimestamp": BASE_MS + 8000, "endingTimestamp": BASE_MS + 9000}
     for_each = {
         "startingOffsetsByTimestamp": {numbered: {"0": BASE_MS + 5000, "1": BASE_MS + 5000}},
@@ -318,12 +318,11 @@ def test_bad_options(spark: SparkSession, server: Server, options: dict[str, obj
 
 
 def test_two_ways_through_one_partition(source: Source, server: Server, admin: Admin, topic: str) -> None:
-    """Consumers are kept, and what they had fetched: another range of the same partition is not mixed up
-    with it, nor what an aborted transaction has left (SPARK-25495).
-    """
+    """Spark reuses consumers and the records they have fetched: another range of the same partition must not
+    be mixed up with them, nor with an aborted transaction's records (SPARK-25495)."""
     create(admin, topic, 1)
     for turn in range(3):
-        transact(server, topic, range(5), commit=turn != 1)  # offsets 6 * turn on, and a marker behind each
+        transact(server, topic, range(5), commit=turn != 1)  # offsets 6 * turn on, with a marker behind each
     committed = {"kafka.isolation.level": "read_committed"}
 
     def between(start: int, end: int) -> list[int]:

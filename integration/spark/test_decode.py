@@ -1,4 +1,4 @@
-"""Rows decoded by column expressions are what the schemas say, for every version and for damaged bytes."""
+"""Column expressions decode rows as the schemas do, for every version and for damaged bytes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ bad_entries = st.one_of(
     st.tuples(group_keys.map(encode_key), st.binary(max_size=60)),
 )
 
-# Few examples of many records each: a Spark job takes a second, a record nothing.
+# Few examples of many records each: a Spark job takes a second, a record no time.
 many = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
 
@@ -162,7 +162,7 @@ def test_damaged_records_are_kept_as_they_are(spark: SparkSession, log: list[Ent
 
 
 def expected(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
-    """What the schemas say; None for what is of another kind. Raises MalformedMessage."""
+    """What the schemas decode; None for records of another kind. Raises MalformedMessage."""
     read_key = decode_key(key or b"")
     if isinstance(read_key, UnknownKey):
         return None
@@ -199,7 +199,7 @@ def _state(value: GroupMetadataValue) -> tuple[Any, ...]:
 
 
 def found(row: Row) -> tuple[Any, ...]:
-    """The row in the shape of `expected`: -1 where a version does not have a field."""
+    """The row in the shape of `expected`: -1 for a field that its version does not have."""
     if row.kind == "offset":
         name = (row.kind, row.group, row.topic, row.partition)
         expire = -1 if row.e is None else row.e

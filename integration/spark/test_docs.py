@@ -1,4 +1,4 @@
-"""The code of docs/spark.md, in the session that is there, against the test's server."""
+"""The code of docs/spark.md runs in the tests' Spark session, against the test's server."""
 
 from __future__ import annotations
 

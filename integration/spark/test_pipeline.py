@@ -1,4 +1,4 @@
-"""The pipeline over the log of a real group answers what a plain computation over the same records does."""
+"""The pipeline over a real group's log gives the same answers as a plain computation over its records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CLIENT_IDS = ("till-1", "till-2", "till-2", "till-2")
 
 
 class Story(NamedTuple):
-    """A server of its own, on which four consumers of GROUP have come and gone, one after the other."""
+    """A server on which four consumers of GROUP have come and gone, one after the other."""
 
     server: Server
     rows: DataFrame
@@ -74,7 +74,7 @@ def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def plain(server: Server) -> list[tuple[Any, Any]]:
-    """The log by kafka-python and the schemas: (key, value) in the log's order."""
+    """The log, read with kafka-python and decoded with the schemas: (key, value) in order."""
     consumer = new_consumer(server.bootstrap)
     ends = consumer.end_offsets([TopicPartition("__consumer_offsets", p) for p in range(50)])
     records = read_from(consumer, "__consumer_offsets", sum(ends.values()))
@@ -91,11 +91,11 @@ def test_latest_commits(story: Story) -> None:
     assert {(row.group, row.topic, row.partition): row.offset for row in rows} == wanted
     assert wanted == {(GROUP, TOPIC, 0): 40, (GROUP, TOPIC, 1): 7, (IDLE, TOPIC, 0): 50}
     (standing,) = (row for row in rows if row.partition == 1)
-    assert standing.since < standing.commit_time  # the same offset four times
+    assert standing.since < standing.commit_time  # it committed the same offset four times
 
 
 def test_latest_commits_in_parts(story: Story) -> None:
-    """What is known and what came later give what all of it gives."""
+    """The known table and the newer records together give what the whole log gives."""
     whole = sorted(latest_commits(story.rows).collect())
     for cut in (5, 12):
         known = latest_commits(story.rows.where(fn.col("log_offset") < cut))
@@ -111,14 +111,14 @@ def test_lag(spark: SparkSession, story: Story) -> None:
     found = group_lag(commits, ends, heads, now).collect()
     rows = [(row.group, row.partition, row.lag, round(row.lag_seconds, 3), row.beyond_end) for row in found]
     assert sorted(rows) == [
-        (GROUP, 0, 10, 9.92, False),  # the next record is number 80, 80 ms after the beginning
+        (GROUP, 0, 10, 9.92, False),  # the next record is number 80, sent 80 ms after the beginning
         (GROUP, 1, 43, 9.985, False),  # number 15
         (IDLE, 0, 0, 0.0, False),
     ]
 
 
 def test_lag_without_an_end(spark: SparkSession, story: Story) -> None:
-    """A topic that is gone has no lag; a commit beyond the end is told of, and has none either."""
+    """A deleted topic has no lag; a commit beyond the end is reported, and has none either."""
     ends = spark.createDataFrame([(TOPIC, 0, 39)], "topic string, partition int, end_offset long")
     found = group_lag(latest_commits(story.rows), ends).collect()
     assert {(row.group, row.partition): (row.lag, row.beyond_end) for row in found} == {
@@ -138,7 +138,7 @@ def test_stuck(spark: SparkSession, story: Story) -> None:
 
 
 def plain_generations(server: Server) -> list[tuple[int, int, list[str], list[str]]]:
-    """Of GROUP: generation, members, client ids that joined and that left."""
+    """GROUP's generations: generation, members, client ids that joined and that left."""
     found, before = [], {}
     for key, value in plain(server):
         if key == GroupMetadataKey(group=GROUP) and value.generation:
@@ -158,13 +158,13 @@ def shape(row: Row) -> tuple[int, int, list[str], list[str]]:
 def test_rebalances(story: Story) -> None:
     rows = rebalances(story.rows).where(fn.col("group") == GROUP).orderBy("generation").collect()
     assert [shape(row) for row in rows] == plain_generations(story.server)
-    assert len(rows) >= 2 * len(CLIENT_IDS)  # each came and left
+    assert len(rows) >= 2 * len(CLIENT_IDS)  # each came, and each left
     assert [row.ended for row in rows] == [*(row.began for row in rows[1:]), None]
     assert {row.leader.rpartition("-")[0][:6] for row in rows if row.members} == {"till-1", "till-2"}
 
 
 def test_rebalances_of_a_stream(spark: SparkSession, story: Story, tmp_path: Path) -> None:
-    """However the log is cut into micro-batches, the table is that of the batch, and each change was told."""
+    """However micro-batches cut the log, the table equals the batch's, and each change was reported."""
     told: list[Row] = []
 
     def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
@@ -180,13 +180,13 @@ def test_rebalances_of_a_stream(spark: SparkSession, story: Story, tmp_path: Pat
     whole = rebalances(story.rows).collect()
     assert sorted(map(str, kept)) == sorted(map(str, whole))
     assert {(row.group, row.generation) for row in told} == {(row.group, row.generation) for row in whole}
-    assert len(told) > len(whole)  # begun in one micro-batch, ended in another
+    assert len(told) > len(whole)  # some began in one micro-batch and ended in another
 
 
 def test_a_kept_table_goes_on_after_a_restart(
     spark: SparkSession, own_server: Server, tmp_path: Path
 ) -> None:
-    """Another process with the same directory knows what the first has read, and reads what came since."""
+    """A new process on the same directory knows what the first one read, and reads only newer records."""
 
     def committed(group: str, offset: int) -> None:
         consumer = new_consumer(own_server.bootstrap, group_id=group)
@@ -195,7 +195,7 @@ def test_a_kept_table_goes_on_after_a_restart(
         consumer.close()
 
     def follow() -> tuple[dict[str, int], int]:
-        """What the table says then, and how many records were read for it."""
+        """The table after this run, and how many records it read."""
         log = read_offsets_log(spark, own_server.bootstrap, stream=True)
         table = KeptTable(spark, tmp_path.as_uri(), lambda known, batch: latest_commits(batch, known))
         query = table.following(decode(log)).trigger(availableNow=True).start()

@@ -1,4 +1,4 @@
-"""The README's PySpark block, in the session that is there (its `getOrCreate` gets it)."""
+"""The README's PySpark block runs in the tests' Spark session, which its `getOrCreate` finds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What may happen to a topic and its broker while a query runs: partitions and topics come and go, records
-expire, servers die, leaders move.
-"""
+"""Topics, partitions, records, servers and leaders come and go while a query runs."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def test_partitions_added_while_it_runs(
 def test_topics_of_a_pattern_come_and_go(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """subscribing by pattern with topic deletions: what was deleted and made anew begins at 0 again."""
+    """Subscribing by pattern with topic deletions: a topic that was deleted and made again starts at 0."""
     first, second = f"{topic}-a", f"{topic}-b"
     create(admin, first)
     send(server, first, range(3))
@@ -85,7 +83,7 @@ def test_a_topic_deleted_while_it_runs(
 def test_records_that_are_gone(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path, fail_on_data_loss: bool
 ) -> None:
-    """failOnDataLoss both ways, after records were deleted that the query had not read."""
+    """failOnDataLoss true and false, after records were deleted that the query had not read."""
     create(admin, topic)
     send(server, topic, range(5))
     options = {
@@ -108,7 +106,7 @@ def test_records_that_are_gone(
 
 
 def ageing(new_server: Callable[..., Server], topic: str, expired: int, fresh: int) -> Server:
-    """A server on which so many of the topic's numbers have expired, and so many are there."""
+    """A server on which `expired` of the topic's numbers have expired, and the next `fresh` are there."""
     server = new_server("--set", "log.retention.check.interval.ms=100").start()
     admin = Admin(server.bootstrap)
     create(admin, topic, 1, retention_ms="3600000")
@@ -135,7 +133,7 @@ def _start(server: Server, topic: str) -> int:
 def test_retention_takes_what_was_not_read(
     spark: SparkSession, new_server: Callable[..., Server], topic: str, tmp_path: Path, way: str
 ) -> None:
-    """failOnDataLoss=false from offset 0 on, in batch and stream: nothing twice, all that is left."""
+    """failOnDataLoss=false from offset 0 on, in batch and stream: all that is left, nothing twice."""
     server = ageing(new_server, topic, 40, 20)
     options = {"subscribe": topic, "startingOffsets": {topic: {"0": 0}}, "failOnDataLoss": "false"}
     stream = kafka_stream(spark, server, **options, maxOffsetsPerTrigger=25)
@@ -151,8 +149,8 @@ def test_retention_takes_what_was_not_read(
 def test_topics_deleted_and_made_anew_at_any_time(
     spark: SparkSession, new_server: Callable[..., Server], topic: str, tmp_path: Path
 ) -> None:
-    """The stress test of failOnDataLoss=false: no failure, nothing twice, and what comes last is read."""
-    # Else a consumer that still asks for a deleted topic would let it be made.
+    """The stress test of failOnDataLoss=false: no failure, nothing twice, and the last records are read."""
+    # Else a consumer that still asks for a deleted topic would create it.
     server = new_server("--set", "auto.create.topics.enable=false").start()
     admin = Admin(server.bootstrap)
     chance = random.Random(11)
@@ -187,7 +185,7 @@ def test_topics_deleted_and_made_anew_at_any_time(
 
 
 def _read_on(server: Server, topic: str, admin: Admin, query: StreamingQuery, collected: Collected) -> None:
-    """Until the query has read a record of a topic that nobody deletes."""
+    """Wait until the query has read a record of a topic that is never deleted."""
     create(admin, f"{topic}-last")
     send(server, f"{topic}-last", range(10**6, 10**6 + 1))
 
@@ -202,7 +200,7 @@ def _read_on(server: Server, topic: str, admin: Admin, query: StreamingQuery, co
 def test_compacted_gaps(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """Compaction leaves offsets without records: the query goes over them."""
+    """Compaction leaves offsets without records: the query skips them."""
     create(admin, topic, 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
     producer = new_producer(server.bootstrap, linger_ms=5)
     for number in range(12_000):
@@ -238,7 +236,7 @@ def _records(server: Server, topic: str) -> int:
 def test_many_topics_come_and_grow(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """The stress test of Spark's source: topics made, partitions added, records sent, in no order."""
+    """The stress test of Spark's source: topics made, partitions added, records sent, in random order."""
     chance = random.Random(7)
     partitions: dict[str, int] = {}
     sent = 0
@@ -267,7 +265,7 @@ def test_many_topics_come_and_grow(
 def test_through_five_kills_of_the_server(
     spark: SparkSession, new_server: Callable[..., Server], topic: str, tmp_path: Path
 ) -> None:
-    """Exactly the produced records come out, though the server is killed again and again."""
+    """Exactly the produced records come out, although the server is killed again and again."""
     server = new_server().start()
     admin = Admin(server.bootstrap)
     create(admin, topic, 2)

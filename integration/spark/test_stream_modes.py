@@ -1,4 +1,4 @@
-"""Other ways to run a query than in micro-batches: the continuous trigger, and real-time mode."""
+"""Queries without micro-batches: the continuous trigger and real-time mode."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ has_real_time = pytest.mark.skipif(VERSION < (4, 1), reason="PySpark has real-ti
 def into(
     server: Server, sink: str, frame: DataFrame, checkpoint: Path, mode: str, **trigger: Any
 ) -> StreamingQuery:
-    """A query that writes values to a topic."""
+    """A query that writes its values to a topic."""
     writer = frame.select("value").writeStream.format("kafka").outputMode(mode).trigger(**trigger)
     writer = writer.option("kafka.bootstrap.servers", server.bootstrap).option("topic", sink)
     return writer.option("checkpointLocation", str(checkpoint)).start()
 
 
 def wait_for(query: StreamingQuery, server: Server, sink: str, wanted: set[int]) -> None:
-    """Until the topic has these numbers; AssertionError at once if the query has failed."""
+    """Wait until the topic has these numbers; AssertionError at once if the query has failed."""
 
     def there() -> bool:
         assert query.exception() is None, query.exception()
@@ -60,7 +60,7 @@ def _end(server: Server, topic: str) -> int:
 def test_continuous(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path, by: str, start: str
 ) -> None:
-    """Long-lived consumers, one for each partition."""
+    """Consumers live long, one for each partition."""
     source, sink = f"{topic}-in", f"{topic}-out"
     create(admin, source, 1)
     create(admin, sink, 1)
@@ -96,7 +96,7 @@ def test_continuous(
 def test_a_new_partition(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path, trigger: dict[str, str]
 ) -> None:
-    """In real-time mode it is found when the next batch begins."""
+    """Real-time mode finds it when the next batch begins."""
     source, sink = f"{topic}-in", f"{topic}-out"
     create(admin, source, 1)
     create(admin, sink, 1)
@@ -117,9 +117,8 @@ def test_a_new_partition(
 
 @has_real_time
 def test_real_time(spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path) -> None:
-    """Records come through within a batch that lasts for seconds: of two topics, after a batch without any,
-    and after a restart.
-    """
+    """Records come through while a batch still runs: from two topics, after an empty batch, and after a
+    restart."""
     first, second, sink = (f"{topic}-{name}" for name in ("a", "b", "out"))
     for name in (first, second, sink):
         create(admin, name, 1)

@@ -1,6 +1,6 @@
 """Spark's streaming source: where it begins, how much it takes at a time, what a record is.
 
-Each test says which case of Spark's own suites for its Kafka source it stands for.
+Each test names the case of Spark's own suites for its Kafka source that it covers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_available_now_in_three_batches(
 def test_max_offsets_per_trigger_is_split_by_size(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """maxOffsetsPerTrigger: 10 of 10, 10 and 100 records: 1, 1 and 8."""
+    """maxOffsetsPerTrigger=10: partitions with 10, 10 and 100 records give 1, 1 and 8."""
     create(admin, topic, 3)
     for partition, count in enumerate((10, 10, 100)):
         send(server, topic, range(count), partition)
@@ -67,7 +67,7 @@ def test_max_offsets_per_trigger_is_split_by_size(
 def test_min_offsets_per_trigger(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """minOffsetsPerTrigger with maxTriggerDelay: nothing until enough is there."""
+    """minOffsetsPerTrigger with maxTriggerDelay: no batch until enough records are there."""
     create(admin, topic)
     send(server, topic, range(3))
     options = {"subscribe": topic, "startingOffsets": "earliest"}
@@ -85,7 +85,7 @@ def test_min_offsets_per_trigger(
 def test_a_limit_beyond_all_offsets(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """SPARK-26718: the largest number there is."""
+    """SPARK-26718: the limit is the largest possible number."""
     create(admin, topic)
     send(server, topic, range(5))
     options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 2**63 - 1}
@@ -97,7 +97,7 @@ def test_a_limit_beyond_all_offsets(
 def test_once_knows_no_limit(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """Trigger.Once takes all there is in one batch; a restart with another trigger goes on behind it."""
+    """Trigger.Once takes everything in one batch; a restart with another trigger continues after it."""
     create(admin, topic)
     send(server, topic, range(7))
     options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 2}
@@ -112,7 +112,7 @@ def test_once_knows_no_limit(
 def test_not_too_little_and_not_too_much(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """Both limits at once, and what is too little until it has waited for maxTriggerDelay."""
+    """Both limits at once: too few records wait until maxTriggerDelay is over."""
     create(admin, topic)
     send(server, topic, range(3))
     limits = {"minOffsetsPerTrigger": 8, "maxOffsetsPerTrigger": 15, "maxTriggerDelay": "3s"}
@@ -131,10 +131,10 @@ def test_not_too_little_and_not_too_much(
 def test_where_it_began_is_kept(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """The initial offsets are in the checkpoint, before any record was there."""
+    """The initial offsets are in the checkpoint even before there is a record."""
     create(admin, topic)
     send(server, topic, range(3))
-    with running(kafka_stream(spark, server, subscribe=topic), tmp_path):  # from the end on
+    with running(kafka_stream(spark, server, subscribe=topic), tmp_path):  # from the end of the topic
         wait_until(lambda: (tmp_path / "sources" / "0" / "0").exists(), 60, "the initial offsets")
     send(server, topic, range(3, 5))
     earliest = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest")
@@ -144,7 +144,7 @@ def test_where_it_began_is_kept(
 def test_a_checkpoint_of_spark_2_4(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """It knows nothing of includeHeaders, whose default leaves the column out."""
+    """It does not know includeHeaders, whose default leaves the column out."""
     create(admin, topic)
     send(server, topic, range(5))
     told = {"batchWatermarkMs": 0, "batchTimestampMs": BASE_MS, "conf": {"spark.sql.shuffle.partitions": "2"}}
@@ -201,9 +201,7 @@ def test_from_anywhere(
         ({"startingTimestamp": BASE_MS + 15}, list(range(15, 20))),
         ({"startingOffsetsByTimestamp": {topic: {"0": BASE_MS + 17, "1": BASE_MS}}}, [18, *range(1, 20, 2)]),
     ]
-    if (
-        way != DEPRECATED
-    ):  # its consumer may take the beginning for the end when it is first asked (KAFKA-7703)
+    if way != DEPRECATED:  # its consumer may at first take the beginning for the end (KAFKA-7703)
         starts.append(({"startingOffsets": "latest"}, []))
     for number, (start, wanted) in enumerate(starts):
         stream = kafka_stream(spark, server, **source, **start)
@@ -233,7 +231,7 @@ def test_a_timestamp_that_no_record_has(
 def test_joins_and_unions_read_once(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """stream-stream self join; union of two bounded sources."""
+    """Stream-stream self join; union of two bounded sources."""
     create(admin, topic)
     send(server, topic, range(6))
     stream = kafka_stream(spark, server, subscribe=topic, startingOffsets="earliest")
@@ -314,7 +312,7 @@ def test_progress_tells_how_far_behind(
 def test_offsets_fetched_through_a_group(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path, option: str
 ) -> None:
-    """Deprecated offset fetching: the driver is a member of a group whose name one may choose."""
+    """Deprecated offset fetching: the driver joins a group, whose name can be set."""
     create(admin, topic, 2)
     send(server, topic, range(10))
     name = f"{topic}-in-a-group"
@@ -330,7 +328,7 @@ def test_offsets_fetched_through_a_group(
 def test_committed_records_only(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    """read_committed: what is aborted or open is not seen; a batch of nothing else goes on."""
+    """read_committed: aborted and open transactions are not read; a batch of nothing else goes on."""
     create(admin, topic)
     options = {"subscribe": topic, "startingOffsets": "earliest"}
     committed = kafka_stream(spark, server, **options, kafka_isolation_level="read_committed")
@@ -350,13 +348,13 @@ def test_committed_records_only(
     transact(range(5, 10), producer.abort_transaction)
     assert run_available(committed, tmp_path / "committed").values == [0, 1, 2, 3, 4]
     transact(range(10, 13), producer.abort_transaction)
-    assert run_available(committed, tmp_path / "committed").rows == []  # only what was aborted
+    assert run_available(committed, tmp_path / "committed").rows == []  # only aborted records
     transact(range(13, 15), None)
     assert run_available(committed, tmp_path / "committed").rows == []  # still open
     assert run_available(uncommitted, tmp_path / "uncommitted").values == list(range(15))
     producer.commit_transaction()
     assert run_available(committed, tmp_path / "committed").values == [13, 14]
-    assert run_available(uncommitted, tmp_path / "uncommitted").rows == []  # a marker is the last record
+    assert run_available(uncommitted, tmp_path / "uncommitted").rows == []  # the last record is a marker
     producer.close()
 
 

@@ -84,7 +84,7 @@ def write(frame: DataFrame, server: Server, **options: object) -> None:
 
 
 def test_the_topic_of_each_row(spark: SparkSession, server: Server, admin: Admin, topic: str) -> None:
-    """A topic column; the option wins over it."""
+    """The topic column chooses; the option wins over it."""
     first, second = f"{topic}-a", f"{topic}-b"
     create(admin, first, 1)
     create(admin, second, 1)
@@ -96,7 +96,7 @@ def test_the_topic_of_each_row(spark: SparkSession, server: Server, admin: Admin
 
 
 def test_who_chooses_the_partition(spark: SparkSession, server: Server, admin: Admin, topic: str) -> None:
-    """A partition column wins over a partitioner of one's own, and that over the hash of the key."""
+    """A partition column wins over a custom partitioner, and that over the key's hash."""
     by_key, in_turns, named = (f"{topic}-{name}" for name in ("key", "turns", "named"))
     for name in (by_key, in_turns, named):
         create(admin, name, 3)
@@ -117,7 +117,7 @@ def test_who_chooses_the_partition(spark: SparkSession, server: Server, admin: A
 def test_rows_that_cannot_be_written(
     spark: SparkSession, new_server: Callable[..., Server], topic: str
 ) -> None:
-    """A null topic, a wrong schema, and a topic that does not exist where none is made by itself."""
+    """A null topic, a wrong schema, and a topic that does not exist and is not created automatically."""
     server = new_server("--set", "auto.create.topics.enable=false").start()
     nowhere = spark.createDataFrame([(None, "1")], "topic string, value string")
     with pytest.raises(Exception, match=r"(?i)null topic"):
@@ -136,7 +136,7 @@ def test_rows_that_cannot_be_written(
 def test_more_than_the_producer_s_buffer(
     spark: SparkSession, server: Server, admin: Admin, topic: str
 ) -> None:
-    """1000 records of 15 KB through a buffer of 16 KB."""
+    """1000 records of 15 KB go through a buffer of 16 KB."""
     create(admin, topic, 1)
     keys_and_values = "CAST(id AS STRING) AS key", "repeat('x', 15000) AS value"
     rows = spark.range(0, 1000, 1, numPartitions=1).selectExpr(*keys_and_values)

@@ -33,19 +33,19 @@ if VERSION >= (3, 0):
 
     ASSIGNORS["cooperative-sticky"] = CooperativeStickyAssignor
 
-# 2.0.2's sticky assignor raises TypeError when a member that owns partitions joins again, with any broker
+# 2.0.2's sticky assignor raises TypeError when a member that owns partitions rejoins, with any broker
 CAN_REJOIN = [name for name in ASSIGNORS if not (name == "sticky" and VERSION == (2, 0))]
 
 OF_TOPIC = 1
-"""A config's source, as a number."""
+"""The number of a config's source."""
 
 HAS_IDEMPOTENCE = VERSION >= (2, 2)
 
 # kafka-python 3.0.12 loses its assignment when a poll() ends between its SyncGroup request and the response,
-# with any broker; a poll that has records returns at once all the same
+# with any broker. A poll that has records still returns at once.
 POLL_MS = 5000
 
-# a server that was killed is back within a second: look for it that often
+# A killed server is back within a second: reconnect that often
 RECONNECT = {"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 500}
 
 
@@ -66,7 +66,7 @@ def offset_and_metadata(offset: int, metadata: str = "") -> OffsetAndMetadata:
 
 
 def until_served(call: Callable[[], T], timeout_s: float = 20) -> T:
-    """The result of `call`, made again while the server is just starting."""
+    """The result of `call`, retried while the server is starting."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:
@@ -78,7 +78,7 @@ def until_served(call: Callable[[], T], timeout_s: float = 20) -> T:
 
 
 def commit(consumer: KafkaConsumer, offsets: dict[TopicPartition, int]) -> None:
-    """Commit until it is acknowledged: 3.0 hands a lost connection to its caller, 2.x tries again itself."""
+    """Commit until it is acknowledged: 3.0 raises when the connection is lost, 2.x retries by itself."""
     committed = {tp: offset_and_metadata(offset) for tp, offset in offsets.items()}
     until_served(lambda: consumer.commit(committed))
 
@@ -106,7 +106,7 @@ def read_from(consumer: KafkaConsumer, topic: str, count: int, timeout_s: float 
 
 
 def poll_records(consumer: KafkaConsumer, count: int, timeout_s: float = 20) -> list[Any]:
-    """`count` records or more from polling; AssertionError when they do not come in time."""
+    """Poll until there are `count` records or more; AssertionError if they do not come in time."""
     records: list[Any] = []
     deadline = time.monotonic() + timeout_s
     while len(records) < count:
@@ -135,9 +135,9 @@ class GroupDescription:
 
 
 class Admin:
-    """The admin client, with one name for what the versions call differently.
+    """The admin client, with one name for each call that the versions name differently.
 
-    Make a new one when the server was killed: after a lost connection, 2.2 and 2.3 may wait 30 s for nothing.
+    Make a new one after the server was killed: when 2.2 or 2.3 loses its connection it may hang for 30 s.
     """
 
     def __init__(self, bootstrap: str) -> None:
@@ -146,7 +146,7 @@ class Admin:
     def close(self) -> None:
         self.client.close()
 
-    # -- topics ---------------------------------------------------------------
+    # ---- topics
 
     def create_topic(
         self,
@@ -166,11 +166,11 @@ class Admin:
         self.client.create_partitions({name: NewPartitions(total)})
 
     def set_configs(self, topic: str, configs: dict[str, str]) -> None:
-        """Set configs of a topic; with 2.x others go back to their defaults."""
+        """Set configs of a topic; with 2.x its other configs go back to their defaults."""
         self.client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
 
     def configs(self, topic: str) -> dict[str, str]:
-        """What the topic itself was given."""
+        """The configs that were set on the topic itself."""
         described = self.client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
         if VERSION >= (3, 0):
             found = described["topic"][topic].items()
@@ -193,7 +193,7 @@ class Admin:
                 return {p.get("partition_index", p.get("partition")): _leader(p) for p in topic["partitions"]}
         return {}
 
-    # -- groups ---------------------------------------------------------------
+    # ---- groups
 
     def list_groups(self) -> dict[str, str]:
         """group_id -> protocol_type."""

@@ -1,4 +1,4 @@
-"""Bytes on a connection that no client would send, put together by hand."""
+"""Hand-made bytes that no client would send."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def record_batch(
     headers: Sequence[tuple[str, bytes | None]] = (("h", b"x"),),
     timestamp_ms: int = 1_000,
 ) -> bytes:
-    """A record batch v2 with one record, by kafka-python's encoder, which also makes what its API refuses."""
+    """A record batch v2 with one record, by kafka-python's encoder; its API would refuse some of these."""
     builder = MemoryRecordsBuilder(2, 0, 1 << 20)
     builder.append(timestamp=timestamp_ms, key=key, value=value, headers=list(headers))
     builder.close()
@@ -58,7 +58,7 @@ def produce(topic: str, records: bytes, *, partition: int = 0, correlation_id: i
 
 
 class Raw(Wire):
-    """A connection that sends any bytes, and knows what the server's log says of it."""
+    """A connection that sends any bytes, and finds what the server logs about it."""
 
     def __init__(self, server: Server, receive_buffer_bytes: int | None = None) -> None:
         super().__init__(server.host, server.port, receive_buffer_bytes=receive_buffer_bytes)
@@ -66,12 +66,12 @@ class Raw(Wire):
         self._log, self._log_start = server.log, len(server.log)
 
     def log_lines(self) -> list[str]:
-        """What the server's log says of this connection; an earlier one may have had the same port."""
+        """The server's log lines about this connection; an earlier connection may have had the same port."""
         pattern = rf"\b{re.escape(self.address)}\b"
         return [line for line in self._log[self._log_start :] if re.search(pattern, line)]
 
     def answer_to(self, frame: bytes) -> bytes:
-        """The frame that comes back for one."""
+        """Send one frame and return the frame that comes back."""
         self.sendall(frame)
         return self.frame()
 

@@ -1,7 +1,7 @@
 """A member of a consumer group as a process of its own, so that a test can kill it.
 
-Run as `python -m integration.support.member JSON`. Says what happens as one JSON object a line on stdout.
-SIGTERM: close between two polls. SIGINT: KeyboardInterrupt out of poll(), then close, as Ctrl-C does.
+Run as `python -m integration.support.member JSON`. It prints each event as a line of JSON on stdout. SIGTERM:
+close between two polls. SIGINT: KeyboardInterrupt out of poll(), then close, as Ctrl-C does.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 def consume(consumer: KafkaConsumer, stopping: list[int]) -> None:
-    """Say what was read, then commit it: a record counts as consumed before its offset is committed."""
+    """Print what was read, then commit it: a record counts as consumed before its offset is committed."""
     while not stopping:
         try:
             batches = consumer.poll(timeout_ms=POLL_MS)
-        except KafkaConnectionError:  # so kafka-python 3 sometimes says that its broker is away for now
+        except KafkaConnectionError:  # kafka-python 3 sometimes raises it while its broker is away
             emit("disconnected")
             continue
         if not batches:
@@ -66,7 +66,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
-    # A job that a shell has put into the background hands "ignored" down to its children.
+    # A shell starts background jobs with SIGINT ignored, and their children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     consumer = new_consumer(
         options["bootstrap"],

@@ -1,8 +1,8 @@
-"""Ports for servers that a test may stop and start again at the same place.
+"""Ports for servers that a test may stop and start again at the same address.
 
-Those that the system gives to connections going out are no good for it: while a server is down, somebody's
-connection may get its port. A *slot* is a run of ports below them. Whoever holds the first port of a slot, in
-whatever process, has the others for its server.
+Ephemeral ports will not do: while a server is down, an outgoing connection may get its port. A *slot* is a
+run of ports below the ephemeral ones. The process that holds the first port of a slot has the others for its
+server.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterable
 
 WIDTH = 8
 SLOTS = range(12_000, 20_000, WIDTH)
-"""Apache Kafka's own choice begins above."""
+"""Apache Kafka takes its own ports above this one."""
 
 
 class Slot:
-    """port: the first of those that are free for a server and its brokers, as long as this object lives."""
+    """A slot that is held as long as this object lives."""
 
     def __init__(self) -> None:
         for first in random.sample(SLOTS, len(SLOTS)):
@@ -25,6 +25,7 @@ class Slot:
             if held is not None and _are_free(range(first + 1, first + WIDTH)):
                 self._held = held
                 self.port = first + 1
+                """The first port that is free for the server and its brokers."""
                 return
             if held is not None:
                 held.close()
@@ -32,7 +33,7 @@ class Slot:
 
 
 def _bound(port: int) -> socket.socket | None:
-    """A socket that keeps everybody else from a port; None if somebody has it."""
+    """A socket that keeps all others from using a port; None if the port is taken."""
     holder = socket.socket()
     try:
         holder.bind(("127.0.0.1", port))

@@ -1,6 +1,4 @@
-"""The Python of the README and of other pages, as it stands there, with the test server's address for the one
-they name.
-"""
+"""The Python blocks of the README and other pages, made to use the test server's address."""
 
 from __future__ import annotations
 
@@ -18,6 +16,6 @@ def python_blocks(page: Path = README) -> list[str]:
 
 
 def block_with(word: str, bootstrap: str = NAMED, page: Path = README) -> str:
-    """The one block that has `word`, for the server at `bootstrap`."""
+    """The only block that contains `word`, for the server at `bootstrap`."""
     (block,) = (block for block in python_blocks(page) if word in block)
     return block.replace(NAMED, bootstrap)

@@ -33,10 +33,9 @@ def run_to_end(*arguments: str, cwd: Path, timeout_s: float = 20) -> subprocess.
 
 
 class Server:
-    """One data directory and the process that serves it; `bootstrap` stays the same over restarts, and nobody
-    else gets its ports meanwhile.
+    """A data directory and the process that serves it.
 
-    bootstrap: the addresses of all its brokers; host and port: of the first.
+    `bootstrap` stays the same when it restarts, and its ports stay reserved meanwhile.
     """
 
     def __init__(
@@ -55,6 +54,7 @@ class Server:
         self.port = 0
         self._slot: Slot | None = None
         self.bootstrap = ""
+        """The addresses of all its brokers; `host` and `port` are those of the first."""
         self.stdout: list[str] = []
         self.log: list[str] = []
         self._process: subprocess.Popen[str] | None = None
@@ -102,14 +102,14 @@ class Server:
         return self
 
     def steer(self, *arguments: object) -> str:
-        """What `kshim cluster ARGUMENTS` says; it has to succeed."""
+        """Run `kshim cluster ARGUMENTS`, which must succeed, and return what it prints."""
         command = [*self.command, "cluster", "--data-dir", str(self.data_dir), *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=STOP_TIMEOUT_S, check=False)
         assert done.returncode == 0, f"{arguments}: {done.stderr}\n{self.report()}"
         return done.stdout
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nobody is told."""
+        """SIGKILL: nothing is flushed, no client is told."""
         self.process.kill()
         self._wait()
 
@@ -117,12 +117,12 @@ class Server:
         return self.start()
 
     def stop(self, signal_number: int = signal.SIGTERM) -> int:
-        """A clean stop; returns the exit status."""
+        """Stop cleanly; returns the exit status."""
         self.process.send_signal(signal_number)
         return self._wait()
 
     def wait(self) -> int:
-        """The exit status of a process that ends by itself."""
+        """Wait for a process that ends by itself; returns its exit status."""
         return self._wait()
 
     def _wait(self) -> int:
@@ -136,13 +136,13 @@ class Server:
         return status
 
     def rss_bytes(self) -> int:
-        """Resident memory now."""
+        """The resident memory now."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) * 1024
 
     def report(self) -> str:
-        """What a failed test shows of the server."""
+        """What a failed test shows about the server."""
         status = self._process.poll() if self._process else "not started"
         lines = "\n".join(self.log[-60:])
         return f"-- server {self.bootstrap} exit status {status}, stderr:\n{lines}"

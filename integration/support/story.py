@@ -1,4 +1,4 @@
-"""The parts of a group's story: members as processes, a feed of records, a watch over committed offsets."""
+"""The parts of a group's story: member processes, a feed of records, a watch over committed offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ FEED_INTERVAL_S = 0.005
 
 
 class Member:
-    """Handle of one `integration.support.member` process: what it said so far, and signals to end it."""
+    """A handle of one `integration.support.member` process: what it has printed so far, and signals to end
+    it."""
 
     def __init__(self, name: str, options: dict[str, Any], log_path: Path) -> None:
         self.name = name
@@ -58,7 +59,7 @@ class Member:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if line.endswith("\n"):  # a killed process may leave half a line: it was not said
+            if line.endswith("\n"):  # a killed process may leave half a line; it counts as not printed
                 fact = json.loads(line)
                 getattr(self, f"_on_{fact['event']}", lambda fact: None)(fact)
                 self.said.add(fact["event"])
@@ -94,11 +95,11 @@ class Member:
         )
 
     def interrupt(self) -> None:
-        """As Ctrl-C: out of poll(), wherever it is, then close()."""
+        """As Ctrl-C: interrupts poll() wherever it is; the member then closes."""
         self._process.send_signal(signal.SIGINT)
 
     def leave(self) -> None:
-        """Close cleanly, and wait for it."""
+        """Let the member close cleanly, and wait until it has."""
         self._process.send_signal(signal.SIGTERM)
         self.wait_gone()
         assert "closed" in self.said, self.report()
@@ -119,7 +120,7 @@ class Member:
         self._reader.join(timeout_s)
 
     def end(self) -> None:
-        """Whatever the test's outcome: leave no process behind."""
+        """Leave no process behind, whatever the test's outcome."""
         if self.running:
             self._process.kill()
         self._process.wait()
@@ -165,7 +166,7 @@ class Feed:
         self._partitions = partitions
 
     def wait_more(self, count: int, timeout_s: float = 20) -> None:
-        """Until `count` more records are acknowledged."""
+        """Wait until `count` more records are acknowledged."""
         target = len(self.acknowledged) + count
         wait_until(
             lambda: len(self.acknowledged) >= target,
@@ -176,7 +177,8 @@ class Feed:
         )
 
     def stop(self, timeout_s: float = 30) -> dict[tuple[int, int], str]:
-        """End the feed; every record was acknowledged or failed. Returns {(partition, offset): value}."""
+        """Stop the feed, which waits until each record is acknowledged or has failed. Returns {(partition,
+        offset): value}."""
         self._stopping.set()
         self._thread.join(timeout_s)
         self._producer.flush(timeout=timeout_s)
@@ -188,9 +190,9 @@ class Feed:
 
 
 class OffsetWatch:
-    """Asks the server for a group's committed offsets all the time.
+    """Asks the server all the time for a group's committed offsets.
 
-    They never go back, and are never below what a member saw acknowledged.
+    They must never go back, nor be below an offset whose commit a member has seen acknowledged.
     """
 
     def __init__(self, bootstrap: str, group_id: str, topic: str, members: list[Member]) -> None:
@@ -237,7 +239,7 @@ class OffsetWatch:
         return offsets
 
     def wait_look(self, timeout_s: float = 20) -> None:
-        """Until the server was asked once more from now on."""
+        """Wait until the server has been asked once more from now on."""
         looks = self.looks
         wait_until(
             lambda: self.looks > looks + 1,
@@ -256,7 +258,7 @@ def _close_quietly(admin: Admin) -> None:
 
 
 class Story:
-    """One group on one topic: starts members, and says when they share the partitions among them."""
+    """One group on one topic: starts members, and tells when they share all partitions."""
 
     def __init__(
         self,
@@ -281,7 +283,7 @@ class Story:
         self.watch = OffsetWatch(bootstrap, self.group_id, topic, self.members)
 
     def reconnect(self) -> None:
-        """After the server was killed: see `Admin`."""
+        """Call after the server was killed: see `Admin`."""
         _close_quietly(self.admin)
         self.admin = until_served(lambda: Admin(self.bootstrap))
 
@@ -298,10 +300,10 @@ class Story:
         return member
 
     def wait_shared(self, *members: Member, timeout_s: float = 20) -> None:
-        """Until these members and nobody else share all partitions evenly, each owned by one.
+        """Wait until exactly these members share all partitions evenly, each partition owned by one.
 
-        By their own word and by the server's. (Evenly: cooperative-sticky moves partitions in two rebalances,
-        and is Stable between them.)
+        Both the members and the server must say so. (Evenly, because cooperative-sticky moves partitions in
+        two rebalances and is Stable between them.)
         """
         wait_until(
             lambda: self._shared_by(members) and self._described_as(members),
@@ -322,9 +324,10 @@ class Story:
         return described == {m.name: m.owned for m in members}
 
     def wait_consumed(self, timeout_s: float = 20) -> None:
-        """Until the members, the dead ones too, have consumed and committed every record acknowledged by now.
+        """Wait until the members, including the dead ones, have consumed and committed all records
+        acknowledged so far.
 
-        By now: the feed may go on, from a thread of its own.
+        So far, because the feed may go on in a thread of its own.
         """
         acknowledged = self.feed.acknowledged.copy()
         wait_until(
@@ -346,7 +349,7 @@ class Story:
         return {(p, offset): value for member in self.members for p, offset, value in list(member.consumed)}
 
     def add_partitions(self, total: int) -> None:
-        """Let the topic have `total` partitions, each with a record at least."""
+        """Grow the topic to `total` partitions, and wait until each has a record."""
         self.admin.add_partitions(self.topic, total)
         wait_until(lambda: len(self.admin.partitions(self.topic)) == total, 10, f"{total} leaders")
         self.partitions = frozenset(range(total))
@@ -355,7 +358,7 @@ class Story:
         wait_until(lambda: {p for p, _ in list(acknowledged)} == self.partitions, 20, "a record in each")
 
     def longest_pause_s(self, since_s: float) -> float:
-        """The longest time for which the members got no record of some partition since then."""
+        """The longest time after `since_s` in which the members got no record of some partition."""
         arrivals = sorted(arrival for member in self.members for arrival in list(member.arrivals))
         pauses = []
         for partition in self.partitions:

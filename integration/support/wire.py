@@ -1,4 +1,4 @@
-"""A connection to a broker, without a client: messages and frames out, messages and frames in."""
+"""A bare connection to a broker, without a client library: sends and receives messages and frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
 
 def framed(version: int, request: Any, client_id: str = "wire") -> bytes:
-    """A request as it goes over the wire, with its size."""
+    """A request with its size in front, as it goes over the wire."""
     api_key = API_KEYS[type(request)]
     header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id=client_id)
     data = encode_request(header, request)
@@ -23,7 +23,7 @@ def framed(version: int, request: Any, client_id: str = "wire") -> bytes:
 
 
 class Wire(socket.socket):
-    """Whoever sends several requests before the first answer reads the answers in the same order."""
+    """A connection. After several requests in a row, the responses are read in the order of the requests."""
 
     def __init__(
         self, host: str, port: int, *, timeout_s: float = TIMEOUT_S, receive_buffer_bytes: int | None = None
@@ -36,7 +36,7 @@ class Wire(socket.socket):
         self.connect((host, port))
 
     def request(self, version: int, request: Any) -> None:
-        """Send a request; `response` gives what comes back."""
+        """Send a request; read its response with `response`."""
         self.sendall(framed(version, request))
 
     def response(self, version: int, api_key: ApiKey) -> Any:

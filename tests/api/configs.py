@@ -1,4 +1,4 @@
-"""Requests that change and describe configs, and their answers, in few words."""
+"""Short forms of requests that change and describe configs, and of their answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def incremental_request(
 
 
 def alter(broker: Broker, *resources: Resource, validate_only: bool = False) -> list[Answer]:
-    """IncrementalAlterConfigs; error code and message of each resource."""
+    """IncrementalAlterConfigs; returns the error code and message of each resource."""
     request = incremental_request(*resources, validate_only=validate_only)
     answer = ask(incremental_alter_configs, broker, request, 1)
     assert [(each.resource_type, each.resource_name) for each in answer.responses] == [
@@ -75,7 +75,7 @@ def replace(
 
 
 def described(broker: Broker, kind: int, name: str) -> dict[str, DescribeConfigsResourceResult]:
-    """DescribeConfigs with synonyms, by config."""
+    """DescribeConfigs with synonyms, as configs by name."""
     resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
     request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
     (answer,) = ask(describe_configs, broker, request, 4).results
@@ -84,7 +84,7 @@ def described(broker: Broker, kind: int, name: str) -> dict[str, DescribeConfigs
 
 
 def value(broker: Broker, kind: int, name: str, config: str) -> tuple[str | None, int]:
-    """A config's value and source."""
+    """The value and source of a config."""
     found = described(broker, kind, name)[config]
     return found.value, found.config_source
 

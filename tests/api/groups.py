@@ -1,4 +1,4 @@
-"""A broker with a group coordinator, asked as a client asks: what it answers has been through the wire."""
+"""A broker with a group coordinator; every request and answer is encoded and decoded, as for a client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
 
 class Groups:
-    """One broker. Groups do not wait for more members before their first generation."""
+    """One broker, whose groups do not wait for more members before their first generation."""
 
     def __init__(self, **config: Any) -> None:
         broker = new_broker(**{"group_initial_rebalance_delay_ms": 0} | config)
@@ -30,9 +30,8 @@ class Groups:
         self.broker: Broker = replace(broker, groups=self.runtime)
 
     def send(self, request: Any, version: int | None = None) -> list[Any]:
-        """A list that gets the answer, as the client reads it, when this turn of the reactor is over; in the
-        latest version where none is given.
-        """
+        """Send a request, by default in the latest version. Returns a list that gets the decoded answer once
+        this turn of the reactor is over."""
         api_key = API_KEYS[type(request)]
         version = VERSIONS[api_key][-1] if version is None else version
         seen: list[Any] = []
@@ -50,12 +49,12 @@ class Groups:
         return seen
 
     def ask(self, request: Any, version: int | None = None) -> Any:
-        """The answer, which must be there after what is due has been done."""
+        """The answer, which must be there once all due work is done."""
         (answer,) = self.send(request, version)
         return answer
 
     def member(self, group_id: str = "group", protocol_type: str = "consumer") -> str:
-        """The id of the one member of a stable group, generation 1."""
+        """The id of the only member of a stable group in generation 1."""
         answer = self.ask(join(group_id, protocol_type=protocol_type))
         answer = self.ask(join(group_id, protocol_type=protocol_type, member_id=answer.member_id))
         assert answer.generation_id == 1

@@ -1,7 +1,6 @@
-"""A broker without a socket: api functions called with messages, over a store in memory and a clock of one's
-own.
+"""A broker without a socket: api functions are called directly, over a store in memory and a test's clock.
 
-`HeldStore` is a store whose writes become durable only when the test says so, or fail.
+In a `HeldStore`, writes become durable, or fail, only when the test says so.
 """
 
 from __future__ import annotations
@@ -33,10 +32,11 @@ PENDING = object()
 
 
 class NoGroups:
-    """No group request is expected; deleted: the topics that groups were told to forget."""
+    """Fails on any group request."""
 
     def __init__(self) -> None:
         self.deleted: list[str] = []
+        """The topics that groups were told to forget."""
 
     def submit(self, context: RequestContext, request: Any) -> Any:
         raise AssertionError(request)
@@ -49,14 +49,14 @@ class NoGroups:
 
 
 class NoTransactions:
-    """No request about transactions is expected."""
+    """Fails on any request about transactions."""
 
     def submit(self, context: RequestContext, request: Any) -> Any:
         raise AssertionError(request)
 
 
 def new_broker(store: Any = None, **config: Any) -> Broker:
-    """A started broker; `config` are properties, with "_" for "."."""
+    """A started broker; `config` has properties, with "_" for "."."""
     store = store or MemoryStore()
     settings = Config(**config)
     clock = Clock()
@@ -102,9 +102,8 @@ def ask(function: Any, broker: Broker, request: Any, version: int) -> Any:
 
 
 def result(answer: Any) -> Any:
-    """What a Deferred has fired with, PENDING if it has not; what is no Deferred is itself. Raises what it
-    failed with.
-    """
+    """What a Deferred has fired with, PENDING if it has not fired; any other value is returned as it is.
+    Raises the error that a Deferred failed with."""
     if not isinstance(answer, Deferred):
         return answer
     seen: list[Any] = []
@@ -127,7 +126,7 @@ def collect(answer: Any) -> list[Any]:
 
 
 def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> Topic:
-    """A topic; `configs` with "_" for "."."""
+    """Create a topic; `configs` has "_" for "."."""
     from kshim.api.create_topics import create_topics
 
     items = tuple(
@@ -154,7 +153,7 @@ def batch(
 
 
 class HeldStore:
-    """A memory store that keeps every write back."""
+    """A store in memory that holds every write back."""
 
     def __init__(self) -> None:
         self.writes: list[HeldWrite] = []
@@ -170,7 +169,8 @@ class HeldStore:
             self.release()
 
     def fail(self) -> None:
-        """Let the oldest write fail; those behind it in its partition are lost, and are to fail too."""
+        """Let the oldest write fail; later writes to the same partition are lost, and must be made to fail
+        too."""
         failed = self.writes.pop(0)
         for write in self.writes:
             write.lost = write.lost or not failed.records.keys().isdisjoint(write.records)
@@ -214,7 +214,7 @@ class HeldLog(MemoryLog):
         return held.done
 
     def producers(self, partition_no: int) -> Producers:
-        """As of the end, with what is held back and was not lost behind a failure."""
+        """The producers at the log's end, including held writes, without those lost behind a failure."""
         producers = Producers(super().producers(partition_no).items())
         for write in self._writes:
             if partition_no in write.records and not write.lost:

@@ -1,6 +1,6 @@
-"""DescribeAcls, CreateAcls, DeleteAcls, DescribeUserScramCredentials: there is no security to speak of.
+"""DescribeAcls, CreateAcls, DeleteAcls, DescribeUserScramCredentials on a broker without an authorizer.
 
-The facts are those of Apache Kafka 4.2 without an authorizer.
+The facts are Apache Kafka 4.2's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_there_are_no_acls() -> None:
 
 
 @pytest.mark.parametrize("unknown", range(4))
-def test_what_says_unknown_cannot_be_read(unknown: int) -> None:
+def test_acls_that_say_unknown_cannot_be_read(unknown: int) -> None:
     codes = [2, 3, 2, 3]
     codes[unknown] = 0
     resource, pattern, operation, permission = codes

@@ -1,4 +1,4 @@
-"""AlterConfigs: what is not named goes back to its default. The facts are Apache Kafka 4.2's."""
+"""AlterConfigs: a config that is not named goes back to its default. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def store() -> MemoryStore:
 
 @pytest.fixture
 def broker(store: MemoryStore) -> Broker:
-    """Broker 1 of 3. Both partitions of t are led by 1, and have no other replica."""
+    """Broker 1 of 3. Broker 1 is leader and only replica of both partitions of t."""
     broker = new_broker(store, brokers=3)
     create(broker, "t", 2)
     result(leaders.reassign(broker.cluster, [(("t", 0), [1]), (("t", 1), [1])]))
@@ -61,7 +61,7 @@ def reassign(
 
 
 def ongoing(broker: Broker, *indexes: int, topic: str = "t") -> dict[int, tuple[tuple[int, ...], ...]]:
-    """The replicas, adding and removing, by partition; of all where none is asked for."""
+    """(replicas, adding, removing) by partition; of all partitions if none is asked for."""
     asked = (ListPartitionReassignmentsTopics(name=topic, partition_indexes=indexes),) if indexes else None
     response = ask(list_partition_reassignments, broker, ListPartitionReassignmentsRequest(topics=asked), 0)
     return {

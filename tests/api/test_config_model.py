@@ -1,4 +1,4 @@
-"""Any changes of configs, in any order: what is in force is what a much simpler model says, and survives."""
+"""After any changes of configs, the effective values equal a simple model's, and survive a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreatePartitions: what grows, and what is refused in which words. The facts are Apache Kafka 4.2's."""
+"""CreatePartitions: what is added, and how errors are worded. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ REFUSED: dict[str, tuple[CreatePartitionsTopic, ErrorCode, str | None]] = {
         ErrorCode.INVALID_PARTITIONS,
         "Topic already has 4 partition(s).",
     ),
-    # Kafka adds them, and then looks for groups in the wrong partitions.
+    # Kafka adds them, and from then on looks for groups in the wrong partitions.
     "internal": (
         wanted("__consumer_offsets", 60),
         ErrorCode.POLICY_VIOLATION,

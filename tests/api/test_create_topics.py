@@ -1,4 +1,4 @@
-"""CreateTopics: what is made, and what is refused in which words. The facts are Apache Kafka 4.2's."""
+"""CreateTopics: what is created, and how errors are worded. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeleteRecords: where a log starts. The facts are Apache Kafka 4.2's."""
+"""DeleteRecords moves the start of a log. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFUSED = -1
 
 @pytest.fixture
 def broker() -> Broker:
-    """Topic t: ten records in partition 0, five batches of two; none in partition 1."""
+    """Topic t: ten records in partition 0 in five batches of two, none in partition 1."""
     broker = new_broker()
     fill(broker, "t")
     return broker
@@ -38,7 +38,7 @@ def fill(broker: Broker, name: str, **configs: str) -> None:
 def delete(
     broker: Broker, *wanted: tuple[str, int, int], version: int = 2
 ) -> list[tuple[str, int, int, int]]:
-    """wanted: topic, partition, offset. Returns topic, partition, error, low watermark."""
+    """wanted: (topic, partition, offset). Returns (topic, partition, error, low watermark)."""
     topics = tuple(
         DeleteRecordsTopic(
             name=name, partitions=(DeleteRecordsPartition(partition_index=index, offset=offset),)
@@ -79,7 +79,7 @@ def test_the_log_starts_at_the_offset(broker: Broker, version: int) -> None:
     assert read(broker, 2).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     found = read(broker, 3)
     assert (found.error_code, found.log_start_offset, found.high_watermark) == (0, 3, 10)
-    assert bytes(found.records[:8]) == (2).to_bytes(8)  # whole batches: the consumer drops what is below
+    assert bytes(found.records[:8]) == (2).to_bytes(8)  # whole batches: the consumer drops the records below
     assert offset_at(broker, 0) == 3
 
 

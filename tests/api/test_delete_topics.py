@@ -1,4 +1,4 @@
-"""DeleteTopics: by name, from v6 on by id. The facts are Apache Kafka 4.2's, but for the internal topic."""
+"""DeleteTopics: by name, from v6 on by id. Facts: Apache Kafka 4.2's, except for the internal topic."""
 
 from __future__ import annotations
 
@@ -146,6 +146,6 @@ def test_a_deletion_and_a_creation_of_one_name_come_one_after_the_other() -> Non
     store.release_all()
     assert seen[0][0].responses[0].error_code == 0
     assert seen[1][0].topics[0].error_code == 0
-    # It was sent when there was only the old topic.
+    # The append was sent when only the old topic existed.
     assert seen[2][0].responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert broker.cluster.topics["a"].topic_id not in (old.topic_id, ZERO)

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: there are none, but a filter that makes no sense is told so, as Kafka 4.2 does."""
+"""DescribeClientQuotas: there are no quotas, but a senseless filter is refused as in Kafka 4.2."""
 
 from __future__ import annotations
 

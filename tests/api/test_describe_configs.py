@@ -76,7 +76,7 @@ def test_what_has_no_effect_says_so(broker: Broker) -> None:
 
 
 def test_a_topic_s_default_may_have_been_given_in_other_units() -> None:
-    """Kafka tells of synonyms only from the first one on that counts in the same unit."""
+    """Kafka lists synonyms only from the first one on that has the same unit."""
     broker = new_broker(given={"log.retention.minutes": "2", "log.roll.hours": "3"})
     create(broker, "t")
     answer = describe(broker, TOPIC, "t", ("retention.ms", "segment.ms"), include_synonyms=True)

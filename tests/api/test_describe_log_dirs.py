@@ -1,4 +1,4 @@
-"""DescribeLogDirs: what is in the one directory, and how large it is. The facts are Apache Kafka 4.2's."""
+"""DescribeLogDirs: the partitions in the only directory, and their sizes. Facts: Apache Kafka 4.2's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeProducers: who writes to a partition. The facts are Apache Kafka 4.2's."""
+"""DescribeProducers: the producers that write to a partition. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_every_entry_is_refused_where_one_is(broker: Broker) -> None:
 
 
 def test_an_empty_name(broker: Broker) -> None:
-    """Without a cursor Apache Kafka takes it for its own mistake; with one it is a topic like any other."""
+    """Without a cursor Apache Kafka fails every entry; with one it refuses only this one."""
     answer = describe(broker, ["aa", "", "aa"])
     assert [(t.name, t.error_code, t.topic_authorized_operations) for t in answer.topics] == [
         (name, ErrorCode.UNKNOWN_SERVER_ERROR, NOT_ASKED_FOR) for name in ("aa", "", "aa")

@@ -1,4 +1,4 @@
-"""ElectLeaders: who leads next. The facts are Apache Kafka 4.2's."""
+"""ElectLeaders: which replica leads next. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def store() -> MemoryStore:
 
 @pytest.fixture
 def broker(store: MemoryStore) -> Broker:
-    """Broker 1 of 3. All partitions of t have replicas everywhere; 1 is led by another than is preferred."""
+    """Broker 1 of 3. All brokers have replicas of all partitions of t; partition 1 is not led by its
+    preferred leader."""
     broker = new_broker(store, brokers=3)
     create(broker, "t", 3)
     everywhere = [(("t", index), nodes) for index, nodes in enumerate([(1, 2, 3), (2, 3, 1), (3, 1, 2)])]
@@ -60,7 +61,7 @@ def results_of(response: ElectLeadersResponse) -> list[tuple[str, list[tuple[int
 
 
 def test_every_entry_is_answered(broker: Broker) -> None:
-    """A partition that is named twice is looked at twice as it was before, and elected once."""
+    """A partition that is named twice is answered twice by its state before, and elected once."""
     epoch = broker.cluster.topics["t"].partitions[1].leader_epoch
     response = raw(broker, ("t", (1, 1)), ("t", ()), ("t", (0, 1)), election=PREFERRED)
     not_needed = ErrorCode.ELECTION_NOT_NEEDED

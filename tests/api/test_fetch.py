@@ -76,7 +76,7 @@ def topic(broker: Broker) -> Topic:
     return broker.cluster.topics["t"]
 
 
-# -- reading
+# ---- reading
 
 
 def test_reads_from_an_offset_to_the_end(broker: Broker) -> None:
@@ -109,7 +109,7 @@ def test_aborted_transactions_are_null_unless_committed_records_are_asked_for(br
     assert read(broker, wanted(9, 0))[0].aborted_transactions == ()
 
 
-def test_an_isolation_level_that_is_none(broker: Broker) -> None:
+def test_an_unknown_isolation_level(broker: Broker) -> None:
     response = ask(fetch, broker, request(wanted(0, 0), isolation_level=2), 12)
     assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
@@ -119,7 +119,7 @@ def test_an_isolation_level_that_is_none(broker: Broker) -> None:
 def test_aborted_transactions_are_null_where_a_batch_does_not_fit(
     broker: Broker, max_bytes: int, aborted: object
 ) -> None:
-    """Unless there is no room at all, whichever limit it is that leaves none."""
+    """They are an empty list if a limit, whichever it is, leaves no room at all."""
     append(broker, 1)
     for limits in ((max_bytes, 1 << 20), (1 << 20, SIZE + max_bytes)):
         first, second = read(
@@ -131,7 +131,7 @@ def test_aborted_transactions_are_null_where_a_batch_does_not_fit(
 
 @pytest.mark.parametrize("level", [2, 3, -1])
 def test_an_isolation_level_counts_where_there_is_something_to_read(broker: Broker, level: int) -> None:
-    """Each entry of the request is answered, also one that is there twice."""
+    """Each entry of the request is answered, even one that is there twice."""
     asked = request(wanted(0, 0), wanted(3, 0), wanted(0, 5), isolation_level=level)
     response = ask(fetch, broker, asked, 12)
     (topic,) = response.responses
@@ -162,7 +162,7 @@ def test_a_topic_without_an_id_can_only_be_the_last_of_an_answer(broker: Broker,
     assert answered((none, 0), (none, 0)) == (0, [unknown])
     assert answered((none, 0), (never, 0)) == failed
     assert answered((none, 0), (none, 1)) == failed
-    assert answered((known, 3), (none, 0)) == failed  # what is unknown by its id comes first
+    assert answered((known, 3), (none, 0)) == failed  # an unknown id comes first
 
 
 def test_unknown_topics_and_partitions(broker: Broker, topic: Topic) -> None:
@@ -183,7 +183,7 @@ def test_only_consumers_fetch(broker: Broker, topic: Topic) -> None:
     assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-# -- limits
+# ---- limits
 
 
 @pytest.mark.parametrize(("limit", "count"), [(0, 1), (1, 1), (2 * SIZE, 2), (3 * SIZE - 1, 2)])
@@ -222,7 +222,7 @@ def test_limits_below_zero(broker: Broker, limits: dict[str, Any]) -> None:
     assert read_one(broker, 0, **limits).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-# -- epochs and sessions
+# ---- epochs and sessions
 
 
 def test_leader_epochs(broker: Broker) -> None:
@@ -256,11 +256,11 @@ def test_a_request_within_a_session_is_refused(broker: Broker, session: tuple[in
     assert response == FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
 
 
-# -- waiting
+# ---- waiting
 
 
 class Parked:
-    """A Fetch that has no answer yet."""
+    """A Fetch that waits for its answer."""
 
     def __init__(self, broker: Broker, *partitions: FetchPartition, **more: Any) -> None:
         self.broker = broker
@@ -270,7 +270,7 @@ class Parked:
         assert self.seen == [], "answered at once"
 
     def partitions(self) -> tuple[PartitionData, ...]:
-        """The answer; nothing of the waiting must be left."""
+        """The answer; no watcher or timer may be left."""
         (response,) = self.seen
         assert self.broker.clock.getDelayedCalls() == []  # type: ignore[attr-defined]
         assert self.broker.log._watchers._callbacks == {}  # type: ignore[attr-defined]
@@ -306,10 +306,9 @@ def test_min_bytes_of_all_partitions_together(broker: Broker) -> None:
     assert [offsets(data) for data in parked.partitions()] == [[9, 10], [0]]
 
 
-def test_enough_by_the_limits_is_enough(broker: Broker) -> None:
-    """Whole batches rarely make up min_bytes to the byte; a partition that is cut short by its limit counts
-    in full.
-    """
+def test_a_limit_that_is_reached_counts_as_enough_bytes(broker: Broker) -> None:
+    """Whole batches rarely add up to min_bytes exactly; a partition that its limit cuts short counts in
+    full."""
     limit = 2 * SIZE + 10
     assert (
         len(offsets(read_one(broker, 0, partition={"max_bytes": limit}, min_bytes=limit, max_wait_ms=500)))
@@ -366,7 +365,7 @@ def test_a_request_behind_it_ends_the_wait(broker: Broker) -> None:
     assert len(parked.seen) == 1
 
 
-def test_who_is_in_a_hurry_already_does_not_wait(broker: Broker) -> None:
+def test_a_hurried_fetch_does_not_wait(broker: Broker) -> None:
     hurry = Signal()
     hurry.fire()
     answer = fetch(broker, context(12, hurry), request(wanted(0, 10), max_wait_ms=500))

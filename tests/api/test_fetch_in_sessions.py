@@ -22,7 +22,7 @@ EMPTY = FetchRequest(max_wait_ms=0, min_bytes=1, isolation_level=0, topics=())
 
 
 class Client:
-    """A consumer in a session: the epochs are its business."""
+    """A consumer that uses a session and counts its epochs."""
 
     def __init__(self, broker: Broker, version: int = 12) -> None:
         self.broker = broker
@@ -39,7 +39,7 @@ class Client:
         return FetchRequest(topics=(), **settings)
 
     def fetch(self, *partitions: FetchPartition, **more: Any) -> dict[int, Any]:
-        """What is answered, by partition."""
+        """The answered partitions."""
         response = ask(fetch, self.broker, self.request(*partitions, **more), self.version)
         assert response.error_code == ErrorCode.NONE
         self.id = response.session_id
@@ -71,7 +71,7 @@ def ids(broker: Broker, *more: UUID) -> tuple[FetchTopic, ...]:
 
 
 def test_a_topic_without_an_id_is_no_part_of_a_session(broker: Broker) -> None:
-    """The client may go on with the session as if it had not asked."""
+    """The client may go on with the session as if it had not sent the request."""
 
     def asked(topics: tuple[FetchTopic, ...], session: tuple[int, int], **more: Any) -> FetchResponse:
         id_, epoch = session
@@ -92,8 +92,8 @@ def test_a_topic_without_an_id_is_no_part_of_a_session(broker: Broker) -> None:
     assert asked((), (session_id, 1)).error_code == ErrorCode.NONE
 
 
-def test_an_isolation_level_that_is_none_costs_an_answer(broker: Broker, client: Client) -> None:
-    """All partitions of the session count, also quiet ones; only those of the request are answered."""
+def test_an_unknown_isolation_level_in_a_session(broker: Broker, client: Client) -> None:
+    """All partitions of the session count, even quiet ones; only those in the request are answered."""
     response = ask(fetch, broker, client.request(isolation_level=3), 12)
     assert (response.error_code, response.session_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, client.id)
     assert response.responses == ()
@@ -104,7 +104,7 @@ def test_an_isolation_level_that_is_none_costs_an_answer(broker: Broker, client:
 
 @pytest.fixture
 def client(broker: Broker) -> Client:
-    """Has read all ten partitions to their ends."""
+    """A client that has read all ten partitions to their ends."""
     client = Client(broker)
     client.fetch(*(wanted(index, 0) for index in range(10)))
     client.fetch(wanted(0, 10))
@@ -112,7 +112,7 @@ def client(broker: Broker) -> Client:
 
 
 def looks_at(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
-    """How often each partition of the log is looked at from now on, by index."""
+    """Counts from now on how often each partition of the log is looked at, by index."""
     seen: Counter[int] = Counter()
     indexes = {part.partition_no: part.index for part in broker.cluster.topics["t"].partitions}
     real = broker.log.offsets
@@ -162,7 +162,7 @@ def number(broker: Broker, index: int) -> int:
     return broker.cluster.topics["t"].partitions[index].partition_no
 
 
-def test_min_bytes_of_what_moves_while_it_waits(broker: Broker, client: Client) -> None:
+def test_min_bytes_counts_partitions_that_move_while_it_waits(broker: Broker, client: Client) -> None:
     seen, _ = client.park(min_bytes=300)
     append(broker, 1)
     assert seen == []
@@ -170,15 +170,13 @@ def test_min_bytes_of_what_moves_while_it_waits(broker: Broker, client: Client) 
     assert list(parts(seen[0])) == [1, 2]
 
 
-def test_time_that_is_up_answers_nothing(broker: Broker, client: Client) -> None:
+def test_a_fetch_whose_time_is_up_answers_nothing(broker: Broker, client: Client) -> None:
     seen, _ = client.park()
     advance(broker, 500)
     assert [(parts(response), response.session_id) for response in seen] == [({}, client.id)]
 
 
-def test_what_moved_while_its_time_was_not_up_is_answered_with_the_next(
-    broker: Broker, client: Client
-) -> None:
+def test_a_hurried_fetch_answers_what_has_moved(broker: Broker, client: Client) -> None:
     seen, hurry = client.park(min_bytes=10_000)
     append(broker, 4)
     hurry.fire()

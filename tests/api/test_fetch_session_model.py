@@ -1,5 +1,6 @@
-"""A fetch session looks only at what is due. Here it is held against one that looks at everything each time:
-every answer must be the same, whatever has happened to the logs in between.
+"""A session reads only the partitions that are due, and must answer as if it read all of them every time.
+
+The model reads all; anything may happen to the logs in between.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ PRODUCER_ID = 9
 Key = tuple[str, int]
 
 TOPICS = st.sampled_from(["a", "b"])
-INDEXES = st.integers(0, PARTITIONS)  # the last one is none
+INDEXES = st.integers(0, PARTITIONS)  # the last one does not exist
 KEYS = st.tuples(TOPICS, INDEXES)
 
 
 class Model:
-    """Kafka's rule over all partitions: the order of the turns, and what was last told of each."""
+    """Kafka's rule applied to all partitions: their order, and what the client was last told of each."""
 
     def __init__(self) -> None:
         self.wanted: dict[Key, FetchPartition] = {}
         self.told: dict[Key, tuple[int, int]] = {}
 
     def answer(self, read: dict[Key, PartitionData], begins: bool) -> dict[Key, PartitionData]:
-        """What of `read`, which has all partitions in their order, a client is told."""
+        """The part of `read` that the client is told; `read` has all partitions in their order."""
         told = {}
         for key, data in read.items():
             known = self.told.get(key, (-1, -1))
@@ -79,7 +80,7 @@ class FetchSessionModel(RuleBasedStateMachine):
         self.id = self.epoch = 0
         self._fetch(dict.fromkeys(keys, 0), [], 0, 1 << 20, 1)
 
-    # -- what happens to the logs
+    # ---- what happens to the logs
 
     def _partition_no(self, key: Key) -> int | None:
         topic = self.broker.cluster.topics.get(key[0])
@@ -137,7 +138,7 @@ class FetchSessionModel(RuleBasedStateMachine):
             for part in moved:
                 self.broker.log.wake(part.partition_no)
 
-    # -- what the client asks
+    # ---- what the client asks
 
     @rule(
         moves=st.lists(st.tuples(KEYS, st.integers(-1, 1)), unique_by=lambda move: move[0]),
@@ -156,13 +157,13 @@ class FetchSessionModel(RuleBasedStateMachine):
         min_bytes: int,
         meanwhile: Key,
     ) -> None:
-        """Ask for some partitions from their ends on, or one off."""
+        """Ask for some partitions from their ends, or from one before or after."""
         offsets = {key: self._end(key) + shift for key, shift in moves}
         self._fetch(offsets, forget, isolation_level, max_bytes, min_bytes, meanwhile)
 
     @rule(max_bytes=st.sampled_from([1, 300, 1 << 20]))
     def go_on(self, max_bytes: int) -> None:
-        """As consumers do: from behind what was sent on."""
+        """As consumers do: continue behind the records that were received."""
         self._fetch(dict(self.behind), [], 0, max_bytes, 1)
 
     def _end(self, key: Key) -> int:
@@ -198,7 +199,7 @@ class FetchSessionModel(RuleBasedStateMachine):
             for key in forget:
                 model.wanted.pop(key, None)
                 model.told.pop(key, None)
-        if not model.wanted:  # it ends, with an answer to what this request has named
+        if not model.wanted:  # the session ends, and the answer has what this request named
             model.wanted, begins = asked, True
         seen = collect(fetch(self.broker, context(VERSION), request))
         if not seen and meanwhile is not None:
@@ -217,7 +218,7 @@ class FetchSessionModel(RuleBasedStateMachine):
 
 
 def _read_all(broker: Broker, model: Model, request: FetchRequest) -> FetchResponse:
-    """The same without a session."""
+    """The same read without a session."""
     topics = tuple(FetchTopic(topic=key[0], partitions=(wanted,)) for key, wanted in model.wanted.items())
     asked: Any = FetchRequest(
         max_wait_ms=0,
@@ -232,7 +233,7 @@ def _read_all(broker: Broker, model: Model, request: FetchRequest) -> FetchRespo
 
 
 def _parts(response: FetchResponse) -> dict[Key, PartitionData]:
-    """In the order of the answer."""
+    """The partitions, in the order of the answer."""
     return {
         (topic.topic, part.partition_index): part for topic in response.responses for part in topic.partitions
     }

@@ -1,4 +1,4 @@
-"""FindCoordinator: the broker that leads the key's partition, at the address where to connect."""
+"""FindCoordinator: the broker that leads the key's partition, at an address that the client can reach."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_one_key(groups: Groups, version: int) -> None:
     assert (answer.error_code, answer.node_id) == (ErrorCode.NONE, groups.broker.node_id)
     assert (answer.host, answer.port) == ("kshim.example", 9092)
     if version >= 1:
-        assert answer.error_message == "NONE", "as Apache Kafka says it"
+        assert answer.error_message == "NONE", "as in Apache Kafka"
 
 
 @pytest.mark.parametrize("version", MANY_KEYS)
@@ -45,7 +45,7 @@ def test_no_keys(groups: Groups, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v >= 1])
-def test_the_first_who_asks_for_transactions_has_their_topic_made(version: int) -> None:
+def test_the_first_request_for_transactions_creates_their_topic(version: int) -> None:
     asker = Groups(transaction_state_log_num_partitions=7)
     request = FindCoordinatorRequest(key="tx", key_type=1, coordinator_keys=("tx",))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Group ids as they come: of any length, empty, or no UTF-8."""
+"""Group ids of any length, empty, or not in UTF-8."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def groups() -> Groups:
 
 
 def ask(groups: Groups, api_key: ApiKey, request: Any, name: bytes, version: int = 8) -> Any:
-    """The answer to a request in which `name` stands where it says PLACE."""
+    """The answer to a request in which `name` replaces PLACE."""
     header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="x" * len(name))
     frame = encode_request(header, request).replace(PLACE.encode(), name)
     reply = answer(replace(groups.broker, node_id=0), frame, CALLER, Signal())
@@ -56,7 +56,7 @@ def commit(group_id: str) -> OffsetCommitRequest:
     [(b"a\xffbcd", "a\ufffdbcd"), (b"a\xed\xa0\x80d", "a\ufffdd"), (b"\xff" * 5, "\ufffd" * 5)],
 )
 def test_bytes_that_are_no_utf_8(groups: Groups, name: bytes, read: str) -> None:
-    """What Apache Kafka 4.2 answers: the group is there, under what could be read."""
+    """Apache Kafka 4.2's answers: the group exists under the name that was decoded."""
     committed = ask(groups, ApiKey.OFFSET_COMMIT, commit(PLACE), name)
     assert committed.topics[0].partitions[0].error_code == ErrorCode.NONE
     fetch = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=PLACE, topics=None),))
@@ -74,6 +74,6 @@ def test_any_length(groups: Groups, length: int) -> None:
 
 
 def test_none(groups: Groups) -> None:
-    """[17] [136]: nobody can join it, but offsets may be kept under it."""
+    """[17] [136]: nobody can join it, but it may have offsets."""
     assert groups.ask(join("")).error_code == ErrorCode.INVALID_GROUP_ID
     assert groups.ask(commit(""), 8).topics[0].partitions[0].error_code == ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: what changes, what is refused in which words. The facts are Apache Kafka 4.2's."""
+"""IncrementalAlterConfigs: what changes, and how errors are worded. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_set_and_delete(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("steps", "policy"),
     [
-        ([(APPEND, "compact")], "delete,compact"),  # what is not set begins with its default
+        ([(APPEND, "compact")], "delete,compact"),  # a list that is not set starts from its default
         ([(APPEND, "compact"), (APPEND, "compact,delete")], "delete,compact"),
         ([(SUBTRACT, "delete")], ""),
         ([(SET, "compact,delete"), (SUBTRACT, "delete")], "compact"),
@@ -196,7 +196,7 @@ def test_validate_only_changes_nothing(broker: Broker) -> None:
     assert value(broker, BROKER, "1", "message.max.bytes") == ("1048588", DEFAULT)
 
 
-# -- brokers
+# ---- brokers
 
 
 def test_a_broker_s_own_config_wins_over_that_of_all(broker: Broker) -> None:
@@ -247,7 +247,7 @@ def test_changes_are_in_force_at_once(broker: Broker) -> None:
     assert (changed.max_message_bytes, changed.compacted) == (600, True)
 
 
-# -- durability
+# ---- durability
 
 
 def test_the_answer_comes_when_the_change_is_durable_and_so_does_the_change() -> None:

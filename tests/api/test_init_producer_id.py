@@ -1,4 +1,4 @@
-"""InitProducerId without a transactional id: producer ids that are never given twice."""
+"""InitProducerId without a transactional id: no producer id is ever given twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_each_producer_gets_an_id_of_its_own() -> None:
     ]
 
 
-def test_who_names_an_id_of_its_own_gets_a_new_one() -> None:
+def test_a_producer_that_names_an_id_gets_a_new_one() -> None:
     broker = new_broker()
     answer = ask(init_producer_id, broker, request(producer_id=5, producer_epoch=3), 4)
     assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, 0, 0)

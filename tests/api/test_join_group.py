@@ -1,4 +1,4 @@
-"""JoinGroup: what an answer looks like in each version."""
+"""JoinGroup: the form of its answers in each version."""
 
 import pytest
 

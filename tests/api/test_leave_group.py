@@ -1,4 +1,4 @@
-"""LeaveGroup: one member below v3, a list of members from then on."""
+"""LeaveGroup: one member below v3, a list of members from v3 on."""
 
 import pytest
 
@@ -29,7 +29,7 @@ class TestEveryVersion:
 
 
 def request(member_id: str, group_id: str = "group") -> LeaveGroupRequest:
-    """Names the member both ways; each version has one of them."""
+    """Names the member in both ways; each version uses one of them."""
     return LeaveGroupRequest(
         group_id=group_id, member_id=member_id, members=(MemberIdentity(member_id=member_id),)
     )

@@ -36,7 +36,7 @@ def broker() -> Broker:
 def look_up(
     broker: Broker, *partitions: tuple[int, int], version: int = 11, topic: str = "t", **more: Any
 ) -> tuple[ListOffsetsPartitionResponse, ...]:
-    """partitions: index and timestamp."""
+    """partitions: (index, timestamp)."""
     isolation_level = more.pop("isolation_level", 0)
     asked = tuple(
         ListOffsetsPartition(partition_index=index, timestamp=timestamp, **more)
@@ -119,7 +119,7 @@ def test_leader_epochs(broker: Broker) -> None:
     assert error(broker, -1, current_leader_epoch=-2) == ErrorCode.FENCED_LEADER_EPOCH
 
 
-def test_an_isolation_level_that_is_none(broker: Broker) -> None:
+def test_an_unknown_isolation_level(broker: Broker) -> None:
     assert error(broker, -1, isolation_level=7) == ErrorCode.UNKNOWN_SERVER_ERROR
 
 

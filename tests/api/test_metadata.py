@@ -1,6 +1,4 @@
-"""Metadata: which topics are described, made, or unknown, version by version. The facts are Apache Kafka
-4.2's.
-"""
+"""Metadata: which topics are described, created, or unknown, by version. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -94,12 +92,12 @@ def test_a_name_given_twice_is_described_once(broker: Broker) -> None:
     assert [topic.name for topic in describe(broker, request("a", "b.c", "a")).topics] == ["a", "b.c"]
 
 
-# -- auto-creation
+# ---- auto-creation
 
 
 @pytest.mark.parametrize("version", [0, 3, 4, 13])
 def test_a_missing_topic_is_made_and_described_at_once(broker: Broker, version: int) -> None:
-    """Kafka says UNKNOWN_TOPIC_OR_PARTITION the first time, and has the topic the next time."""
+    """Kafka answers UNKNOWN_TOPIC_OR_PARTITION the first time, and has the topic the next time."""
     (topic,) = describe(broker, request("new"), version).topics
     assert (topic.error_code, len(topic.partitions), topic.partitions[0].leader_id) == (0, 1, 1)
 
@@ -120,7 +118,7 @@ def test_nothing_is_made_where_the_client_or_the_broker_says_so(broker: Broker) 
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "é", "x" * 250])
-def test_names_that_are_none(broker: Broker, name: str) -> None:
+def test_names_that_no_topic_can_have(broker: Broker, name: str) -> None:
     for allowed in (True, False):
         response = describe(broker, request(name, allow_auto_topic_creation=allowed))
         assert errors(response) == {name: ErrorCode.INVALID_TOPIC_EXCEPTION}
@@ -148,7 +146,7 @@ def test_a_topic_that_cannot_be_stored_is_a_storage_error() -> None:
     assert errors(seen[0]) == {"new": ErrorCode.KAFKA_STORAGE_ERROR, "__consumer_offsets": 0}
 
 
-# -- topic ids
+# ---- topic ids
 
 
 def test_by_topic_id(broker: Broker) -> None:
@@ -207,7 +205,7 @@ def test_neither_a_name_nor_an_id(broker: Broker, version: int, error: ErrorCode
         assert errors(describe(broker, request(None, ids=(topic_id,)), version)) == {"a": 0}
 
 
-# -- authorized operations
+# ---- authorized operations
 
 
 def test_operations_are_a_bitmask_if_asked_for(broker: Broker) -> None:

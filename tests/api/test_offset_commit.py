@@ -1,4 +1,4 @@
-"""OffsetCommit: partitions that exist are committed, the others refused; by name, and by id from v10 on."""
+"""OffsetCommit: existing partitions are committed, others refused; by name, and by id from v10 on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def groups() -> Groups:
 
 
 def commit(groups: Groups, version: int, *topics: tuple[str, tuple[int, ...]], **fields: Any) -> list[Any]:
-    """Commit offset 5 to these; what is answered, as (topic, [(partition, error), ...])."""
+    """Commit offset 5 for these; returns the answer as (topic, [(partition, error), ...])."""
     request = OffsetCommitRequest(
         group_id="group",
         topics=tuple(
@@ -82,7 +82,7 @@ class TestEveryVersion:
         ]
         assert committed(groups) == {"two": [0, 1], "one": [0]}
 
-    def test_those_that_do_not_come_first_in_one_entry_a_topic(self, groups: Groups, version: int) -> None:
+    def test_missing_partitions_come_first_in_one_entry_per_topic(self, groups: Groups, version: int) -> None:
         answer = commit(groups, version, ("none", (0,)), ("two", (7, 0, -1)), ("one", (0,)))
         unknown = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else UNKNOWN
         assert answer == [

@@ -1,4 +1,4 @@
-"""OffsetDelete: partitions that exist go to the group, whose error comes before theirs."""
+"""OffsetDelete: existing partitions go to the group, whose error overrides theirs."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class TestEveryVersion:
         assert listed(answer) == [("two", [(1, NONE)]), ("one", [(0, NONE)])]
         assert committed(groups) == [("two", [0])]
 
-    def test_those_that_do_not_come_first_in_one_entry_a_topic(self, groups: Groups, version: int) -> None:
-        """As Apache Kafka 4.2 answers it, to the order."""
+    def test_missing_partitions_come_first_in_one_entry_per_topic(self, groups: Groups, version: int) -> None:
+        """In the order of Apache Kafka 4.2."""
         request = delete(("none", (0, 3)), ("two", (7, 0, -1)), ("one", (0,)), ("none2", ()))
         assert listed(groups.ask(request, version)) == [
             ("none", [(0, UNKNOWN), (3, UNKNOWN)]),

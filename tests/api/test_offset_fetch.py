@@ -141,7 +141,7 @@ GOING = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 class TestAGroupsError:
-    """What is answered by a broker that is about to go."""
+    """The answers of a broker that is shutting down."""
 
     @pytest.fixture
     def stopped(self, groups: Groups) -> Groups:

@@ -1,6 +1,4 @@
-"""Produce: what is appended, what is refused and why, and when the answer comes. The facts are Apache Kafka
-4.2's.
-"""
+"""Produce: what is appended, what is refused and why, and when it is answered. Facts: Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def request(
 
 
 def send(broker: Broker, records: bytes | None, version: int = 9, **more: Any) -> Any:
-    """The answer for the one partition that was sent `records`."""
+    """The answer for the only partition, to which `records` were sent."""
     response = ask(produce, broker, request(records, **more), version)
     return response.responses[0].partition_responses[0]
 
@@ -110,13 +108,13 @@ THREE = batch(b"a", b"b", b"c")
 
 
 def with_field(sent: bytes, at: int, value: bytes) -> bytes:
-    """Other bytes in the header of a batch, and the CRC that goes with them."""
+    """The batch with other bytes in its header, and the matching CRC."""
     changed = sent[:at] + value + sent[at + len(value) :]
     return changed[:17] + crc32c(changed[21:]).to_bytes(4) + changed[21:]
 
 
 def counted(count: int) -> bytes:
-    """THREE, but its header says something else."""
+    """The batch THREE, with another count in its header."""
     return with_field(with_field(THREE, 57, count.to_bytes(4)), 23, (count - 1).to_bytes(4))
 
 
@@ -151,7 +149,7 @@ SHORT = bytes(8) + (20).to_bytes(4) + b"\0\0\0\0\2" + bytes(15)
 
 
 def errors(broker: Broker, request: ProduceRequest, version: int = 9) -> list[int]:
-    """What is answered for each partition of the first topic."""
+    """The error of each partition of the first topic."""
     (topic,) = ask(produce, broker, request, version).responses
     return [answer.error_code for answer in topic.partition_responses]
 
@@ -162,11 +160,11 @@ def test_what_is_no_batch_is_refused_and_not_stored(
 ) -> None:
     answer = send(broker, records)
     assert (answer.error_code, answer.base_offset) == (error, -1)
-    assert answer.error_message  # Kafka says none; a reason helps
+    assert answer.error_message  # Kafka gives none; a reason helps
     assert send(broker, batch()).base_offset == 0
 
 
-def test_what_is_refused_for_what_it_says_is_told_where_the_log_starts(broker: Broker) -> None:
+def test_the_log_start_is_answered_for_whole_batches_that_are_refused(broker: Broker) -> None:
     whole = ("base offset 77", "control batch", "more records than there are", "gzip that is none")
     starts = {case: send(broker, records).log_start_offset for case, (records, _) in REFUSED.items()}
     assert {case: starts[case] for case in whole} == dict.fromkeys(whole, 0)
@@ -181,14 +179,14 @@ def test_the_rest_of_the_request_is_served(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("records", REFUSED_AS_A_WHOLE.values(), ids=REFUSED_AS_A_WHOLE)
-def test_where_no_batch_can_be_seen_the_request_is_refused_as_a_whole(broker: Broker, records: bytes) -> None:
+def test_an_entry_without_a_readable_batch_fails_the_whole_request(broker: Broker, records: bytes) -> None:
     assert errors(broker, request(BATCH, records)) == [ErrorCode.CORRUPT_MESSAGE] * 2
     assert errors(broker, request(records, topic="nowhere")) == [ErrorCode.CORRUPT_MESSAGE]
     assert errors(broker, request(records, acks=5)) == [ErrorCode.CORRUPT_MESSAGE]
 
 
-def test_behind_a_batch_of_a_transaction_it_is_refused_alone(broker: Broker) -> None:
-    """Kafka looks for a batch of a transaction first, and no further than to that."""
+def test_after_a_transactional_batch_only_the_bad_entry_is_refused(broker: Broker) -> None:
+    """Kafka looks for the first transactional batch, and no further."""
     transactional = encode([Record(0, NOW_MS, None, b"v")], is_transactional=True)
     records = (transactional, next(iter(REFUSED_AS_A_WHOLE.values())))
     answers = errors(broker, request(*records, transactional_id="t"))
@@ -196,7 +194,7 @@ def test_behind_a_batch_of_a_transaction_it_is_refused_alone(broker: Broker) -> 
 
 
 @pytest.mark.parametrize(("records", "version"), [(SHORT, 9), (UNKNOWN_CODEC, 6)])
-def test_what_kafka_cannot_make_anything_of_fails_the_whole_request(
+def test_an_entry_that_kafka_cannot_parse_fails_the_whole_request(
     broker: Broker, records: bytes, version: int
 ) -> None:
     answers = errors(broker, request(BATCH, records), version)
@@ -229,7 +227,7 @@ def test_a_torn_end_behind_the_batch_is_left_out(broker: Broker) -> None:
     assert len(stored) == len(BATCH)
 
 
-def test_acks_other_than_all_one_and_none_are_refused_behind_the_topic_check(broker: Broker) -> None:
+def test_bad_acks_are_refused_after_the_topic_check(broker: Broker) -> None:
     assert send(broker, batch(), acks=1).error_code == ErrorCode.NONE
     assert send(broker, batch(), acks=2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
     assert send(broker, batch(), acks=-2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
@@ -258,15 +256,15 @@ def test_the_largest_batch_is_the_topics_else_the_brokers() -> None:
     assert send(broker, big, topic="wide").error_code == ErrorCode.NONE
 
 
-# -- timestamps and keys
+# ---- timestamps and keys
 
 
 def marked(sent: bytes, max_timestamp: int = NOW_MS) -> bytes:
-    """A batch that its producer has marked LogAppendTime."""
+    """A batch that its producer has marked as LogAppendTime."""
     return with_field(with_field(sent, 21, b"\0\x08"), 35, max_timestamp.to_bytes(8, signed=True))
 
 
-def test_a_batch_marked_log_append_time_is_refused_where_the_topic_does_that_itself() -> None:
+def test_a_topic_with_log_append_time_refuses_a_marked_batch() -> None:
     broker = new_broker()
     create(broker, "t", message_timestamp_type="LogAppendTime")
     answer = send(broker, marked(THREE))
@@ -274,7 +272,7 @@ def test_a_batch_marked_log_append_time_is_refused_where_the_topic_does_that_its
     assert [error.batch_index for error in answer.record_errors] == [0, 1, 2]
 
 
-def test_elsewhere_the_mark_is_taken_off_unless_there_is_no_timestamp(broker: Broker) -> None:
+def test_other_topics_remove_the_mark_unless_there_is_no_timestamp(broker: Broker) -> None:
     assert send(broker, marked(THREE, -1)).error_code == ErrorCode.INVALID_TIMESTAMP
     assert send(broker, marked(THREE)).error_code == ErrorCode.NONE
     stored = decode_header(broker.log.read(broker.cluster.topics["t"].partitions[0].partition_no, 0, 1 << 20))
@@ -321,7 +319,7 @@ def test_how_old_a_record_may_be_is_the_topics(broker: Broker) -> None:
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
 
 
-def test_a_record_without_a_key_that_it_needs_is_not_asked_for_its_timestamp(broker: Broker) -> None:
+def test_a_missing_key_is_found_before_a_bad_timestamp(broker: Broker) -> None:
     create(broker, "c", cleanup_policy="compact")
     late = NOW_MS + 10 * 3_600_000
     both_in_one = encode([Record(0, late, None, b"v")])
@@ -346,7 +344,7 @@ def test_a_compacted_topic_needs_keys(broker: Broker) -> None:
     assert answer.error_message.count(complaint) == 3
 
 
-# -- durability
+# ---- durability
 
 
 def held_broker(store: HeldStore) -> Broker:
@@ -395,7 +393,7 @@ def test_a_refusal_with_acks_0_closes_the_connection(broker: Broker) -> None:
         ask(produce, broker, request(BATCH[:-1] + b"z", acks=0), 9)
 
 
-# -- idempotent producers
+# ---- idempotent producers
 
 
 def test_a_repeated_batch_is_answered_with_its_first_offset_and_not_stored_again(broker: Broker) -> None:
@@ -403,7 +401,7 @@ def test_a_repeated_batch_is_answered_with_its_first_offset_and_not_stored_again
     assert send(broker, first).base_offset == 0
     again = send(broker, first)
     assert (again.error_code, again.base_offset, again.log_start_offset) == (ErrorCode.NONE, 0, 0)
-    assert again.log_append_time_ms == NOW_MS  # Kafka answers a repetition with the batch's timestamp
+    assert again.log_append_time_ms == NOW_MS  # Kafka answers a repeated batch with the batch's own timestamp
     assert send(broker, batch(producer=(7, 0, 2))).base_offset == 2
 
 
@@ -441,7 +439,7 @@ def test_a_repeated_batch_fails_with_its_original_and_may_then_be_sent_again() -
 
 
 def test_after_a_failed_append_nothing_is_accepted_out_of_order() -> None:
-    """Batches 0 and 1 are on their way and 0 fails, so 1 is lost too: 2 comes too early."""
+    """Batches 0 and 1 are in flight and 0 fails, so 1 is lost too: 2 comes too early."""
     store = HeldStore()
     broker = held_broker(store)
     on_their_way = [

@@ -1,5 +1,6 @@
-"""Produce in transactions: what the coordinator is asked, and what its answers become. Facts: Apache Kafka
-4.2's.
+"""Produce in transactions: what it asks the coordinator, and what it does with the answers.
+
+The facts are Apache Kafka 4.2's.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OLD, ABORTABLE, ADDS = 9, 11, 12  # versions of Produce
 
 
 class Coordinator:
-    """Answers what the test says, at once or when the test says so."""
+    """A coordinator that gives the test's answers, at once or when the test says so."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int, int, bool, list[tuple[str, int]]]] = []
@@ -95,7 +96,7 @@ def data(sequence: int = 0, producer_id: int = P, epoch: int = 0, value: bytes =
 
 
 def start(broker: Broker, *records: bytes, version: int = OLD, **more: Any) -> list[Any]:
-    """Send records to partitions 0, 1, …; a list that gets the answer."""
+    """Send records to partitions 0, 1, …; returns a list that gets the answer."""
     more.setdefault("transactional_id", "x")
     sent = tuple(PartitionProduceData(index=index, records=item) for index, item in enumerate(records))
     topic = broker.cluster.topics["t"]
@@ -140,7 +141,7 @@ def test_a_transactional_id_may_send_what_is_in_no_transaction(
 @pytest.mark.parametrize(
     ("version", "verify_only"), [(OLD, True), (ABORTABLE, True), (ADDS, False), (13, False)]
 )
-def test_asked_is_once_for_the_partitions_whose_transaction_is_not_open(
+def test_each_partition_is_asked_about_once_per_transaction(
     broker: Broker, coordinator: Coordinator, version: int, verify_only: bool
 ) -> None:
     assert send(broker, data(), batch(), data(), version=version) == [ErrorCode.NONE] * 3
@@ -229,7 +230,7 @@ def test_batches_keep_their_order_while_the_coordinator_thinks(
     answers = [start(broker, data(sequence), version=ADDS) for sequence in range(3)]
     assert answers == [[], [], []]
     other = start(broker, data(producer_id=Q), version=ADDS)
-    assert len(coordinator.held) == 2  # one question of each producer
+    assert len(coordinator.held) == 2  # one request for each producer
     coordinator.held[0].callback(None)
     assert [errors(seen) for seen in answers] == [[ErrorCode.NONE]] * 3
     assert [seen[0].responses[0].partition_responses[0].base_offset for seen in answers] == [0, 1, 2]
@@ -239,7 +240,9 @@ def test_batches_keep_their_order_while_the_coordinator_thinks(
     assert broker.producers._turns == {}
 
 
-def test_after_a_refusal_the_next_batch_is_asked_for_itself(broker: Broker, coordinator: Coordinator) -> None:
+def test_after_a_refusal_the_next_batch_is_asked_about_again(
+    broker: Broker, coordinator: Coordinator
+) -> None:
     coordinator.held = []
     coordinator.errors["t", 0] = [ErrorCode.NOT_COORDINATOR, ErrorCode.NONE]
     answers = [start(broker, data(sequence)) for sequence in range(3)]
@@ -251,7 +254,7 @@ def test_after_a_refusal_the_next_batch_is_asked_for_itself(broker: Broker, coor
     assert [send(broker, data(sequence)) for sequence in range(3)] == [[ErrorCode.NONE]] * 3
 
 
-def test_an_answer_from_before_the_end_counts_no_more(broker: Broker, coordinator: Coordinator) -> None:
+def test_an_answer_from_before_the_end_no_longer_counts(broker: Broker, coordinator: Coordinator) -> None:
     coordinator.held = []
     seen = start(broker, data())
     end(broker, committed=False)
@@ -279,7 +282,7 @@ def test_a_repeated_batch_is_known_while_its_transaction_is_open(
     assert offsets == [0, 0]
     end(broker)
     assert send(broker, data()) == [ErrorCode.NONE]
-    assert len(coordinator.asked) == 2  # as in Kafka, which asks before it looks
+    assert len(coordinator.asked) == 2  # as in Kafka, which asks before it checks
 
 
 def test_late_markers_are_refused(broker: Broker) -> None:

@@ -1,6 +1,4 @@
-"""What a Fetch and a ListOffsets that want committed records only are told (KIP-98). The facts are Apache
-Kafka 4.2's.
-"""
+"""Fetch and ListOffsets with read_committed (KIP-98). The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -20,7 +18,8 @@ COMMITTED = 1
 
 
 class Log:
-    """Partition 0 of topic t, written by producers 1, 2, …; every batch has one record, a minute later."""
+    """Partition 0 of topic t, written by producers 1, 2, …; each batch has one record, a minute after the
+    last."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -103,7 +102,7 @@ def test_the_aborted_transactions_of_what_is_read(broker: Broker, log: Log) -> N
     assert (offsets(one), aborted(one)) == ([0], [(1, 0)])
 
 
-def test_who_waits_is_woken_by_the_marker(broker: Broker, log: Log) -> None:
+def test_a_marker_wakes_a_waiting_fetch(broker: Broker, log: Log) -> None:
     log.send(1)
     for min_bytes in (1, 100):
         asked = request(wanted(0, 0), isolation_level=COMMITTED, max_wait_ms=500, min_bytes=min_bytes)
@@ -119,7 +118,7 @@ def test_who_waits_is_woken_by_the_marker(broker: Broker, log: Log) -> None:
         log.send(1)
 
 
-def test_who_waits_waits_for_all_of_its_time_where_a_transaction_stays_open(broker: Broker, log: Log) -> None:
+def test_a_fetch_waits_to_the_end_while_a_transaction_stays_open(broker: Broker, log: Log) -> None:
     log.send(1)
     asked = request(wanted(0, 0), isolation_level=COMMITTED, max_wait_ms=500)
     seen = collect(fetch(broker, context(12), asked))

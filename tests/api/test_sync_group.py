@@ -1,4 +1,4 @@
-"""SyncGroup: what an answer looks like in each version, and what v5 must name."""
+"""SyncGroup: the form of its answers in each version, and what a v5 request must name."""
 
 import pytest
 

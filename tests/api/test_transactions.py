@@ -1,4 +1,4 @@
-"""The APIs of transactions over the wire: what each version is told, and what is checked beforehand."""
+"""The APIs of transactions over the wire: the answers of each version, and what is checked beforehand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
 
 class SomeGroups(NoGroups):
-    """Groups of which only the markers count."""
+    """Groups of which only the markers matter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class SomeGroups(NoGroups):
 
 
 class Transactions:
-    """A broker that has a topic of three partitions and a producer, with the id 0 and epoch 0."""
+    """A broker with a topic of three partitions, and a producer with id 0 and epoch 0."""
 
     def __init__(self) -> None:
         broker = new_broker(transaction_state_log_num_partitions=5)
@@ -69,7 +69,7 @@ class Transactions:
         self.init()
 
     def ask(self, request: Any, version: int) -> Any:
-        """The answer as the client reads it."""
+        """The decoded answer."""
         api_key = API_KEYS[type(request)]
         asked: RequestContext = replace(context(version), node_id=self.broker.node_id)
         answer = API[api_key].function(self.broker, asked, request)
@@ -84,7 +84,7 @@ class Transactions:
         return self.ask(replace(request, **fields), version)
 
     def add(self, *names: str, version: int = 3, epoch: int = 0) -> dict[tuple[str, int], int]:
-        """The error of each partition; a name stands for its partition 0, with "/" for others."""
+        """The error of each partition; "topic" stands for its partition 0, "topic/2" for partition 2."""
         wanted = tuple(
             AddPartitionsToTxnTopic(
                 name=name.partition("/")[0], partitions=(int(name.partition("/")[2] or 0),)
@@ -119,7 +119,7 @@ class Transactions:
         return self.ask(request, version)
 
     def markers(self, index: int) -> list[EndTxnMarker]:
-        """Those in a partition of the topic."""
+        """The markers in a partition of the topic."""
         data = self.broker.log.read(self.topic.partitions[index].partition_no, 0, 1 << 20)
         return [marker for batch in batches(data) if (marker := decode_marker(batch)) is not None]
 
@@ -133,7 +133,7 @@ def versions(api_key: ApiKey) -> list[int]:
     return list(API[api_key].versions)
 
 
-# ---- PRODUCER_FENCED came late, and is INVALID_PRODUCER_EPOCH to who does not know it
+# ---- versions without PRODUCER_FENCED are told INVALID_PRODUCER_EPOCH
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.INIT_PRODUCER_ID)[3:])
@@ -229,10 +229,10 @@ def marker_of(producer_id: int, epoch: int, *topics: tuple[str, tuple[int, ...]]
 
 
 @pytest.mark.parametrize(("producer_id", "epoch"), [(-1, -1), (-1, 0), (7, -1)])
-def test_a_marker_of_nobody_fails_the_request(
+def test_a_marker_without_a_producer_fails_the_request(
     transactions: Transactions, producer_id: int, epoch: int
 ) -> None:
-    """Where it would have been written."""
+    """If there is a partition to write it to."""
     nobody_s = marker_of(producer_id, epoch, ("topic", (0, 9)), ("nope", (0,)))
     answer = transactions.ask(WriteTxnMarkersRequest(markers=(marker_of(8, 0, ("topic", (0,))), nobody_s)), 1)
     failed, unknown = ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,6 +1,4 @@
-"""TxnOffsetCommit through the wire: which partitions reach the coordinator, and what it asks of the
-transaction's before.
-"""
+"""TxnOffsetCommit over the wire: what it asks the transaction's coordinator, and what reaches the group's."""
 
 from __future__ import annotations
 
@@ -37,7 +35,8 @@ ALL = list(VERSIONS[ApiKey.TXN_OFFSET_COMMIT])
 
 
 class Transactions:
-    """A transaction coordinator that answers `error`, or `response`; and later where it is told so."""
+    """A transaction coordinator that answers with `error` or `response`, once `later` has fired if it is
+    set."""
 
     def __init__(self) -> None:
         self.asked: list[AddPartitionsToTxnRequest] = []
@@ -86,7 +85,7 @@ def groups(transactions: Transactions) -> Groups:
 
 
 def commit(*topics: tuple[str, tuple[int, ...]], **fields: Any) -> TxnOffsetCommitRequest:
-    """Offset 5 for these partitions of topics."""
+    """A commit of offset 5 for these partitions of topics."""
     request = TxnOffsetCommitRequest(
         transactional_id="t",
         group_id="group",
@@ -114,7 +113,7 @@ def errors(answer: TxnOffsetCommitResponse) -> dict[str, dict[int, int]]:
 
 
 def error(groups: Groups, version: int | None = None) -> ErrorCode:
-    """What a commit for one partition is answered."""
+    """The error of a commit for one partition."""
     return ErrorCode(errors(groups.ask(commit(("two", (0,))), version))["two"][0])
 
 
@@ -148,7 +147,7 @@ def test_offsets_count_when_their_transaction_is_committed(groups: Groups, versi
 
 @pytest.mark.parametrize("version", [7, 8, 9, 10])
 def test_a_stable_fetch_refuses_what_is_pending(groups: Groups, version: int) -> None:
-    """[142]: whatever the version that can ask for it."""
+    """[142]: in each version that can ask for a stable fetch."""
     groups.ask(commit(("two", (0,))))
     end_transaction(groups, committed=True)
     groups.ask(commit(("two", (0,))))
@@ -167,7 +166,7 @@ def test_a_stable_fetch_refuses_what_is_pending(groups: Groups, version: int) ->
 def test_the_transaction_is_asked_for_the_group_s_partition(
     groups: Groups, transactions: Transactions, version: int
 ) -> None:
-    """Up to v4 whether it has it; from v5 on it gets it (KIP-890)."""
+    """Up to v4 to verify that the transaction has it; from v5 on to add it (KIP-890)."""
     groups.ask(commit(("two", (0,))), version)
     (asked,) = transactions.asked
     (transaction,) = asked.transactions
@@ -180,8 +179,10 @@ def test_the_transaction_is_asked_for_the_group_s_partition(
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_asked_is_once_a_transaction(groups: Groups, transactions: Transactions, version: int) -> None:
-    """Of one producer and epoch, until its end: the group's partition knows of it."""
+def test_the_coordinator_is_asked_once_per_transaction(
+    groups: Groups, transactions: Transactions, version: int
+) -> None:
+    """Until a transaction of one producer and epoch ends, the group's partition remembers it."""
     for _ in range(2):
         assert error(groups, version) == ErrorCode.NONE
     assert len(transactions.asked) == 1
@@ -219,7 +220,7 @@ def test_asked_is_once_a_transaction(groups: Groups, transactions: Transactions,
 def test_what_the_transaction_s_coordinator_refuses(
     groups: Groups, transactions: Transactions, said: ErrorCode, version: int, told: ErrorCode
 ) -> None:
-    """[139]: told as the producer understands it, and nothing is committed."""
+    """[139]: the producer gets an error that its version knows, and nothing is committed."""
     transactions.error = said
     assert error(groups, version) == told
     transactions.response = AddPartitionsToTxnResponse(error_code=said)
@@ -247,8 +248,8 @@ def test_what_does_not_exist_is_refused_first(groups: Groups) -> None:
     assert [partition.partition_index for partition in answer.topics[0].partitions] == [9, 0, 1]
 
 
-def test_nothing_that_exists_asks_nobody(groups: Groups, transactions: Transactions) -> None:
-    """Not even whether there is a group id."""
+def test_without_existing_partitions_nobody_is_asked(groups: Groups, transactions: Transactions) -> None:
+    """Not even the group id is checked."""
     assert errors(groups.ask(commit(("three", (0,)), group_id=""))) == {
         "three": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     }

@@ -1,4 +1,4 @@
-"""`kshim check`: a directory that is whole, and every way in which one may be damaged."""
+"""`kshim check` on a sound directory, and on one with each kind of damage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Change = Callable[[Environment, WriteTransaction], None]
 
 
 class Directory:
-    """Topic t with a partition of five batches of two records and an empty one; and a committed offset."""
+    """Topic t with an empty partition and one of five batches of two records; and a committed offset."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -69,7 +69,7 @@ class Directory:
         return CliRunner().invoke(commands, ["check", str(self.path)], prog_name="kshim")
 
     def faults(self) -> list[str]:
-        """What is told once the store is closed, but for the table."""
+        """The faults that are printed once the store is closed, without the table."""
         self.close()
         done = self.check()
         assert done.exit_code == 1, done.output
@@ -77,7 +77,7 @@ class Directory:
         return lines[: next(index for index, line in enumerate(lines) if line.startswith("Topic "))]
 
     def change(self, change: Change) -> None:
-        """Write into the databases behind the store's back."""
+        """Change the databases behind the store's back."""
         environment = self.store._environment
         environment.write(lambda transaction: change(environment, transaction))
 
@@ -162,7 +162,7 @@ def put(database: str, key: bytes, value: bytes) -> Callable[[Directory], None]:
 
 
 def of_partition(database: str, value: bytes, number: int | None = None) -> Callable[[Directory], None]:
-    """A row of the partition, or of a number in it."""
+    """A row of the partition, or of one of its numbers."""
 
     def apply(directory: Directory) -> None:
         no = directory.partition_no
@@ -173,7 +173,7 @@ def of_partition(database: str, value: bytes, number: int | None = None) -> Call
 
 
 def moved(by: int) -> Callable[[bytes], bytes]:
-    """The batch of a chunk says another base offset."""
+    """The batch in a chunk has another base offset than the chunk."""
     return lambda value: value[:8] + (int.from_bytes(value[8:16]) + by).to_bytes(8) + value[16:]
 
 
@@ -265,7 +265,7 @@ def test_a_topic_whose_metadata_is_damaged(directory: Directory) -> None:
     assert found[1] == f"partition {directory.partition_no}: has records, but belongs to no topic"
 
 
-def test_of_one_partition_not_every_fault_is_told(directory: Directory) -> None:
+def test_not_every_fault_of_one_partition_is_told(directory: Directory) -> None:
     for _ in range(100):
         directory.append(encode([Record(0, 1, b"k", VALUE)]))
     directory.close()
@@ -303,7 +303,7 @@ def test_no_directory(directory: Directory) -> None:
 
 
 def ended(directory: Directory, exit_code: int | None, why: str) -> None:
-    """In one line. exit_code: None for what the command line tells as a fault of its user's."""
+    """The outcome in one line. exit_code: None if the command line reports it as the user's error."""
     done = directory.check()
     assert done.output.startswith(why), done.output
     assert len(done.output.splitlines()) == 1
@@ -313,7 +313,7 @@ def ended(directory: Directory, exit_code: int | None, why: str) -> None:
 def test_a_pass_of_compaction_that_was_cut_short(
     directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has removed so far is no fault, whatever the topic's configs say by now."""
+    """What an unfinished pass has removed is no fault, whatever the topic's configs are by now."""
     monkeypatch.setattr("kshim.storage.embedded.log.MIN_DIRTY_RECORDS", 1)
     monkeypatch.setattr("kshim.storage.embedded.compaction.STEP_CHUNKS", 2)
     directory.store.log.configure(directory.partition_no, Cleanup(Compaction()))

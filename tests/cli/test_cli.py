@@ -1,6 +1,4 @@
-"""The command line: what it prints, and one line and status 2 where the user is wrong. Nothing here is
-served.
-"""
+"""The command line: what it prints; a user's error is one line and exit status 2. Nothing is served here."""
 
 import logging
 import re
@@ -18,7 +16,7 @@ from kshim.network.dispatch import API
 
 
 class Run:
-    """Runs `kshim` with the given arguments; what it would have served is kept in `config`."""
+    """Runs `kshim` with some arguments; keeps in `config` what it would have served."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch = monkeypatch
@@ -32,7 +30,7 @@ class Run:
         return 0
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        """Status, standard output, standard error."""
+        """Returns the exit status, standard output and standard error."""
         self._monkeypatch.setattr(sys, "argv", ["kshim", *arguments])
         with pytest.raises(SystemExit) as caught:
             main()

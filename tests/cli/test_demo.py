@@ -1,4 +1,4 @@
-"""What must be installed, said in one line; and the options."""
+"""The demo's command: its options, and one line that says what must be installed."""
 
 import importlib.metadata
 
@@ -11,7 +11,8 @@ from kshim.cli.demo import demo
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Pretend: `installed(kafka=..., pyspark=..., java=...)`; None stands for not installed."""
+    """Pretend that this is installed: `installed(kafka=..., pyspark=..., java=...)`; None means not
+    installed."""
 
     def pretend(kafka: str | None = "3.0.12", pyspark: bool = True, java: bool = True) -> None:
         def version(name: str) -> str:

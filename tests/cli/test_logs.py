@@ -1,4 +1,4 @@
-"""What the log looks like, and that Twisted's joins it."""
+"""The format of the log, and Twisted's messages in it."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""Loggers as configs of a broker. The facts are Apache Kafka 4.2's."""
+"""A broker's loggers as configs. The facts are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 

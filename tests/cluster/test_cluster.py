@@ -1,4 +1,4 @@
-"""The cluster over a store: what is there after the first start, and after every later one."""
+"""The cluster over a store: what exists after the first start, and after later ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make(cluster: Cluster, name: str, partitions: int = 1, **configs: str) -> To
     return made
 
 
-# -- the first start
+# ---- the first start
 
 
 def test_the_first_start_makes_a_cluster_id_and_the_internal_topic() -> None:
@@ -86,7 +86,7 @@ def test_compacted_topics_are_compacted_with_their_own_configs_or_the_brokers() 
     assert asked == wanted
 
 
-# -- later starts
+# ---- later starts
 
 
 def test_a_restart_changes_nothing() -> None:
@@ -138,7 +138,7 @@ def test_records_of_a_topic_whose_deletion_a_crash_interrupted_are_deleted_at_th
 
     cluster.delete_topics([topic])
     deletion = store.writes.pop(0)
-    deletion.write()  # durable, and then the crash
+    deletion.write()  # durable just before the crash
     assert store.log.offsets(partition_no).log_end_offset == 1
 
     again = Cluster(store.metadata, store.log, Config())
@@ -149,7 +149,7 @@ def test_records_of_a_topic_whose_deletion_a_crash_interrupted_are_deleted_at_th
     assert list(store.metadata.items(b"deleted_partition/")) == []
 
 
-# -- changes at the same time
+# ---- changes at the same time
 
 
 def test_a_deletion_is_not_undone_by_partitions_that_were_on_their_way() -> None:
@@ -179,7 +179,7 @@ def test_many_topics_are_one_write() -> None:
     assert not any(isinstance(made, Refusal) for made in result(outcome).values())
 
 
-# -- values
+# ---- values
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_topic_is_read_as_it_was_written() -> None:
     assert topic.partition(-1) is None
 
 
-# -- several brokers
+# ---- several brokers
 
 
 def test_leaders_go_round_the_brokers_and_on_where_partitions_are_added() -> None:
@@ -266,7 +266,7 @@ def test_new_partitions_go_to_brokers_that_run() -> None:
     assert refused.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
-def test_who_watches_leaders_is_told_of_moves_alone() -> None:
+def test_watchers_of_leaders_are_told_only_of_moves() -> None:
     cluster = start(MemoryStore(), brokers=3, default_replication_factor=3)
     make(cluster, "a", 1)
     seen: list[tuple[str, int, int]] = []

@@ -1,4 +1,4 @@
-"""Who leads a partition, and when its leader epoch grows: each rule of Kafka's controller by itself."""
+"""Which replica leads, and when the leader epoch grows: each rule of Kafka's controller on its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def led(partition: Partition) -> tuple[int, int, tuple[int, ...]]:
     return partition.leader, partition.leader_epoch, partition.isr
 
 
-# -- placement
+# ---- placement
 
 
 def test_leaders_and_followers_go_round_the_brokers() -> None:
@@ -42,7 +42,7 @@ def test_a_new_partition_is_led_by_its_first_replica_that_runs() -> None:
     assert led(Partition.new(0, 7, (2, 3), (1, 3))) == (3, 0, (3,))
 
 
-# -- brokers that stop and start
+# ---- brokers that stop and start
 
 
 def test_a_stopped_leader_is_followed_by_the_next_in_sync() -> None:
@@ -53,7 +53,7 @@ def test_a_stopped_follower_only_leaves_the_isr() -> None:
     assert led(stopped(NEW, 2, (1, 3), 1)) == (1, 0, (1, 3))
 
 
-def test_a_broker_without_a_replica_is_nobodys_loss() -> None:
+def test_stopping_a_broker_without_a_replica_changes_nothing() -> None:
     assert stopped(NEW, 9, ALL, 1) is NEW
     assert started(NEW, 9, ALL, 1) is NEW
 
@@ -63,7 +63,7 @@ def test_a_broker_that_comes_back_follows() -> None:
     assert led(started(one, 1, ALL, 1)) == (2, 1, (2, 3, 1))
 
 
-def test_the_last_in_sync_leaves_nobody_and_only_it_may_come_back() -> None:
+def test_only_the_last_in_sync_replica_may_lead_again() -> None:
     partition = NEW
     for node, running in ((3, (1, 2)), (2, (1,)), (1, ())):
         partition = stopped(partition, node, running, 1)
@@ -74,7 +74,7 @@ def test_the_last_in_sync_leaves_nobody_and_only_it_may_come_back() -> None:
     assert (led(back), back.elr, back.last_known_elr) == ((1, 2, (1,)), (), ())
 
 
-def test_who_leaves_an_isr_that_is_too_small_stays_eligible() -> None:
+def test_a_replica_that_leaves_a_too_small_isr_stays_eligible() -> None:
     one = stopped(NEW, 3, (1, 2), 2)
     assert (one.isr, one.elr) == ((1, 2), ())
     two = stopped(one, 2, (1,), 2)
@@ -86,7 +86,7 @@ def test_who_leaves_an_isr_that_is_too_small_stays_eligible() -> None:
     assert started(back, 1, (1, 2), 2).elr == ()
 
 
-# -- elections
+# ---- elections
 
 
 def test_the_preferred_leader_is_elected_if_it_is_in_sync() -> None:
@@ -103,20 +103,20 @@ def test_only_an_unclean_election_lets_one_lead_that_is_not_in_sync() -> None:
     assert led(elected(gone, Election.UNCLEAN, (2,), 1)) == (2, 2, (2,))
 
 
-# -- reassignments
+# ---- reassignments
 
 
-def test_another_order_of_the_replicas_leaves_the_leader() -> None:
+def test_reordering_the_replicas_keeps_the_leader() -> None:
     after = reassigned(NEW, (3, 2, 1), ALL, 1)
     assert (led(after), after.replicas) == ((1, 0, (1, 2, 3)), (3, 2, 1))
 
 
-def test_a_replica_more_leaves_leader_and_epoch() -> None:
+def test_adding_a_replica_keeps_leader_and_epoch() -> None:
     after = reassigned(replace(NEW, replicas=(1,), isr=(1,)), (1, 2), ALL, 1)
     assert (led(after), after.replicas, after.adding) == ((1, 0, (1, 2)), (1, 2), ())
 
 
-def test_a_replica_less_makes_a_new_epoch_and_another_leader_where_it_led() -> None:
+def test_removing_a_replica_begins_an_epoch_and_replaces_it_as_leader() -> None:
     assert led(reassigned(NEW, (1, 2), ALL, 1)) == (1, 1, (1, 2))
     assert led(reassigned(NEW, (3, 2), ALL, 1)) == (3, 1, (2, 3))
 
@@ -138,7 +138,7 @@ def test_a_leader_that_had_no_replica_takes_its_predecessors_place() -> None:
     assert after.leader_epoch > NEW.leader_epoch
 
 
-# -- another number of brokers at the next start
+# ---- another number of brokers at the next start
 
 
 def test_at_a_start_all_brokers_run_and_are_in_sync() -> None:
@@ -153,7 +153,7 @@ def test_replicas_on_brokers_that_are_no_more_are_given_up() -> None:
     assert led(fitted(alone, (1, 2))) == (2, 1, (2,))
 
 
-# -- any history
+# ---- any history
 
 
 @given(

@@ -1,4 +1,4 @@
-"""The configuration: Java's properties syntax, Kafka's names, and what is said where something is wrong."""
+"""The configuration: Java's properties syntax, Kafka's names, and the messages for mistakes."""
 
 from dataclasses import FrozenInstanceError
 
@@ -69,10 +69,10 @@ def test_every_default_is_a_value_that_may_be_set(property_) -> None:  # type: i
     assert property_.doc.endswith(".")
 
 
-def test_kafkas_default_is_told_where_it_is_another() -> None:
+def test_a_default_of_kafka_that_differs_is_told() -> None:
     for name in PROPERTIES.keys() & BROKER_CONFIGS.keys():
         kafkas = BROKER_CONFIGS[name].default or ""
-        if name not in ("node.id", "log.dirs"):  # none, and the one of log.dir
+        if name not in ("node.id", "log.dirs"):  # one has no default, the other has that of log.dir
             same = "" if PROPERTIES[name].default == kafkas else kafkas
             assert PROPERTIES[name].kafka_default in (kafkas, same)
 

@@ -1,4 +1,4 @@
-"""The two tables of Kafka's configs, and how a value is read, checked and spelled."""
+"""The two tables of Kafka's configs, and how a value is parsed, checked and printed."""
 
 from __future__ import annotations
 

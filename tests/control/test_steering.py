@@ -1,4 +1,4 @@
-"""Steering a cluster without a socket: what is done, what is refused, and what the control socket says."""
+"""Steering a cluster: what is done, what is refused, and what the control socket answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.api.harness import result
 
 
 class Listener:
-    """Notes what is done to it."""
+    """Records what is done to it."""
 
     def __init__(self, node_id: int, history: list[str]) -> None:
         self.address = Endpoint("127.0.0.1", 9091 + node_id)
@@ -45,7 +45,8 @@ class Groups:
 
 
 class World:
-    """Three brokers. Topic t has replicas on 1 and 2, on 2 and 1, on 3 and 1; topic alone has one on 3."""
+    """Three brokers. Topic t has replicas on 1 and 2, on 2 and 1, on 3 and 1; topic alone has its only one on
+    3."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
@@ -112,7 +113,7 @@ def test_all_brokers_may_be_stopped(world: World) -> None:
         result(world.steering.stop_broker(node_id))
     assert (world.cluster.running, world.cluster.controller_id) == ((), -1)
     result(world.steering.start_broker(1))
-    assert world.leaders() == [-1, -1, -1]  # only who was in sync last may lead
+    assert world.leaders() == [-1, -1, -1]  # only the last in-sync replicas may lead
     result(world.steering.start_broker(3))
     assert world.leaders() == [-1, -1, 3]
     result(world.steering.start_broker(2))
@@ -126,7 +127,7 @@ def test_a_broker_whose_port_is_gone_stays_stopped(world: World) -> None:
     assert world.cluster.running == (1, 3)
 
 
-def test_what_is_not_so(world: World) -> None:
+def test_impossible_changes_are_refused(world: World) -> None:
     steering = world.steering
     assert world.refused(steering.stop_broker(4)) == "no broker 4; there are 1, 2, 3"
     assert world.refused(steering.start_broker(1)) == "broker 1 runs already"
@@ -161,7 +162,7 @@ def test_a_picture_of_the_cluster(world: World) -> None:
     assert {p["topic"] for p in known["partitions"] if p["is_internal"]} == {"__consumer_offsets"}
 
 
-# -- the control socket
+# ---- the control socket
 
 
 def ask(world: World, *lines: bytes) -> list[Any]:
@@ -198,7 +199,7 @@ def test_requests_are_answered_in_their_order(world: World) -> None:
         b"[" * 5000,
     ],
 )
-def test_a_request_that_is_none(world: World, line: bytes) -> None:
+def test_what_is_no_request(world: World, line: bytes) -> None:
     (answer,) = ask(world, line)
     assert "does not know this command" in answer["refused"]
     assert world.cluster.running == (1, 2, 3)

@@ -1,4 +1,4 @@
-"""A runtime whose journal and clock belong to the test."""
+"""A runtime with the test's own journal and clock."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class HeldJournal:
         write[2].callback(None)
 
     def fail(self, why: StorageError | None = None) -> None:
-        """Let every append fail that is not durable: a store keeps none behind one that it lost."""
+        """Let every append fail that is not durable yet, as a store does: it keeps none behind one that it
+        lost."""
         failed, self.writes = self.writes, []
         for _, _, settled in failed:
             settled.errback(why or StorageError("the disk is full"))
@@ -96,13 +97,13 @@ class Server:
         return self.runtime
 
     def next_call_s(self) -> float:
-        """When the one call that is scheduled comes."""
+        """The delay of the only scheduled call."""
         (call,) = self.clock.getDelayedCalls()
         seconds: float = call.getTime()
         return seconds
 
     def submit(self, request: Any, version: int = 9) -> Any:
-        """The answer, when the turn of the reactor is over in which it was asked for."""
+        """Send a request; returns its answer at the end of the reactor's turn."""
         answer = self.runtime.submit(context(version), request)
         self.runtime.end_turn()
         return answer
@@ -111,7 +112,7 @@ class Server:
         return self.submit(_commit(group_id, offset, **fields))
 
     def begin_commit(self, group_id: str = "a", offset: int = 5) -> Any:
-        """As `commit`, in a turn that is not over yet."""
+        """Like `commit`, within a turn that goes on."""
         return self.runtime.submit(context(9), _commit(group_id, offset))
 
     def fetch(self, group_id: str = "a") -> Any:
@@ -139,7 +140,7 @@ class Server:
         )
 
     def stable(self) -> None:
-        """A durable group "a" with the member test-1."""
+        """Make a durable group "a" with the member test-1."""
         self.journal.holds = False
         result(self.join())
         joining = self.join("test-1")
@@ -159,7 +160,7 @@ MEMBER = {"member_id": "test-1", "generation_id_or_member_epoch": 1}
 
 
 def result(answer: Any) -> Any:
-    """What there is of an answer: the response, or PENDING."""
+    """The response, or PENDING if there is none yet."""
     if not isinstance(answer, Deferred):
         return answer
     seen: list[Any] = [PENDING]

@@ -1,4 +1,4 @@
-"""An alarm: what is due is done in turns, and a fault of ours does not end it."""
+"""An alarm does due work in short turns, and a failure does not stop it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshim.coordination.alarm import LONGEST_TURN_MS, PAUSE_MS, Alarm
 
 
 class Work:
-    """Steps that are due at once; `takes_ms` is what each takes, `broken` those that fail."""
+    """Steps that are due at once; each takes `takes_ms`, and those in `broken` fail."""
 
     def __init__(self, steps: int, takes_ms: int = 0, broken: frozenset[int] = frozenset()) -> None:
         self.clock = Clock()

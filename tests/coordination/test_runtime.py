@@ -1,4 +1,4 @@
-"""The shell around the coordinator: what waits for the journal, what a failed append does, when it wakes."""
+"""The runtime around the coordinator: waiting for the journal, failed appends, deadlines."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class TestFailedAppend:
         ]
         assert offset(server.fetch()) == -1
 
-    def test_it_is_served_again_at_once(self, server: Server) -> None:
+    def test_the_shard_is_served_again_at_once(self, server: Server) -> None:
         server.journal.holds = False
         server.commit(offset=1)
         server.journal.holds = True
@@ -238,7 +238,7 @@ class TestFailedAppend:
 
     @pytest.mark.parametrize("names", [("range",), ("range", "sticky")])
     def test_a_static_member_s_return(self, server: Server, names: tuple[str, ...]) -> None:
-        """[53] [64]: it goes on under its old id, and the new one was never known."""
+        """[53] [64]: it goes on under its old id; the new one was never known."""
         server.journal.holds = False
         first = server.join(group_instance_id="i")
         server.clock.advance(3)
@@ -255,7 +255,7 @@ class TestFailedAppend:
         assert error(server.heartbeat(member_id="i-1")) == ErrorCode.NONE, "its session is the old one"
 
     def test_a_record_that_cannot_be_written(self, server: Server) -> None:
-        """It costs the request that it is of, and nobody else anything."""
+        """Only the request that wrote it fails."""
         topic = OffsetCommitRequestTopic(
             name="\ud800", partitions=(OffsetCommitRequestPartition(partition_index=0, committed_offset=1),)
         )
@@ -278,7 +278,7 @@ class TestFailedAppend:
         assert error(other) == ErrorCode.NONE
 
     def test_sessions_go_on_after_it(self, server: Server) -> None:
-        """The members that the journal knows have a deadline again, and it is kept."""
+        """The members in the journal have a deadline again, and are removed after it."""
         server.stable()
         server.commit("a", **MEMBER)
         server.journal.fail()
@@ -287,7 +287,7 @@ class TestFailedAppend:
         assert result(server.submit(DescribeGroup("a"), 6)).group_state == "Empty"
 
     def test_a_member_that_comes_back_to_life_has_a_deadline(self, server: Server) -> None:
-        """Its leaving could not be written."""
+        """Its LeaveGroup could not be written."""
         server.stable()
         identity = MemberIdentity(member_id="test-1")
         leaving = server.submit(LeaveGroupRequest(group_id="a", members=(identity,)), 5)
@@ -373,7 +373,7 @@ class TestTime:
         server.stable()
         server.clock.advance(SESSION_MS / 1000)
         answer = server.heartbeat()
-        assert result(answer) is PENDING, "that the group became empty is not durable yet"
+        assert result(answer) is PENDING, "the empty group is not durable yet"
         server.journal.release()
         assert error(answer) == ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -394,7 +394,7 @@ class TestTime:
     def test_much_that_is_due_makes_way_for_requests(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What has expired in one shard takes long; the other's turn comes after the requests that wait."""
+        """Expiry in one shard takes long; the other shard's turn comes after the waiting requests."""
         coordinator = server.runtime._groups
         replay = coordinator.replay
         seen: list[int] = []
@@ -444,7 +444,7 @@ class TestStop:
 
 
 def test_an_answer_may_cause_the_next_request(server: Server) -> None:
-    """A connection hands in what it has read as soon as a reply has left."""
+    """A connection hands in its next request as soon as a reply has left."""
     second: list[Any] = []
     server.commit(offset=1).addCallback(lambda _: second.append(server.commit(offset=2)))
     between = server.fetch()

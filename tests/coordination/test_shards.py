@@ -1,5 +1,6 @@
-"""Shards at run time: who leads them, what is answered while they are loaded, given up or moved, and how
-transactions end in them.
+"""Shards at run time: who leads them, and the answers while they are loaded, given up or moved.
+
+And how transactions end in them.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def end(server: Server, *, committed: bool = True, epoch: int = 0, group_id: str
 
 
 def every_error(server: Server, group_id: str = "a") -> list[ErrorCode]:
-    """What each kind of request is answered, and each in its own place for an error."""
+    """The error that each kind of request is answered, from its own place in the response."""
     identity = MemberIdentity(member_id="m")
     group = OffsetFetchRequestGroup(group_id=group_id, topics=None)
     answers = [
@@ -89,7 +90,7 @@ def every_error(server: Server, group_id: str = "a") -> list[ErrorCode]:
 
 class TestWhoLeads:
     def test_every_request_to_a_broker_that_does_not_lead_the_shard(self, server: Server) -> None:
-        """[126]: at least one of a group whose shard another leads."""
+        """[126]: a request with several groups, if another broker leads the shard of at least one."""
         server.runtime.load(shard_of(server), Leader(node_id=1, leader_epoch=1))
         assert every_error(server) == [ErrorCode.NOT_COORDINATOR] * 11
 
@@ -131,8 +132,8 @@ class TestWhoLeads:
         server.runtime.unload(shard, leader_epoch=6)
         assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
 
-    def test_who_leads_already_goes_on(self, server: Server) -> None:
-        """[165]: what is parked stays so."""
+    def test_a_leader_that_is_elected_again_goes_on(self, server: Server) -> None:
+        """[165]: parked requests stay parked."""
         server.stable()
         joining = server.join(version=3)
         server.runtime.load(shard_of(server), Leader(node_id=0, leader_epoch=1))
@@ -148,7 +149,7 @@ class TestWhoLeads:
         assert server.heartbeat() == HeartbeatResponse(error_code=ErrorCode.NONE)
 
     def test_before_the_start_and_after_the_end(self, server: Server) -> None:
-        """[125] [126]: nobody knows yet, or any more, who leads what."""
+        """[125] [126]: nobody knows yet, or any more, which broker leads what."""
         server.runtime.stop()
         assert every_error(server) == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 11
         answer = server.runtime.list_groups(context(5), ListGroupsRequest())
@@ -169,7 +170,7 @@ class TestGivingUp:
         assert result(other) is PENDING
 
     def test_members_find_their_group_as_it_was(self, server: Server) -> None:
-        """The session begins anew at the next leader, and there is no rebalance."""
+        """Their sessions begin again at the next leader, and there is no rebalance."""
         server.stable()
         server.runtime.unload(shard_of(server))
         server.clock.advance(60)
@@ -186,11 +187,11 @@ class TestGivingUp:
 
 
 class TestLoading:
-    """A journal of many batches: loading goes on turn by turn while other shards are served."""
+    """The journal has many batches: loading goes on turn by turn while other shards are served."""
 
     @pytest.fixture
     def long(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-        """A server in which each entry of shard a's journal takes a turn to load."""
+        """A server that takes one turn to load each entry of shard a's journal."""
         server.journal.holds = False
         for n in range(5):
             server.commit("a", offset=n)
@@ -206,7 +207,8 @@ class TestLoading:
         return server
 
     def test_every_request_meanwhile(self, long: Server) -> None:
-        """[95] [117] [119] [166]: heartbeats succeed and SyncGroups are sent back, else clients give up."""
+        """[95] [117] [119] [166]: heartbeats succeed and SyncGroups are sent back, because other answers make
+        clients give up."""
         served = long.runtime.load(shard_of(long), Leader(leader_epoch=1))
         loading = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 11
         loading[1], loading[2] = ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.NONE
@@ -264,14 +266,14 @@ class TestLoading:
         assert server.fetch("a").error_code == ErrorCode.NOT_COORDINATOR
 
     def test_a_journal_that_ends_early_is_all_there_is(self, server: Server) -> None:
-        """[161]: compaction may have taken the last records."""
+        """[161]: compaction may have removed the last records."""
         server.journal.durable[shard_of(server)] = [JournalBatch(())]
         server.runtime.unload(shard_of(server))
         assert result(server.runtime.load(shard_of(server), Leader(leader_epoch=1))) is None
         assert offset(server.fetch("a")) == -1
 
     def test_what_a_former_leader_still_writes_is_waited_for(self, server: Server) -> None:
-        """It will be durable, and so must be known."""
+        """It will become durable, and so must be loaded."""
         committing = server.commit("a", offset=9)
         server.runtime.load(shard_of(server), Leader(node_id=0, leader_epoch=1))
         server.runtime.unload(shard_of(server))
@@ -285,7 +287,7 @@ class TestLoading:
 
 class TestTransactions:
     def test_a_marker_is_answered_when_it_is_durable(self, server: Server) -> None:
-        """[153]: and so is whoever sees what it did."""
+        """[153]: and so are requests that see its effect."""
         committing = txn_commit(server, 5)
         server.journal.release()
         assert error(committing) == ErrorCode.NONE
@@ -294,7 +296,7 @@ class TestTransactions:
         server.journal.release()
         assert (result(ending), offset(fetching)) == (ErrorCode.NONE, 5)
 
-    def test_both_are_in_the_journal_with_their_producer(self, server: Server) -> None:
+    def test_a_commit_and_its_marker_are_in_the_journal_with_their_producer(self, server: Server) -> None:
         server.journal.holds = False
         txn_commit(server, 5)
         end(server)
@@ -314,7 +316,7 @@ class TestTransactions:
         ]
         assert seen == [(-1, 1), (P, 2), (P + 1, 1), EndTxnMarker(P, 0, True, 0, 1)]
 
-    def test_a_restart_between_the_two(self, server: Server) -> None:
+    def test_a_restart_between_a_commit_and_its_marker(self, server: Server) -> None:
         """[163]"""
         server.journal.holds = False
         txn_commit(server, 5)
@@ -345,7 +347,7 @@ class TestTransactions:
         assert offset(server.fetch()) == -1
 
     def test_a_stable_fetch_waits_as_any_other(self, server: Server) -> None:
-        """[145]: and is refused like any other when what it waits for is not written."""
+        """[145]: and like any other it is refused if what it waits for is not written."""
         server.commit(offset=5)
         topic = OffsetFetchRequestGroup(group_id="a", topics=None)
         fetching = server.submit(StableOffsetFetch(topic))

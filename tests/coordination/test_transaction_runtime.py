@@ -1,4 +1,4 @@
-"""The shell of the transaction coordinator: what is answered when, and what is done again."""
+"""The runtime around the transaction coordinator: when it answers, and what it repeats."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ INTERVAL_S = 10
 
 
 class Setting:
-    """A runtime over a store in memory. `marked`: the markers that were asked for, and not written yet."""
+    """A runtime over a store in memory."""
 
     def __init__(self, store: Any = None, *, make_topic: bool = True) -> None:
         self.store = store or MemoryStore()
         self.broker = new_broker(self.store, transaction_state_log_num_partitions=5)
         self.marked: list[tuple[str, int, EndTxnMarker, Deferred[ErrorCode]]] = []
+        """The markers that were requested and are not written yet."""
         self.context: RequestContext = replace(context(5), node_id=self.broker.node_id)
         if make_topic:
             made = self.broker.cluster.auto_create_topics([TRANSACTION_STATE_TOPIC])
@@ -64,7 +65,7 @@ class Setting:
         return done
 
     def write(self, error: ErrorCode = ErrorCode.NONE) -> EndTxnMarker:
-        """Answer the oldest marker that was asked for."""
+        """Answer the oldest requested marker."""
         _, _, marker, done = self.marked.pop(0)
         done.callback(error)
         return marker
@@ -74,26 +75,26 @@ class Setting:
             self.store.release_all()
 
     def submit(self, request: Any, node_id: int | None = None) -> list[Any]:
-        """A list that gets the answer; the turn of the reactor is over in which it was asked for."""
+        """Send a request and end the reactor's turn; returns a list that gets the answer."""
         asked = self.context if node_id is None else replace(self.context, node_id=node_id)
         seen = collect(self.runtime.submit(asked, request))
         self.turn()
         return seen
 
     def turn(self) -> None:
-        """A turn of the reactor is over."""
+        """End a turn of the reactor."""
         self.broker.clock.advance(0)  # type: ignore[attr-defined]
 
     def ask(self, request: Any) -> Any:
         seen = self.submit(request)
         self.release_all()
-        self.turn()  # what the id of a producer was needed for
+        self.turn()  # the request goes on now if it waited for a producer id
         self.release_all()
         (answer,) = seen
         return answer
 
     def begin(self, *partitions: tuple[str, int]) -> None:
-        """A producer with the id 0 and epoch 0, and these partitions in its transaction."""
+        """A producer with id 0 and epoch 0, and these partitions in its transaction."""
         self.ask(init())
         if partitions:
             self.ask(AddPartitions(ID, 0, 0, partitions))
@@ -121,7 +122,7 @@ def setting() -> Setting:
 
 @pytest.fixture
 def held() -> Setting:
-    """A journal whose writes become durable only when the test says so; a transaction is open."""
+    """Writes become durable only when the test says so; a transaction is open."""
     setting = Setting(HeldStore())
     setting.begin(T0, T1)
     return setting
@@ -222,7 +223,7 @@ def test_a_marker_is_written_again_after_a_fault_of_ours(setting: Setting) -> No
         ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     ],
 )
-def test_a_partition_that_can_never_get_its_marker_is_over_as_it_is(
+def test_a_partition_that_can_never_get_its_marker_is_left_without_it(
     setting: Setting, error: ErrorCode
 ) -> None:
     setting.begin(T0, T1)
@@ -259,7 +260,7 @@ def test_markers_of_a_former_lead_complete_nothing(setting: Setting) -> None:
     assert setting.state() == "PrepareCommit"
 
 
-def test_what_waits_when_the_journal_fails_is_to_be_asked_again(held: Setting) -> None:
+def test_requests_that_wait_when_the_journal_fails_must_be_retried(held: Setting) -> None:
     answers = [held.submit(end()), held.submit(end())]
     held.store.fail()
     assert [answer[0].error_code for answer in answers] == [ErrorCode.NOT_COORDINATOR] * 2
@@ -267,7 +268,7 @@ def test_what_waits_when_the_journal_fails_is_to_be_asked_again(held: Setting) -
     assert held.ask(end()).error_code == ErrorCode.NONE
 
 
-def test_what_waits_when_the_server_stops_is_to_be_asked_elsewhere(held: Setting) -> None:
+def test_requests_that_wait_when_the_server_stops_must_go_elsewhere(held: Setting) -> None:
     answer = held.submit(end())
     held.runtime.stop()
     assert answer[0].error_code == ErrorCode.NOT_COORDINATOR
@@ -323,7 +324,7 @@ def test_a_shard_follows_the_leader_of_its_partition(setting: Setting) -> None:
     assert setting.state() == "CompleteCommit"
 
 
-def test_a_shard_that_finds_a_leader_late_is_looked_after_too(setting: Setting) -> None:
+def test_a_shard_that_gets_its_leader_late_has_its_time_outs_too(setting: Setting) -> None:
     setting.runtime.stop()
     topic = setting.broker.cluster.topics[TRANSACTION_STATE_TOPIC]
     nobody = tuple(replace(partition, leader=NO_LEADER) for partition in topic.partitions)
@@ -337,7 +338,7 @@ def test_a_shard_that_finds_a_leader_late_is_looked_after_too(setting: Setting) 
 
 
 def test_a_shard_is_loaded_when_what_its_former_leader_has_appended_is_settled(held: Setting) -> None:
-    """Else the new leader would not know of it, and then it would be durable."""
+    """Else the new leader would not know of it, though it would become durable."""
     answer = held.submit(end())
     other = held.broker.node_id + 1
     held.runtime.follow([moved(held, other, 1)])

@@ -1,4 +1,4 @@
-"""A run of the demo as it should be, told in events: short words for what the processes would tell."""
+"""A good run of the demo as events, and short names to write events with."""
 
 from kshim.demo.events import (
     Acknowledged,

@@ -1,4 +1,4 @@
-"""Each check holds for a good run, and says what is wrong with a bad one."""
+"""Each check passes on a good run, and says what is wrong with a bad one."""
 
 import pytest
 

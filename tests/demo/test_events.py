@@ -1,4 +1,4 @@
-"""Every event survives its line; anything else is refused with the line shown."""
+"""Every event can be read back from its line; anything else is refused, and the line shown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What people see: rows, cells, bars, the checklist and the results, at the widths of real terminals."""
+"""What viewers see: rows, cells, bars, the checklist and the results, at the widths of real terminals."""
 
 from io import StringIO
 
@@ -20,7 +20,7 @@ def printed(renderable, width=80):
 
 
 def story_at(count):
-    """The story with so many steps done and the next one begun."""
+    """The story with `done` steps done and the next one begun."""
     story = [Progress(step=step) for step in STORY]
     for number, progress in enumerate(story[: count + 1]):
         progress.began_ms = number * 1_000

@@ -1,4 +1,4 @@
-"""Rebalances as read from what members tell: the cause, from which generation to which, and how long."""
+"""Rebalances found from what members report: the cause, the generations, and the duration."""
 
 from kshim.demo.rebalances import rebalances
 from tests.demo.history import (
@@ -42,7 +42,7 @@ def test_two_join_at_once():
     assert rows(*events) == [("consumer-1 and consumer-2 join", None, 1, None, 50)]
 
 
-def test_a_generation_without_the_one_who_joins_is_not_the_answer():
+def test_a_generation_without_the_new_member_is_not_the_answer():
     events = [joining(10, A), joining(20, B), assigned(30, A, 1, 0, 1, 2, 3), revoked(40, A, 0, 1, 2, 3)]
     events += [assigned(50, A, 2, 0, 1), assigned(55, B, 2, 2, 3)]
     assert rows(*events) == [("consumer-1 joins", None, 1, None, 20), ("consumer-2 joins", 1, 2, 40, 35)]

@@ -1,4 +1,4 @@
-"""What is known of the run after each event."""
+"""The state of the run after each event."""
 
 from kshim.demo.events import Counted, Failed, GroupUnseen
 from tests.demo.history import (

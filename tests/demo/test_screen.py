@@ -1,4 +1,4 @@
-"""Where there is no terminal: lines, each said once, with only what everybody can print in them."""
+"""Without a terminal the demo prints plain lines, each once, in characters that every system can print."""
 
 from io import StringIO
 

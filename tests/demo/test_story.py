@@ -1,4 +1,4 @@
-"""The steps: what each waits for, and when it is done."""
+"""The steps of the story: what each waits for, and when it is done."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fetch sessions: ids, epochs, turns, what is due, and who must go. The rules are Apache Kafka 4.2's."""
+"""Fetch sessions: ids, epochs, turns, due partitions, and eviction. The rules are Apache Kafka 4.2's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def request(
     forget: tuple[tuple[str, int], ...] = (),
     **more: Any,
 ) -> FetchRequest:
-    """places: topic and partition; each is asked for from offset 0 on, unless `offset` says otherwise."""
+    """places: (topic, partition), each fetched from offset 0 unless `offset` says otherwise."""
     offset = more.pop("offset", 0)
     settings = {"max_wait_ms": 0, "min_bytes": 1, "isolation_level": 0, **more}
     return FetchRequest(
@@ -63,7 +63,7 @@ ERROR = data(-1, error_code=ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=-1)
 
 
 class Sessions(FetchSessions):
-    """Ids are 1, 2, …; the clock is the test's."""
+    """Sessions with ids 1, 2, … and the test's own clock."""
 
     def __init__(self, slots: int = SLOTS) -> None:
         super().__init__(count(1).__next__)
@@ -71,7 +71,7 @@ class Sessions(FetchSessions):
         self.now_ms = 0
 
     def begin(self, *places: tuple[str, int]) -> FetchSession:
-        """A session whose partitions were all read to the end. Without room for it, its id is 0."""
+        """A session whose partitions were all read to the end. If there is no room for it, its id is 0."""
         session = self.ask(*places, session=(0, 0))
         answer_all(session)
         self.keep(session, self.slots, self.now_ms)
@@ -89,7 +89,8 @@ class Sessions(FetchSessions):
 
 
 def answer_all(session: FetchSession, **told: PartitionData) -> list[str]:
-    """Read all that is due to its end, and answer that, or `told` by topic; the topics that must be told."""
+    """Answer all due partitions as read to their ends, or with `told` by topic; returns the topics to
+    report."""
     return [
         cached.topic.name or ""
         for cached in session.due()
@@ -106,7 +107,7 @@ def sessions() -> Sessions:
     return Sessions()
 
 
-# -- ids and epochs
+# ---- ids and epochs
 
 
 def test_a_session_goes_on_epoch_by_epoch(sessions: Sessions) -> None:
@@ -146,7 +147,7 @@ def test_a_session_with_nothing_left_ends(sessions: Sessions) -> None:
     assert (left.id, left.goes_on, len(left), len(sessions)) == (0, False, 0, 0)
 
 
-# -- what is due
+# ---- what is due
 
 
 def test_only_what_was_named_is_due(sessions: Sessions) -> None:
@@ -193,7 +194,7 @@ def test_only_what_has_changed_is_told(answers: tuple[PartitionData, ...], is_to
     assert (told[0], told[-1]) == (True, is_told)
 
 
-def test_who_was_sent_records_waits_until_all_others_had_their_turn(sessions: Sessions) -> None:
+def test_a_partition_that_sent_records_goes_behind_all_others(sessions: Sessions) -> None:
     session = sessions.begin(("a", 0), ("b", 0), ("c", 0))
     everything = [("a", 0), ("b", 0), ("c", 0)]
     for epoch, order in enumerate((["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]), 1):
@@ -202,7 +203,7 @@ def test_who_was_sent_records_waits_until_all_others_had_their_turn(sessions: Se
         answer_all(session, **{order[0]: data(epoch, b"records")})
 
 
-# -- logs that move
+# ---- logs that move
 
 
 def append(log: MemoryLog, partition_no: int) -> None:
@@ -221,7 +222,7 @@ def log() -> MemoryLog:
 
 @pytest.fixture
 def session(sessions: Sessions, log: MemoryLog) -> FetchSession:
-    """Topics a, b, c, whose logs are 1, 2, 3; all are read to their ends, and watched."""
+    """A session on topics a, b, c with logs 1, 2, 3; all are read to their ends, and watched."""
     session = sessions.ask(("a", 0), ("b", 0), ("c", 0), session=(0, 0))
     for partition_no, cached in enumerate(session.due(), 1):
         cached.partition_no = partition_no
@@ -241,7 +242,7 @@ def test_a_log_that_moves_is_due_and_not_watched_until_it_was_looked_at(
     assert (due(session), watched(log)) == ([], [1, 2, 3])
 
 
-def test_who_waits_hears_of_each_move(session: FetchSession, log: MemoryLog) -> None:
+def test_a_parked_fetch_hears_of_each_move(session: FetchSession, log: MemoryLog) -> None:
     moved: list[CachedPartition] = []
     session.park(log, moved.append, lambda: None)
     append(log, 2)
@@ -270,7 +271,7 @@ def test_what_is_forgotten_is_not_watched(sessions: Sessions, session: FetchSess
 
 
 def test_a_partition_follows_its_log(session: FetchSession, log: MemoryLog) -> None:
-    """A topic of the same name was made again."""
+    """A topic of the same name was created again."""
     log.delete(2)
     (cached,) = session.due()
     cached.partition_no = 7
@@ -278,14 +279,14 @@ def test_a_partition_follows_its_log(session: FetchSession, log: MemoryLog) -> N
     assert watched(log) == [1, 3, 7]
 
 
-def test_one_that_waits_gives_way_to_the_next(session: FetchSession, log: MemoryLog) -> None:
+def test_a_parked_fetch_gives_way_to_the_next(session: FetchSession, log: MemoryLog) -> None:
     finished: list[str] = []
     session.park(log, lambda _: None, lambda: finished.append("first"))
     session.park(log, lambda _: None, lambda: finished.append("second"))
     assert finished == ["first"]
 
 
-# -- room
+# ---- room
 
 
 def test_without_slots_there_are_no_sessions() -> None:

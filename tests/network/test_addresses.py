@@ -1,4 +1,4 @@
-"""Addresses in Java's words."""
+"""Addresses as Java prints them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A connection against a transport in memory: order, reading ahead, backpressure, closing."""
+"""A connection over a transport in memory: order, reading ahead, backpressure, closing."""
 
 import logging
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Reply = bytes | None
 
 
 class Transport(StringTransport):
-    """Remembers what was asked of the socket, and tells the connection when it is gone."""
+    """Remembers what was asked of the socket, and tells the connection when it is closed."""
 
     def __init__(self) -> None:
         super().__init__(IPv4Address("TCP", "10.0.0.1", 9092), IPv4Address("TCP", "10.0.0.7", 51000))
@@ -45,7 +45,7 @@ class Transport(StringTransport):
 
 
 class Server:
-    """One connection whose requests are answered by hand, or at once with `answers`."""
+    """One connection, whose requests are answered by hand, or at once by `answers`."""
 
     def __init__(self, *, max_idle_ms: int = -1, max_request_bytes: int = 1024) -> None:
         self.clock = Clock()
@@ -178,7 +178,7 @@ def test_no_more_requests_are_in_flight_than_the_bound(server: Server) -> None:
 
 
 def test_no_more_bytes_are_held_than_the_bound() -> None:
-    """Replies that wait behind a parked request count, as do requests."""
+    """Requests count, and so do replies that wait behind a parked request."""
     server = Server(max_request_bytes=MAX_HELD_BYTES)
     server.send(b"join")
     big = bytes(MAX_HELD_BYTES // 4)
@@ -203,7 +203,7 @@ def test_a_client_that_does_not_read_is_not_read_from(server: Server) -> None:
 
 
 def test_a_client_that_stops_reading_within_a_turn(server: Server) -> None:
-    """The transport says so in the middle of what was received; the rest waits."""
+    """The transport says so in the middle of received data; the rest waits."""
 
     def answers(request: bytes) -> Reply:
         if len(server.requests) == 3:
@@ -217,7 +217,7 @@ def test_a_client_that_stops_reading_within_a_turn(server: Server) -> None:
 
 
 def test_large_replies_are_not_gathered_before_the_client_reads() -> None:
-    """Small requests of one chunk may ask for much; the transport says after the first that it has enough."""
+    """A chunk of small requests may ask for large replies; after the first reply the transport says stop."""
     server = Server()
     server.answers = lambda request: bytes(1_000_000)
     server.transport.writeSequence = lambda data: server.connection.pauseProducing()
@@ -226,7 +226,7 @@ def test_large_replies_are_not_gathered_before_the_client_reads() -> None:
 
 
 def test_memory_is_flat_for_a_client_that_never_reads(server: Server) -> None:
-    """What is kept is the chunk at hand: the transport is not asked for more."""
+    """Only the current chunk is kept: the transport is not asked for more."""
     server.answers = lambda request: bytes(1000)
     transport = server.transport
 

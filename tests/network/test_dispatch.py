@@ -1,6 +1,4 @@
-"""From frame to reply, byte for byte where Apache Kafka 4.2 was asked; and what bad input is answered
-with.
-"""
+"""From frame to reply, byte for byte as in Apache Kafka 4.2; and the answers to bad input."""
 
 import logging
 import struct
@@ -25,7 +23,7 @@ CALLER = Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9
 BROKER: Any = SimpleNamespace(node_id=1)
 HURRY = Signal()
 
-# What Apache Kafka 4.2.0 announces of the APIs that are served here.
+# What Apache Kafka 4.2.0 announces of the APIs that kshim serves.
 KAFKA_4_2 = {
     "Produce": (0, 13),
     "Fetch": (4, 18),
@@ -101,7 +99,7 @@ HEARTBEAT_V0 = header(12, 0) + b"\0\1g\0\0\0\1\0\1m"
 
 @pytest.fixture
 def heartbeats(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RequestContext, HeartbeatRequest]]:
-    """Heartbeats are answered by noting them down."""
+    """Answers heartbeats, and records them."""
     seen: list[tuple[RequestContext, HeartbeatRequest]] = []
 
     def heartbeat(broker: Any, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
@@ -154,7 +152,7 @@ def test_a_response_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_that_repeats_a_string_too_long_to_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of bytes that are no UTF-8 each is read as a character of three. Apache Kafka answers nothing."""
+    """Each byte that is not UTF-8 is decoded to a character of three bytes. Apache Kafka does not answer."""
 
     def describe(_broker: Any, _context: Any, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
         return DescribeGroupsResponse(groups=tuple(DescribedGroup(group_id=it) for it in request.groups))
@@ -183,7 +181,7 @@ def test_a_fault_of_ours_names_the_request(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_function_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Produce does where acks=0 leaves no other way to tell."""
+    """As Produce does with acks=0, which leaves no other way to report an error."""
     refused, parked = Refused("acks=0: not the leader"), Deferred[Any]()
 
     def refuse(*_: Any) -> None:
@@ -271,7 +269,7 @@ FINALIZED = "02 1a 02" + compact(b"transaction.version").hex() + "0002 0002 00"
 def test_api_versions_from_v3_announces_that_each_transaction_has_an_epoch(
     version: int, features: str
 ) -> None:
-    """Supported from level 0 on, which only v4 can say."""
+    """It is supported from level 0 on, which only v4 can express."""
     frame = header(18, version, flexible=True) + compact(b"apache-kafka-java") + compact(b"4.2.0") + b"\0"
     entries = "".join(
         f"{key:04x}{versions[0]:04x}{versions[-1]:04x}00"
@@ -297,7 +295,7 @@ def test_requests_are_told_to_the_debug_log(heartbeats: list[Any], caplog: pytes
 
 
 def answered_or_refused(frame: bytes) -> None:
-    """A fault of ours would be a Refused of level error, or another exception."""
+    """Answered or refused; a bug of ours would be a Refused of level error, or another exception."""
     refused: list[int] = []
     try:
         assert isinstance(ask(frame), bytes)
@@ -320,7 +318,7 @@ def test_random_frames(frame: bytes) -> None:
     ids=["Heartbeat", "ApiVersions"],
 )
 def test_flipped_and_missing_bits(frame: bytes, heartbeats: list[Any]) -> None:
-    # The key is left alone: what it would name is served by the real functions, which want a broker.
+    # The API key is kept: another one would call a real function, which needs a broker.
     for bit in range(16, len(frame) * 8):
         flipped = bytearray(frame)
         flipped[bit // 8] ^= 1 << bit % 8

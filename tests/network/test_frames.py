@@ -1,6 +1,4 @@
-"""One example, every way: built, and read whole, byte by byte, cut anywhere, concatenated, with more behind
-it.
-"""
+"""Frames are read the same however they are cut: whole, byte by byte, in two, or several together."""
 
 import time
 import tracemalloc
@@ -129,7 +127,7 @@ def test_a_frame_that_was_cut_is_not_copied_again() -> None:
 
 
 def test_cost_is_linear_in_what_is_received() -> None:
-    """Sixteen times as much in chunks of the same size takes nowhere near 256 times as long."""
+    """Sixteen times the data in chunks of the same size takes far less than 256 times as long."""
 
     def seconds(size: int) -> float:
         chunks = [bytes(4096)] * (size // 4096)

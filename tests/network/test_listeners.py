@@ -1,4 +1,4 @@
-"""Listeners of several brokers: ports in a row, found where none are named, kept while one is stopped."""
+"""The ports of several brokers: consecutive, searched for if not named, kept while a broker is stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Port:
 
 
 class Reactor(MemoryReactorClock):
-    """Some ports are taken; port 0 is each time the next of `free`."""
+    """Some ports are taken; port 0 gives the next of `free`."""
 
     def __init__(self, *taken: int, free: tuple[int, ...] = ()) -> None:
         super().__init__()

@@ -68,7 +68,7 @@ def test_a_batch_is_stored_as_the_topic_wants_it(configured: str, sent: Compress
     before = decode_header(batch)
     assert (header.base_timestamp, header.max_timestamp) == (before.base_timestamp, before.max_timestamp)
     if wanted is sent:
-        assert header.crc == before.crc  # not touched
+        assert header.crc == before.crc  # it was not touched
 
 
 def test_the_broker_gives_the_default() -> None:
@@ -113,8 +113,8 @@ def test_the_header_says_what_is_true_of_the_records() -> None:
     broker = new_broker()
     create(broker, "t", compression_type="gzip")
     sent = bytearray(encode(RECORDS))
-    struct.pack_into(">h", sent, ATTRIBUTES_AT, 0x100)  # a bit that means nothing
-    struct.pack_into(">q", sent, MAX_TIMESTAMP_AT, NOW_MS)  # not the largest
+    struct.pack_into(">h", sent, ATTRIBUTES_AT, 0x100)  # a bit without a meaning
+    struct.pack_into(">q", sent, MAX_TIMESTAMP_AT, NOW_MS)  # not the largest timestamp
     struct.pack_into(">I", sent, CRC_AT, crc32c(sent[ATTRIBUTES_AT:]))
     assert send(broker, bytes(sent)).error_code == 0
     header = decode_header(stored(broker))
@@ -122,7 +122,7 @@ def test_the_header_says_what_is_true_of_the_records() -> None:
 
 
 def test_a_timestamp_before_1970_cannot_be_written() -> None:
-    """A batch that is stored as it came may have one."""
+    """A batch that is stored as it came may have such a timestamp."""
     broker = new_broker()
     create(broker, "t", compression_type="gzip")
     before = [Record(0, -5, b"k", b"v")]
@@ -148,14 +148,14 @@ def test_records_that_cannot_be_decoded_are_refused() -> None:
     broker = new_broker()
     create(broker, "t", compression_type="gzip")
     bad = bytearray(encode(RECORDS))
-    struct.pack_into(">i", bad, LAST_OFFSET_DELTA_AT, 10)  # one more than there are
+    struct.pack_into(">i", bad, LAST_OFFSET_DELTA_AT, 10)  # one more than it has
     struct.pack_into(">i", bad, RECORDS_COUNT_AT, 11)
     struct.pack_into(">I", bad, CRC_AT, crc32c(bad[ATTRIBUTES_AT:]))
     assert send(broker, bytes(bad)).error_code == ErrorCode.INVALID_RECORD
     assert stored(broker) == b""
 
 
-# -- min.insync.replicas
+# ---- min.insync.replicas
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_records_that_cannot_be_decoded_are_refused() -> None:
         ("2", 1, -1, ErrorCode.NOT_ENOUGH_REPLICAS),
         ("2", 1, 1, ErrorCode.NONE),
         ("2", 2, -1, ErrorCode.NONE),
-        ("9", 3, -1, ErrorCode.NONE),  # no more is asked for than there are replicas
+        ("9", 3, -1, ErrorCode.NONE),  # there are only three replicas
         ("9", 2, -1, ErrorCode.NOT_ENOUGH_REPLICAS),
     ],
 )

@@ -1,6 +1,4 @@
-"""The rules for producers with an id, without a store. The facts are Apache Kafka 4.2's answers to these
-sequences.
-"""
+"""The rules for idempotent producers, without a store. The facts are Apache Kafka 4.2's answers."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ def header(
 
 
 class Partition:
-    """Producers, and the log end offset that goes with them."""
+    """The producers of a partition, and its log end offset."""
 
     def __init__(self) -> None:
         self.producers = Producers()
@@ -49,7 +47,7 @@ class Partition:
         producer_id: int = 7,
         in_transaction: bool = False,
     ) -> int | ErrorCode:
-        """The base offset of a batch, new or old, or the error; the coordinator lets everybody through."""
+        """The base offset of a batch, new or repeated, or the error; the coordinator allows every batch."""
         sent = header(sequence, count, epoch, producer_id, in_transaction)
         found = check(self.producers.get(producer_id), sent)
         if isinstance(found, SentBatch):
@@ -126,10 +124,10 @@ def test_producers_do_not_know_of_each_other(partition: Partition) -> None:
     assert partition.send(2, producer_id=1) is TOO_EARLY
 
 
-# -- transactions
+# ---- transactions
 
 
-def test_who_is_in_a_transaction_sends_nothing_outside_of_it(partition: Partition) -> None:
+def test_a_producer_in_a_transaction_sends_nothing_outside_of_it(partition: Partition) -> None:
     assert partition.send(0, in_transaction=True) == 0
     assert partition.send(1) is NOT_IN_IT
     assert partition.send(5) is TOO_EARLY
@@ -220,7 +218,7 @@ def test_what_was_asked_for_first_comes_first() -> None:
     assert (asked.producer_epoch, asked.lowest_sequence) == (1, 9)
 
 
-def test_who_lets_the_broker_add_partitions_begins_with_sequence_0() -> None:
+def test_a_producer_that_lets_the_broker_add_partitions_begins_with_sequence_0() -> None:
     asked = Verification(2, 4, True, 0)
     begun = ProducerState(2, -1, 0, NO_TRANSACTION, (SentBatch(3, 3, 0, 0),))
     assert check(None, header(4, epoch=2, is_transactional=True), asked) is TOO_EARLY

@@ -3,7 +3,7 @@
 from kshim.requests import Signal
 
 
-def test_a_signal_fires_once_and_tells_all_who_watch() -> None:
+def test_a_signal_fires_once_and_tells_all_watchers() -> None:
     signal, told = Signal(), []
     signal.watch(lambda: told.append("first"))
     signal.watch(lambda: told.append("second"))
@@ -14,7 +14,7 @@ def test_a_signal_fires_once_and_tells_all_who_watch() -> None:
     assert told == ["first", "second"]
 
 
-def test_who_watches_a_fired_signal_is_told_at_once() -> None:
+def test_a_watcher_of_a_fired_signal_is_told_at_once() -> None:
     signal, told = Signal(), []
     signal.fire()
     signal.watch(lambda: told.append("late"))

@@ -1,4 +1,4 @@
-"""Requests about offsets that name very many partitions cost what they hold, not its square."""
+"""Offset requests with very many partitions take time in proportion to their number, not its square."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.api.harness import create
 
 MANY = 20_000
 LONGEST_S = 5
-"""With the square of it this takes minutes."""
+"""With quadratic time this takes minutes."""
 
 
 def commit(*topics: tuple[str, range]) -> OffsetCommitRequest:

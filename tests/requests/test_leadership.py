@@ -1,5 +1,6 @@
-"""Who is answered by which broker, and what is told to the others (KIP-320, KIP-951). The facts are Apache
-Kafka 4.2's.
+"""Which broker answers, and what others tell the client instead (KIP-320, KIP-951).
+
+The facts are Apache Kafka 4.2's.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ PARTITION = Partition(0, 7, leader=2, leader_epoch=5, replicas=(1, 2), isr=(1, 2
 
 
 def at(broker: Broker, node_id: int) -> Broker:
-    """The same cluster, as another of its brokers answers."""
+    """The same cluster, answered by another of its brokers."""
     return replace(broker, node_id=node_id, fetch_sessions=FetchSessions())
 
 
 @pytest.fixture
 def broker() -> Broker:
-    """Broker 1 of 3. Topic t has the leader 2, its epoch is 5, its replicas are 1 and 2."""
+    """Broker 1 of 3. Topic t has leader 2, leader epoch 5, and replicas 1 and 2."""
     broker = new_broker(brokers=3)
     topic = create(broker, "t")
     (made,) = topic.partitions
@@ -87,7 +88,7 @@ def test_consumers_may_read_from_any_replica_since_v11(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize(("version", "is_told"), [(12, False), (16, True)])
-def test_who_is_sent_away_is_told_where_to_go(broker: Broker, version: int, is_told: bool) -> None:
+def test_a_client_that_is_sent_away_is_told_where_to_go(broker: Broker, version: int, is_told: bool) -> None:
     topic_id = broker.cluster.topics["t"].topic_id
     stale = FetchPartition(partition=0, fetch_offset=0, current_leader_epoch=4, partition_max_bytes=100)
     for node_id, error in ((3, NOT_LEADER), (1, FENCED)):
@@ -105,7 +106,7 @@ def test_who_is_sent_away_is_told_where_to_go(broker: Broker, version: int, is_t
 @pytest.mark.parametrize(
     ("epoch", "error", "is_told"), [(-1, NOT_LEADER, True), (4, FENCED, True), (5, UNKNOWN, False)]
 )
-def test_a_replica_is_told_who_leads_and_not_where(
+def test_a_replica_is_told_the_leader_but_not_its_address(
     broker: Broker, epoch: int, error: ErrorCode, is_told: bool
 ) -> None:
     topic_id = broker.cluster.topics["t"].topic_id
@@ -117,7 +118,7 @@ def test_a_replica_is_told_who_leads_and_not_where(
     assert (part.error_code, part.current_leader, response.node_endpoints) == (error, leader, ())
 
 
-def test_who_is_ahead_is_told_nothing(broker: Broker) -> None:
+def test_a_client_with_a_later_epoch_is_told_nothing(broker: Broker) -> None:
     topic_id = broker.cluster.topics["t"].topic_id
     ahead = FetchPartition(partition=0, fetch_offset=0, current_leader_epoch=9, partition_max_bytes=100)
     response = ask(fetch, at(broker, 2), request(ahead, topic_id=topic_id), 16)
@@ -129,7 +130,7 @@ def test_who_is_ahead_is_told_nothing(broker: Broker) -> None:
     )
 
 
-def test_who_waits_for_a_broker_that_leads_no_longer_is_told_at_once(broker: Broker) -> None:
+def test_a_waiting_fetch_is_answered_at_once_when_the_leader_moves(broker: Broker) -> None:
     there = at(broker, 2)
     topic = broker.cluster.topics["t"]
     known = FetchPartition(partition=0, fetch_offset=4, current_leader_epoch=5, partition_max_bytes=100)

@@ -1,7 +1,7 @@
 """Apache Kafka's own message definitions, as kafka-python carries them in its package data.
 
-A definition and a class of `schemas` are both brought into the same shape, a `Row` per field, so that a test
-can compare them whole.
+A definition and a class of `schemas` are both turned into `Row`s, one per field, so that a test can compare
+them whole.
 """
 
 import importlib.resources
@@ -17,7 +17,7 @@ from schemas import primitives
 from schemas.message import definition
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # the way in which kafka-python reads these files
+    warnings.simplefilter("ignore", DeprecationWarning)  # from how kafka-python reads these files
     import kafka.protocol.schemas.resources as resources
 
 IMPLICIT = {"bool": False, "string": "", "bytes": b"", "records": None, "uuid": UUID(int=0)}
@@ -25,7 +25,7 @@ IMPLICIT = {"bool": False, "string": "", "bytes": b"", "records": None, "uuid": 
 
 @dataclass(frozen=True)
 class Row:
-    """One field of a structure: its name and type, and what holds in each version that has it."""
+    """One field of a structure: its name and type, and its properties in each version that has it."""
 
     name: str
     type: str
@@ -38,7 +38,7 @@ class Row:
 
 @cache
 def apache(name: str) -> dict[str, Any]:
-    """The definition of a message, with the structures it shares put where they are used."""
+    """The definition of a message, with its shared structures put in place."""
     text = importlib.resources.files(resources).joinpath(f"{name}.json").read_text()
     found: dict[str, Any] = json.loads(re.sub(r"(?m)^\s*//.*$", "", text))
     shared = {it["name"]: it["fields"] for it in found.get("commonStructs", [])}
@@ -55,7 +55,7 @@ def _expand(fields: list[dict[str, Any]], shared: dict[str, Any]) -> None:
 
 
 def version_range(text: str, last: int) -> range:
-    """ "3+" to the last version there is, "3-5", "3" or "none"."""
+    """The range of "3+" (up to the last version), "3-5", "3" or "none"."""
     if text == "none":
         return range(0)
     low, _, high = text.partition("-")
@@ -78,7 +78,7 @@ def _apache_row(field: dict[str, Any], versions: tuple[int, ...]) -> Row:
     exists_in = among("versions", versions)
     tag = field.get("tag")
     assert tag is None or among("taggedVersions", exists_in) == exists_in, (
-        "tagged in some of its versions only"
+        "tagged only in some of its versions"
     )
     return Row(
         name=snake_case(field["name"]),

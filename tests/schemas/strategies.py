@@ -1,7 +1,7 @@
 """Any value of any message, for property tests.
 
 `messages(cls, version)` makes instances with random values in the fields that exist in that version, and the
-default in all others: what decoding what was encoded must give back.
+default in all others, so that encoding and decoding must give an equal instance.
 """
 
 import importlib
@@ -27,18 +27,18 @@ def message_versions() -> list[tuple[Any, int]]:
 
 
 def version_name(pair: tuple[Any, int]) -> str:
-    """The name of a (class, version) as part of a test's name."""
+    """A (class, version) as part of a test's name."""
     return f"{pair[0].__name__}-v{pair[1]}"
 
 
-@cache  # to make the strategy takes longer than to draw from it
+@cache  # making the strategy takes longer than drawing from it
 def messages(cls: Any, version: int) -> st.SearchStrategy[Any]:
-    """Instances of a message class that one version of it can carry whole."""
+    """Instances of a message class that this version can carry whole."""
     return values(struct(cls, version))
 
 
 def values(wire: Any) -> st.SearchStrategy[Any]:
-    """Values that a wire type, in the form that it has in one version, can carry."""
+    """Values that a wire type, as it is in one version, can carry."""
     made = {
         primitives.Fixed: _numbers,
         primitives.Varint: _varints,
@@ -53,7 +53,7 @@ def values(wire: Any) -> st.SearchStrategy[Any]:
     return made | st.none() if getattr(wire, "is_nullable", False) else made
 
 
-# Long enough that some lengths take two bytes as a varint.
+# Some are so long that their length takes two bytes as a varint.
 TEXT = st.text(max_size=8) | st.sampled_from(["ü" * 80, "x" * 127])
 DATA = st.binary(max_size=8) | st.sampled_from([b"\xff" * 126, b"\0" * 300])
 

@@ -1,7 +1,7 @@
-"""Every version of every message against kafka-python's codec: another reading of the same definitions.
+"""Every version of every message, compared with kafka-python's codec for the same definitions.
 
-kafka-python's structures are taken without the message classes around them, which rename some fields and turn
-bit fields into sets: so its values are dictionaries here, of the fields that a version has.
+Only kafka-python's structures are used, not its message classes, which rename some fields and turn bit fields
+into sets. So its values are dictionaries here, of the fields that a version has.
 """
 
 import io
@@ -23,7 +23,7 @@ from tests.schemas.strategies import messages, version_name
 pytestmark = pytest.mark.thorough
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # the way in which kafka-python reads the definitions
+    warnings.simplefilter("ignore", DeprecationWarning)  # from how kafka-python reads definitions
     from kafka.protocol.schemas import StructField, load_json
 
 CLASSES = [
@@ -55,7 +55,7 @@ def known(value: Any) -> Any:
 
 
 def plain(value: Any, version: int) -> Any:
-    """A value as kafka-python has it: a dictionary, without tagged fields that have their default."""
+    """A value in kafka-python's form: a dictionary, without tagged fields that have their default."""
     if hasattr(value, "__definition__"):
         fields = [it for it in definition(value).fields if it.exists(version)]
         pairs = [(it, getattr(value, it.name)) for it in fields]

@@ -1,4 +1,4 @@
-"""The compiled codecs: equal to the construct they are written from, unmoved by bytes that are no message."""
+"""The compiled codecs equal the constructs they are generated from, for damaged bytes too."""
 
 import io
 import random
@@ -42,7 +42,7 @@ class Inner:
 
 @message(versions=range(0, 3), flexible=1)
 class Everything:
-    """One field of each wire type, also of those that no message of Kafka's uses where we use it."""
+    """One field of each wire type, including those that Kafka's messages do not use in this way."""
 
     boolean: bool = field(primitives.boolean)
     int8: int = field(primitives.int8)
@@ -81,7 +81,7 @@ def test_compiled_equals_construct(pair: tuple[Any, int], data: st.DataObject) -
 
 
 def read_both(cls: Any, version: int, frame: bytes) -> Any:
-    """What the compiled decoder makes of the bytes, or None if it refuses them: construct must agree."""
+    """What the compiled decoder reads, or None if it refuses the bytes; construct must agree."""
     error = None
     expected = found = None
     with suppress(ConstructError):
@@ -93,7 +93,7 @@ def read_both(cls: Any, version: int, frame: bytes) -> Any:
         found = decode(cls, version, frame)
     except MalformedMessage as refused:
         error = refused
-    assert found == expected or repr(found) == repr(expected)  # a float that is no number equals nothing
+    assert found == expected or repr(found) == repr(expected)  # NaN equals nothing
     if error:
         assert (error.api, error.version) == (cls.__name__, version)
         assert 0 <= error.offset <= len(frame)
@@ -134,7 +134,7 @@ def test_a_length_that_nobody_sent_takes_no_memory(pair: tuple[Any, int]) -> Non
         tracemalloc.stop()
 
 
-# What one field refuses, and what is said of it.
+# What a field refuses, and the message.
 
 
 def refusal(cls: Any, version: int, data: str) -> MalformedMessage:
@@ -183,7 +183,7 @@ def test_a_tag_of_another_version_is_refused() -> None:
     assert (error.field, error.reason) == ("tagged fields", "tag 1 belongs to another version")
 
 
-# What looks odd and is read, as Apache Kafka reads it.
+# Odd bytes that are read, as Apache Kafka reads them.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The bytes of subscriptions and assignments, against Apache Kafka's own and kafka-python's."""
+"""The bytes of subscriptions and assignments, compared with Apache Kafka's and kafka-python's."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every message says what Apache Kafka's own definition of it says, field by field and version by version."""
+"""Every message matches Apache Kafka's own definition, field by field and version by version."""
 
 import sys
 from typing import Any
@@ -11,11 +11,11 @@ from schemas.registry import MESSAGES, VERSIONS
 from tests.schemas.definitions import apache, apache_rows, our_rows, version_range
 from tests.schemas.strategies import message_versions
 
-NEWER = {ApiKey.DESCRIBE_LOG_DIRS: 5}  # defined in a later Kafka than 4.2
+NEWER = {ApiKey.DESCRIBE_LOG_DIRS: 5}  # defined in a Kafka later than 4.2
 CLASSES = [cls for pair in MESSAGES.values() for cls in pair]
 UNSTABLE = {
     ApiKey.INIT_PRODUCER_ID: 6
-}  # defined in Kafka 4.2, and served by it only when its own tests ask for it
+}  # defined in Kafka 4.2, which serves them only when its own tests ask for it
 
 
 def names(cls: Any) -> str:

@@ -1,4 +1,4 @@
-"""Message classes: values with defaults that cannot change, and a struct for each of their versions."""
+"""Message classes: immutable values with defaults, and a struct for each of their versions."""
 
 import dataclasses
 from typing import Any

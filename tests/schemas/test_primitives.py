@@ -1,4 +1,4 @@
-"""The wire types, byte by byte, as their construct reads and writes them."""
+"""The wire types, byte by byte, as their constructs read and write them."""
 
 from typing import Any
 from uuid import UUID
@@ -144,7 +144,7 @@ def test_bits_for_which_a_number_has_no_room_are_lost(wire: Any, data: str, valu
     ],
 )
 def test_what_is_no_utf_8_is_read_as_java_does_it(data: str, text: str) -> None:
-    """What `new String(bytes, UTF_8)` makes of it in Java 17."""
+    """What Java 17's `new String(bytes, UTF_8)` gives."""
     raw = bytes.fromhex(data)
     assert primitives.string.parse(len(raw).to_bytes(2) + raw) == text
     assert primitives.string.compact.parse(bytes([len(raw) + 1]) + raw) == text

@@ -1,4 +1,4 @@
-"""From a frame to a message and back, for everything in the table."""
+"""From a frame to a message and back, for every message in the table."""
 
 import random
 from contextlib import suppress
@@ -83,7 +83,7 @@ def test_requests_and_responses_come_back(api_key: ApiKey, version: int, data: s
     for end in random.Random(len(frame)).sample(range(len(frame)), min(len(frame), 50)):
         with pytest.raises(MalformedMessage):
             decode_request(frame[:end])
-    assert decode_request(frame + b"abc") == (header, request)  # librdkafka leaves three bytes behind some
+    assert decode_request(frame + b"abc") == (header, request)  # some bodies of librdkafka end in such bytes
 
 
 def test_unknown_tags_of_header_and_body_come_back() -> None:

@@ -1,6 +1,6 @@
-"""Frames caught between real clients and Apache Kafka 4.2.0 are read, and written again.
+"""Frames recorded between real clients and Apache Kafka 4.2.0 are decoded, and encoded again.
 
-They stand in `vectors` as hex, with what each byte means.
+`vectors` has them in hex, with the meaning of each byte.
 """
 
 import re
@@ -333,13 +333,13 @@ RESPONSES = {
 
 
 def frame(name: str) -> bytes:
-    """The bytes of a vector; what stands behind # is comment."""
+    """The bytes of a vector; # begins a comment."""
     text = (VECTORS / f"{name}.txt").read_text(encoding="utf-8")
     return bytes.fromhex(re.sub("#.*", "", text))
 
 
 def key_and_version(name: str) -> tuple[ApiKey, int]:
-    """What a response does not say about itself."""
+    """The API key and version, which a response does not contain."""
     found = re.match(r"(\w+)_response_v(\d+)", name)
     assert found
     return ApiKey[found[1].upper()], int(found[2])

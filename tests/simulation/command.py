@@ -1,4 +1,4 @@
-"""The command of a simulation: tell the history of one seed, or run many until one goes wrong."""
+"""The command line of a simulation: print the history of one seed, or run many until one fails."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any
 def main(
     package: str, run: Callable[..., Any], counted: Sequence[str], steps: int, description: str | None
 ) -> int:
-    """Exit status 1 where a history went wrong.
+    """Returns exit status 1 if a history went wrong.
 
     run(seed, steps, tell=bool) gives an outcome: `seed`, `error` (None where nothing was wrong), `happened`
     (the lines of the history) and the numbers that `counted` names.
     """
     command = f"python -m {package}"
     parser = argparse.ArgumentParser(prog=command, description=description)
-    parser.add_argument("seed", nargs="?", type=int, help="tell the history of this seed")
-    parser.add_argument("--histories", type=int, default=0, help="run so many")
+    parser.add_argument("seed", nargs="?", type=int, help="print the history of this seed")
+    parser.add_argument("--histories", type=int, default=0, help="run so many histories")
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first of their seeds")
-    parser.add_argument("--steps", type=int, default=steps, help="of each history (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=steps, help="steps per history (default: %(default)s)")
     arguments = parser.parse_args()
     if (arguments.seed is None) == (arguments.histories < 1):
         parser.error("give either a seed or --histories")

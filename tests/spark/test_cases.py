@@ -1,4 +1,4 @@
-"""Every case of Spark's own suites has a test, and every test that is named is there."""
+"""Every case of Spark's own suites has a test, and every named test exists."""
 
 from integration.spark import cases
 

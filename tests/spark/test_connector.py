@@ -1,4 +1,4 @@
-"""Which connector and which Java a PySpark needs."""
+"""The connector and the Java that a PySpark needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_connector_has_the_version_of_pyspark(pyspark: str, coordinates: str
 
 @pytest.fixture
 def java_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Java whose answer to -version a test writes."""
+    """A Java for which the test writes the answer to -version."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     return tmp_path

@@ -1,4 +1,4 @@
-"""What tests of the store on disk share: batches, what is in the log, a writer that waits or fails."""
+"""Helpers for tests of the store on disk: batches, the log's contents, a writer that waits or fails."""
 
 from collections.abc import Callable
 from threading import Event
@@ -27,7 +27,7 @@ def keys(store: EmbeddedStore, partition_no: int, max_bytes: int = 10**9) -> lis
 
 
 def entries(store: EmbeddedStore) -> int:
-    """How many chunks there are."""
+    """The number of chunks."""
     with store._environment.read(store._environment.log) as transaction:
         return transaction.stat(store._environment.log)["entries"]
 
@@ -35,7 +35,8 @@ def entries(store: EmbeddedStore) -> int:
 def hold_writer(
     store: EmbeddedStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], None]:
-    """Stop the writer before a transaction: what follows is queued until the function returned is called."""
+    """Hold the writer before its next transaction: writes are queued until the returned function is
+    called."""
     arrived, released = Event(), Event()
     write = Environment.write
 

@@ -1,4 +1,4 @@
-"""A reactor for tests of storage: what other threads call is kept until the test lets it run."""
+"""A reactor for tests of storage: it keeps calls from other threads until the test runs them."""
 
 from collections import deque
 from collections.abc import Callable
@@ -13,7 +13,7 @@ PATIENCE_S = 30
 
 
 class Reactor:
-    """As much of IReactorFromThreads as the store needs."""
+    """The part of IReactorFromThreads that the store needs."""
 
     def __init__(self) -> None:
         self._calls: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
@@ -26,23 +26,23 @@ class Reactor:
 
     @property
     def has_calls(self) -> bool:
-        """Whether another thread has something to tell."""
+        """Whether a call from another thread waits."""
         with self._changed:
             return bool(self._calls)
 
     def await_call(self) -> None:
-        """Wait until another thread has something to tell, and do not listen yet."""
+        """Wait until a call from another thread is there, and do not run it yet."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._calls, PATIENCE_S), "nothing happens"
 
     def turn(self) -> None:
-        """Run the next call; wait for it if there is none."""
+        """Run the next call; wait for one if there is none."""
         self.await_call()
         function, args = self._calls.popleft()
         function(*args)
 
     def wait(self, *deferreds: Deferred[Any]) -> list[Any]:
-        """Turn until all have fired. Failures are in the list as their exceptions."""
+        """Turn until all have fired; a failure is in the list as its exception."""
         results: dict[int, Any] = {}
         for index, deferred in enumerate(deferreds):
             deferred.addBoth(partial(results.__setitem__, index))
@@ -52,7 +52,7 @@ class Reactor:
         return [result.value if isinstance(result, Failure) else result for result in found]
 
     def result(self, deferred: Deferred[Any]) -> Any:
-        """Turn until it has fired. Raises what it failed with."""
+        """Turn until it has fired. Raises its failure."""
         (result,) = self.wait(deferred)
         if isinstance(result, BaseException):
             raise result

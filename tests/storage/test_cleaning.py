@@ -1,4 +1,4 @@
-"""When the log is asked to look for old records."""
+"""When the log is told to look for old records."""
 
 from twisted.internet.task import Clock
 
@@ -23,7 +23,7 @@ def test_at_the_start_and_then_again_and_again_until_it_is_stopped() -> None:
     clock.advance(10)
     cleaning = Cleaning(log, clock, interval_ms=1000)
     cleaning.start()
-    clock.pump([1, 1, 1, 0.5])  # a failure does not end it
+    clock.pump([1, 1, 1, 0.5])  # a failure does not stop it
     cleaning.stop()
     clock.advance(100)
     assert log.cleaned_at == [10_000, 11_000, 12_000, 13_000]

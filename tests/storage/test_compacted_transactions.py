@@ -1,4 +1,4 @@
-"""Compaction of transactions: a reader of what is committed gets the same; what was aborted goes."""
+"""Compaction of transactions: read_committed consumers read the same, and aborted records go."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def end(committed: bool, producer_id: int = P, epoch: int = 0) -> bytes:
 
 
 def committed_records(store: EmbeddedStore) -> list[Record]:
-    """What a consumer of isolation level read_committed gets, from the offset 0 on."""
+    """What a read_committed consumer reads from offset 0 on."""
     offsets = store.log.offsets(1)
     aborted = sorted(
         store.log.aborted_transactions(1, 0, offsets.last_stable_offset), key=lambda found: found.first_offset
@@ -76,7 +76,7 @@ def committed_records(store: EmbeddedStore) -> list[Record]:
 
 
 def shape(store: EmbeddedStore) -> list[tuple[int, int, int]]:
-    """Base offset, producer id and count of the batches that are not filler."""
+    """Base offset, producer id and count of each batch that is not filler."""
     headers = [
         decode_header(batch)
         for batch in stored_batches(store)
@@ -120,7 +120,7 @@ def test_aborted_records_go_and_hide_nothing(compacted: Log) -> None:
 def test_a_marker_stays_for_its_time_when_nothing_else_is_left(compacted: Log) -> None:
     store, reactor = compacted.store, compacted.reactor
     compacted.append(sent(b"a", b"1", 0), end(False), sent(b"b", b"2", 1), end(True), one(b"b", b"3"))
-    compacted.append(end(True, P, 1))  # else the last batch of P stays, and its marker with it
+    compacted.append(end(True, P, 1))  # else P's last batch stays, and its marker with it
     assert len(store.log.aborted_transactions(1, 0, 5)) == 1
     fill(store, reactor)  # several passes
     assert store.log.aborted_transactions(1, 0, 5) == ()
@@ -128,7 +128,7 @@ def test_a_marker_stays_for_its_time_when_nothing_else_is_left(compacted: Log) -
     fill(store, reactor, now_ms=DAY_MS - 1)
     assert shape(store) == [(1, P, 1), (3, P, 1), (4, -1, 1), (5, P, 1)]
     fill(store, reactor, now_ms=DAY_MS)
-    assert shape(store) == [(4, -1, 1), (5, P, 0)]  # the last marker of P says its epoch
+    assert shape(store) == [(4, -1, 1), (5, P, 0)]  # P's last marker keeps its epoch
     assert values(committed_records(store)) == [(b"b", b"3")]
 
 
@@ -175,11 +175,12 @@ steps = st.lists(
 
 @dataclass
 class Run:
-    """A compacted partition, and all that was appended: offset -> record and the transaction it is in."""
+    """A compacted partition, and all that was appended to it."""
 
     data_dir: Path
     reactor: Reactor = field(default_factory=Reactor)
     records: list[tuple[Record, list[bool | None]]] = field(default_factory=list)
+    """By offset: the record, and a list that gets its transaction's outcome."""
     open_transactions: dict[int, tuple[int, list[bool | None]]] = field(default_factory=dict)
     epochs: dict[int, int] = field(default_factory=lambda: {P: 0, Q: 0})
     sequences: dict[int, int] = field(default_factory=lambda: {P: 0, Q: 0})

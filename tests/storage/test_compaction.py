@@ -1,4 +1,4 @@
-"""Compaction: of each key the last record stays, where it was; whatever happens meanwhile."""
+"""Compaction keeps the last record of each key at its offset, whatever happens meanwhile."""
 
 import signal
 import subprocess
@@ -43,20 +43,21 @@ DEFAULTS = Compaction()
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few records are worth a pass, and nobody waits for the next step."""
+    """Settings with which a few records suffice for a pass, and steps follow without delay."""
     monkeypatch.setattr(log, "MIN_DIRTY_RECORDS", 10)
     monkeypatch.setattr(writer, "PAUSES", 0)
     monkeypatch.setattr(writer, "RETRY_S", 0)
 
 
 def await_passes(store: EmbeddedStore, reactor: Reactor) -> None:
-    """Until no pass is under way."""
+    """Wait until no pass is running."""
     while any(partition.is_compacting for partition in store.log._partitions.values()):
         reactor.turn()
 
 
 def stored_batches(store: EmbeddedStore, partition_no: int = 1, max_bytes: int = 10**6) -> list[memoryview]:
-    """All batches, as a consumer that begins at 0 comes to them; each is whole and its CRC right."""
+    """All batches in the order in which a consumer reads them from offset 0; each must be whole, with the
+    right CRC."""
     found: list[memoryview] = []
     offset = 0
     while data := store.log.read(partition_no, offset, max_bytes):
@@ -89,14 +90,14 @@ def one(key: bytes, value: bytes | None, timestamp_ms: int = 0, **more: Any) -> 
 
 
 def fill(store: EmbeddedStore, reactor: Reactor, count: int = 30, now_ms: int = 0) -> None:
-    """Records nobody looks at, enough for another pass."""
+    """Append filler records, enough for another pass."""
     for number in range(count):
         reactor.result(store.log.append(1, one(b"filler", b"%d" % number), now_ms=now_ms))
     await_passes(store, reactor)
 
 
 def largest_timestamps(store: EmbeddedStore) -> list[tuple[int, int]]:
-    """Of each chunk the last offset, and the largest timestamp so far."""
+    """For each chunk its last offset, and the largest timestamp so far."""
     environment = store._environment
     with environment.read(environment.log) as transaction:
         return [(CHUNK_KEY.unpack(k)[1], SO_FAR.unpack_from(v)[0]) for k, v in transaction.cursor()]
@@ -172,7 +173,7 @@ class TestPass:
     def test_nothing_happens_before_enough_is_dirty(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
         store.log.configure(1, Cleanup(Compaction(min_cleanable_dirty_ratio=0.8)))
-        for number in range(31):  # the first pass leaves these, all but the newest
+        for number in range(31):  # the first pass keeps all of these but the newest
             reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
         await_passes(store, reactor)
         end = store.log._partitions[1].progress.end
@@ -374,7 +375,7 @@ class TestSteps:
         store.log.configure(1, Cleanup(DEFAULTS))
         for number in range(10):
             reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
-        assert arrived.wait(PATIENCE_S)  # something was read, and will be written
+        assert arrived.wait(PATIENCE_S)  # records were read, and will be written
         store.log.delete(1)
         store.log.configure(2, Cleanup(DEFAULTS))
         appends = [store.log.append(2, one(b"k", b""), now_ms=0) for _ in range(10)]
@@ -513,7 +514,7 @@ while True:
 """
 
 
-# ------------------------------------------------------------------------------------------------------ model
+# ---- model
 
 keys = st.sampled_from([b"a", b"b", b"c", b"d"])
 some_records = st.lists(
@@ -547,7 +548,7 @@ steps = st.lists(
 
 @dataclass
 class Run:
-    """One compacted partition and the list of all that was appended to it."""
+    """A compacted partition and the list of all that was appended to it."""
 
     data_dir: Path
     reactor: Reactor = field(default_factory=Reactor)
@@ -590,7 +591,7 @@ class Run:
         self.check()
 
     def reopen(self) -> None:
-        """In the middle of whatever is being done."""
+        """Reopen the store in the middle of its work."""
         self.reactor.result(self.store.close())
         self.open()
 
@@ -620,7 +621,8 @@ class Run:
         assert store.log.max_timestamp(1) == store.log.offset_for_time(1, largest)
 
     def check_what_went(self, found: list[Record]) -> None:
-        """Only what has a successor, and tombstones when a day is over; of what was compacted, all of it."""
+        """Only records with a successor went, and tombstones after a day; in the compacted part, all of
+        those."""
         left = {record.offset for record in found}
         last = {record.key: record.offset for record in self.appended}
         for record in self.appended:
@@ -640,14 +642,14 @@ class Run:
         return bool(header.records_count) or header.producer_id >= 0
 
     def check_largest_timestamps(self, found: list[Record]) -> None:
-        """Those of the chunks never fall, and are never less than what is there."""
+        """The chunks' largest timestamps never fall, and are never less than those of their records."""
         rows = largest_timestamps(self.store)
         assert [so_far for _, so_far in rows] == sorted(so_far for _, so_far in rows)
         for last_offset, so_far in rows:
             assert all(r.timestamp_ms <= so_far for r in found if r.offset <= last_offset)
 
     def check_reads(self, found: list[Record]) -> None:
-        """A read from any offset brings the next record, and one at a time they come to the end."""
+        """A read from any offset finds the next record, and reading one batch at a time reaches the end."""
         for offset in range(len(self.appended)):
             position, read = offset, []
             while not read and (data := self.store.log.read(1, position, 1)):

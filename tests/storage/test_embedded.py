@@ -1,4 +1,4 @@
-"""What the store on disk does beyond what every store does: it lasts, has one owner, and can be full."""
+"""What only the store on disk does: it is durable, has one owner, and can be full."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ from tests.storage.reactor import PATIENCE_S, Reactor
 
 
 def when_deleted(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Waits until no partition is left to be freed; how many steps it took."""
+    """Wait until no deleted partition takes up space; returns the number of steps that took."""
     done = Event()
     steps = []
     step = Deletion.step
@@ -143,7 +143,7 @@ class TestGroupCommit:
         first = store.log.append(1, batch_of(0), now_ms=0)
         reactor.result(first)
         second = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.await_call()  # committed, and not yet told
+        reactor.await_call()  # committed, but the reactor does not know yet
         assert keys(store, 1) == [b"0"]
         assert store.log.max_timestamp(1) == TimestampOffset(1000, 0, 0)
         assert store.log.offset_for_time(1, 1001) is None
@@ -155,7 +155,7 @@ class TestRoom:
     LIMIT = 2_000_000
 
     def fill(self, store: EmbeddedStore, reactor: Reactor, partition_no: int = 1) -> int:
-        """Append until the store is full; how many appends it took."""
+        """Append until the store is full; returns the number of appends."""
         count = 0
         while True:
             (result,) = reactor.wait(store.log.append(partition_no, batch_of(count, 50_000), now_ms=0))
@@ -183,7 +183,7 @@ class TestRoom:
         deleted = when_deleted(store, monkeypatch)
         store.log.delete(1)
         deleted()
-        assert self.fill(store, reactor, 2) > count * 3 // 4  # LMDB needs pages side by side, and not all are
+        assert self.fill(store, reactor, 2) > count * 3 // 4  # LMDB needs adjacent pages, and not all are
         reactor.result(store.close())
         assert (store._data_dir / "data.mdb").stat().st_size <= self.LIMIT + environment.DELETION_BYTES
 
@@ -199,7 +199,7 @@ class TestRoom:
         assert len(keys(open_embedded(), 1)) == 100
 
     def test_disk_that_is_full(self, tmp_path: Path) -> None:
-        """In a process that may not write large files: appends fail, then work when it may."""
+        """A process that may not write large files: appends fail, and work again once it may."""
         done = subprocess.run(
             [sys.executable, "-c", FULL_DISK, tmp_path / "data"], capture_output=True, text=True, timeout=60
         )
@@ -345,7 +345,7 @@ class TestDeletion:
     def test_is_noted_with_what_is_written_next(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A kill between the two must not leave the space taken, and nobody who knows of it."""
+        """Else a kill between the two writes would leave the space taken for ever."""
 
         def step(_: Deletion) -> None:
             raise StorageError("not yet")
@@ -366,7 +366,7 @@ class TestDeletion:
         with monkeypatch.context() as broken:
             fail_writes(broken, StorageError("EIO"))
             store.log.delete(1)
-            reactor.wait(store.metadata.put({b"a": b"b"}))  # the step comes before or after
+            reactor.wait(store.metadata.put({b"a": b"b"}))  # the step comes before or after it
             reactor.wait(store.metadata.put({b"a": b"b"}))
         assert entries(store) == 1
         deleted = when_deleted(store, monkeypatch)
@@ -408,7 +408,7 @@ class TestDataDirectory:
             open_embedded(tmp_path)
         assert str(tmp_path) in str(raised.value)
         assert "\n" not in str(raised.value)
-        with pytest.raises(StorageError) as again:  # and the lock was let go
+        with pytest.raises(StorageError) as again:  # and the lock was released
             open_embedded(tmp_path)
         assert not isinstance(again.value, DataDirLocked)
 

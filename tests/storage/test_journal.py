@@ -20,7 +20,7 @@ PRODUCER = (7, 3)
 
 
 def entries(journal: LogJournal, shard: int) -> list[tuple[bytes, bytes | None]]:
-    """All records of a shard, without who wrote them."""
+    """All records of a shard, without their producers."""
     loaded = [batch for batch in journal.load(shard) if isinstance(batch, JournalBatch)]
     return [entry for batch in loaded for entry in batch.records]
 

@@ -1,4 +1,4 @@
-"""Every backend finds where the records of a leader epoch end."""
+"""Every backend finds the end of each leader epoch."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kshim.storage.interfaces import EpochBoundary, Store
 from tests.storage.reactor import Reactor
 from tests.storage.test_log import batch_of
 
-BIG = b"x" * 40_000  # two of them do not fit into one chunk
+BIG = b"x" * 40_000  # two of them exceed one chunk
 
 
 class TestLeaderEpochs:
@@ -16,7 +16,7 @@ class TestLeaderEpochs:
         self.reactor = reactor
 
     def append(self, *epochs: int, value: bytes = b"value") -> None:
-        """One record an epoch, all queued before any is durable, so that they share chunks."""
+        """Append one record for each epoch, all before any is durable, so that they share chunks."""
         queued = [
             self.log.append(1, batch_of(10, value=value), leader_epoch=epoch, now_ms=0) for epoch in epochs
         ]

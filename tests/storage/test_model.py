@@ -1,4 +1,4 @@
-"""Any sequence of appends, reads, failures and restarts does what lists in memory do."""
+"""Any sequence of appends, reads, failures and restarts has the same effect as on lists in memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -41,19 +41,21 @@ reads = st.lists(st.tuples(partitions, st.integers(0, 40), st.integers(0, 4000),
 
 @dataclass
 class Model:
-    """Per partition the records, and where batches begin and how large they are."""
+    """The expected contents."""
 
     partitions: dict[int, list[tuple[int, int, int]]] = field(
         default_factory=lambda: {no: [] for no in PARTITIONS}
     )
+    """The records of each partition: timestamp, and the first offset and size of its batch."""
     metadata: dict[bytes, bytes] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     forgotten: set[int] = field(default_factory=set)
-    """Deleted before a restart: a partition_no is used once, so it is not said whether appends still fail."""
+    """Deleted before a restart. A partition_no is used only once, so whether appends still fail is
+    unspecified."""
 
 
 class Run:
-    """One store and its model, step by step."""
+    """A store and its model, step by step."""
 
     def __init__(self, data_dir: Path | None) -> None:
         self.reactor = Reactor()
@@ -70,7 +72,7 @@ class Run:
         return store
 
     def settle(self) -> None:
-        """Everything under way fires with what was foreseen."""
+        """Everything in flight fires with the expected result."""
         unsettled, self.unsettled = self.unsettled, []
         assert self.reactor.wait(*(deferred for deferred, _ in unsettled)) == [
             wanted for _, wanted in unsettled
@@ -110,7 +112,7 @@ class Run:
             self.model.forgotten |= self.model.deleted
 
     def fail(self, partition_no: int) -> None:
-        """Appends that fail change nothing."""
+        """A failed append changes nothing."""
         if self.data_dir is None or partition_no in self.model.deleted:
             return
         self.settle()
@@ -182,7 +184,7 @@ def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @settings(deadline=None)
 @given(steps=steps, reads=reads)
-@example(  # closed while the step of a deletion is rested from, with another one queued
+@example(  # closed during the pause between steps of a deletion, with another one queued
     steps=[
         ("append", 0, [([0], 0)]),
         ("delete", 0),

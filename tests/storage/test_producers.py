@@ -1,4 +1,4 @@
-"""What is known of producers, for any batches: rows bring it back, and it is what a list would say."""
+"""The knowledge about producers, for any batches: it equals a simple list's, and its rows restore it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def produced(offset: int, what: tuple[str, int, int, int, bool]) -> Produced:
 
 
 def replayed(history: History) -> tuple[Producers, list[Aborted], dict[int, ProducerState]]:
-    """The producers, the aborted transactions, and the rows that a store has, change by change."""
+    """The producers, the aborted transactions, and the rows of a store, change by change."""
     producers, aborted, rows = Producers(), [], {}
     for offset, what in enumerate(history):
         changes = producers.replay([produced(offset, what)])
@@ -53,7 +53,7 @@ def replayed(history: History) -> tuple[Producers, list[Aborted], dict[int, Prod
 
 
 @given(histories)
-def test_rows_are_all_that_is_known(history: History) -> None:
+def test_rows_restore_all_that_is_known(history: History) -> None:
     producers, _, rows = replayed(history)
     loaded = Producers(rows.items())
     assert dict(loaded.items()) == dict(producers.items())
@@ -64,7 +64,7 @@ def test_rows_are_all_that_is_known(history: History) -> None:
 
 
 @given(histories)
-def test_at_once_or_one_by_one(history: History) -> None:
+def test_batches_at_once_or_one_by_one_give_the_same(history: History) -> None:
     one_by_one, aborted, rows = replayed(history)
     at_once = Producers()
     changes = at_once.replay([produced(offset, what) for offset, what in enumerate(history)])
@@ -75,7 +75,8 @@ def test_at_once_or_one_by_one(history: History) -> None:
 
 @given(histories)
 def test_transactions_are_those_of_a_list(history: History) -> None:
-    """Open from the first batch to the marker of their producer; what is stable lies before the first."""
+    """A transaction is open from its first batch to its producer's marker; stable is what lies before the
+    first open one."""
     producers, aborted, _ = replayed(history)
     first_offsets: dict[int, int] = {}
     expected: list[Aborted] = []

@@ -1,4 +1,4 @@
-"""Where a log starts: DeleteRecords, retention.ms and retention.bytes, in every store."""
+"""The start of a log: DeleteRecords, retention.ms and retention.bytes, in every store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settle(store: Store, reactor: Reactor) -> None:
-    """Until the store has nothing left to do by itself."""
+    """Wait until the store has no work of its own left."""
     quiet = 0 if isinstance(store, EmbeddedStore) else 3
     while quiet < 3:
         reactor.result(store.metadata.put({b"turn": None}))
@@ -50,7 +50,7 @@ def stored(store: Store, partition_no: int = 1) -> list[int]:
 
 
 def chunks(store: EmbeddedStore) -> list[tuple[int, int]]:
-    """(partition_no, last offset) of all that takes up space."""
+    """(partition_no, last offset) of every chunk that takes up space."""
     with store._environment.read(store._environment.log) as transaction:
         return [CHUNK_KEY.unpack(key) for key in transaction.cursor().iternext(values=False)]
 
@@ -61,7 +61,7 @@ class TestLogStart:
         self.store, self.log, self.reactor = store, store.log, reactor
 
     def fill(self, count: int = 10, size: int = 0, partition_no: int = 1) -> None:
-        """Batches of one record each, at 1000, 1001, ..."""
+        """Append batches of one record each, with timestamps 1000, 1001, ..."""
         for number in range(count):
             batch = encode([Record(0, 1000 + number, b"%d" % number, bytes(size))])
             self.reactor.result(self.log.append(partition_no, batch, now_ms=0))
@@ -72,7 +72,7 @@ class TestLogStart:
         return start
 
     def clean(self, now_ms: int, retention: Retention | None) -> int:
-        """The log start offset after that."""
+        """Apply the retention; returns the log start offset."""
         self.log.configure(1, Cleanup(retention=retention))
         self.log.clean(now_ms)
         settle(self.store, self.reactor)
@@ -136,7 +136,7 @@ class TestLogStart:
 
     def test_by_age(self) -> None:
         self.fill()
-        assert self.clean(1000 + 500, Retention(retention_ms=500)) == 0  # as old as it may be
+        assert self.clean(1000 + 500, Retention(retention_ms=500)) == 0  # exactly as old as allowed
         assert self.clean(1001 + 500, Retention(retention_ms=500)) == 1
         assert self.clean(1007 + 500, Retention(retention_ms=500)) == 7
         assert stored(self.store) == [7, 8, 9]
@@ -234,7 +234,7 @@ class TestOnDisk:
     def test_nothing_is_freed_that_somebody_may_still_read(
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
-        """Committed, and the reactor does not know it yet."""
+        """It is committed, but the reactor does not know yet."""
         store = open_embedded()
         self.fill(store, reactor)
         deleted = store.log.delete_records(1, 7)
@@ -272,7 +272,7 @@ class TestOnDisk:
     def test_compaction_brings_nothing_back(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A pass has read what is freed before it writes."""
+        """A compaction pass has read the freed records before it writes."""
         monkeypatch.setattr(log, "MIN_DIRTY_RECORDS", 5)
         monkeypatch.setattr(compaction, "STEP_BYTES", 1)
         monkeypatch.setattr(compaction, "CHUNK_BYTES", 300)
@@ -296,7 +296,7 @@ class TestOnDisk:
         assert min(offset for _, offset in chunks(store)) >= 9
 
 
-# ------------------------------------------------------------------------------------------------------ model
+# ---- model
 
 steps = st.lists(
     st.one_of(
@@ -312,7 +312,7 @@ steps = st.lists(
 
 
 class Run:
-    """A store, and what should be in it: per batch (base offset, timestamps, bytes), each a chunk."""
+    """A store and its expected batches, each a chunk: (base offset, timestamps, bytes)."""
 
     def __init__(self, data_dir: Path | None) -> None:
         self.reactor = Reactor()

@@ -1,4 +1,4 @@
-"""What every backend's log knows of producers and transactions, and what restarts and failures leave."""
+"""Producers and transactions in every backend's log, also after restarts and failures."""
 
 from collections.abc import Callable
 from typing import Any
@@ -113,7 +113,7 @@ class TestTransactions:
         assert self.aborted(9, 10) == []
         assert self.log.aborted_transactions(2, 0, 10) == ()
 
-    def test_a_marker_of_nothing_aborts_nothing(self) -> None:
+    def test_a_marker_without_a_transaction_aborts_nothing(self) -> None:
         self.append(ABORT_P, data(Q, is_transactional=False), ABORT_Q)
         assert self.log.aborted_transactions(1, 0, 3) == ()
         assert self.last_stable_offset() == 3
@@ -172,14 +172,14 @@ class TestTransactions:
 
 
 def state(log: Log, partition_no: int = 1) -> tuple[object, ...]:
-    """All that is known, in an order of its own."""
+    """All that is known of a partition, in a fixed order."""
     offsets = log.offsets(partition_no)
     producers = sorted(log.producers(partition_no).items())
     return offsets, producers, log.aborted_transactions(partition_no, 0, offsets.high_watermark)
 
 
 class TestRestart:
-    """Embedded store: what was known is known again."""
+    """The embedded store restores what was known."""
 
     def test_a_restart_knows_all(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
@@ -225,7 +225,7 @@ class TestRestart:
         reactor.result(appended)
         assert store.log.offsets(1) == Offsets(0, 4, 4, 4)
 
-    def test_the_forgotten_stay_so(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+    def test_forgotten_producers_stay_forgotten(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
         known = (data(P, is_transactional=False), data(Q, is_transactional=False, count=2), data(9))
         for partition_no in (1, 2):

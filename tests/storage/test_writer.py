@@ -1,4 +1,4 @@
-"""When the writer tells of what it wrote, and what it does when the disk fails."""
+"""When the writer reports its writes, and what it does when the disk fails."""
 
 import shutil
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from tests.storage.reactor import PATIENCE_S, Reactor
 
 @dataclass
 class Disk:
-    """What the writer does to the environment, in order, one call at a time: it waits for go()."""
+    """Records the writer's calls to the environment, and holds each until go()."""
 
     calls: list[str]
     going: SimpleQueue[Exception | None]
     arrived: SimpleQueue[None]
 
     def go(self, error: Exception | None = None) -> None:
-        """Let the call for which the writer waits return, or fail; when it has come."""
+        """Wait for the writer's next call, and let it return or fail."""
         self.arrived.get(timeout=PATIENCE_S)
         self.going.put(error)
 
@@ -54,7 +54,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 class TestDurability:
-    """A commit is durable with the next one, or a sync; nobody is told of it before."""
+    """A commit is durable with the next one, or with a sync; nobody is told before."""
 
     def test_one_alone_is_synced(self, open_embedded: OpenStore, reactor: Reactor, disk: Disk) -> None:
         append = open_embedded(sync=True).log.append(1, batch_of(0), now_ms=0)
@@ -134,7 +134,7 @@ class TestDurability:
         disk.arrived.get(timeout=PATIENCE_S)
         second = store.log.append(1, batch_of(1), now_ms=0)
         disk.going.put(None)
-        disk.go()  # to the sync, which does nothing
+        disk.go()  # the sync, which does nothing
         assert reactor.result(first) == Appended(0, 0, -1)
         disk.go()
         disk.go()
@@ -150,7 +150,7 @@ class TestFailure:
         reactor.result(store.log.append(1, batch_of(0), now_ms=0))
         fail_writes(monkeypatch, StorageError("EIO"))
         first = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.await_call()  # the first has failed, and the reactor does not know it
+        reactor.await_call()  # the first has failed, and the reactor does not know yet
         monkeypatch.undo()
         behind = [store.log.append(1, batch_of(2), now_ms=0), store.log.append(2, batch_of(3), now_ms=0)]
         put = store.metadata.put({b"a": b"1"})
@@ -180,7 +180,7 @@ class TestFailure:
         assert reactor.result(again[0]) == Appended(0, 0, -1)
         assert keys(store, 1) == [b"2"]
 
-    def test_news_of_a_failure_that_is_over_change_nothing(
+    def test_late_news_of_a_failure_changes_nothing(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = open_embedded()
@@ -198,16 +198,16 @@ class TestFailure:
 
         monkeypatch.setattr(Environment, "write", held)
         behind = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.wait(first, behind)  # and what `first` appended anew is held
+        reactor.wait(first, behind)  # the append that `first` repeated is held too
         last = store.log.append(1, batch_of(3), now_ms=0)
         release.set()
         assert reactor.wait(*again, last) == [Appended(0, 0, -1), Appended(1, 0, -1)]
         assert keys(store, 1) == [b"2", b"3"]
 
-    def test_is_told_once_and_so_is_its_end(
+    def test_a_failure_and_its_end_are_logged_once(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """On a full disk small writes still succeed; neither they nor failures between are worth a line."""
+        """On a full disk small writes still succeed; neither these nor failures in between are logged."""
         told: list[str] = []
         for level in ("warn", "error"):
             monkeypatch.setattr(

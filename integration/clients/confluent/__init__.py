@@ -1,1 +1,1 @@
-"""Confluent's unmodified clients: every call they have, on kshim and on Apache Kafka, by the same tests."""
+"""Confluent's unmodified clients: the same tests try each of their calls on kshim and on Apache Kafka."""

@@ -1,4 +1,4 @@
-"""Both brokers: one server of each, shared by all tests, which keep to topics and groups of their own."""
+"""Both brokers: one server of each, shared by all tests; each test has its own topics and groups."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OPTIONS = (
     *("--set", "group.min.session.timeout.ms=300"),
 )
 PATIENT = ("--set", "broker.session.timeout.ms=30000")
-"""Nobody kills it here, and a slow machine must not take it for dead."""
+"""No test kills the broker, and a slow machine must not make it look dead."""
 COMMANDS = {KSHIM: (COMMAND, OPTIONS), APACHE_KAFKA: (apache_kafka.COMMAND, (*OPTIONS, *PATIENT))}
 
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
-    """The server of a name, started when it is first asked for."""
+    """Gives the server of a name, and starts it when it is first asked for."""
     started: dict[str, Server] = {}
 
     def named(name: str) -> Server:
@@ -49,5 +49,6 @@ def broker(request: pytest.FixtureRequest, start: Callable[[str], Server]) -> Se
 
 @pytest.fixture
 def is_kshim(request: pytest.FixtureRequest) -> bool:
-    """For an answer of kshim that is meant to differ: the test names the line of docs/differences.md."""
+    """Whether the broker is kshim, for answers that are meant to differ: the test names the line of
+    docs/differences.md."""
     return bool(request.node.callspec.params["broker"] == KSHIM)

@@ -85,7 +85,7 @@ def test_bad_topic_settings(admin: Admin, topic: str) -> None:
     with pytest.raises(InvalidReplicationFactorError):
         admin.create_topic(topic, 1, replication_factor=9)
     with pytest.raises(PolicyViolationError):
-        admin.create_topic(topic, 2**31 - 1)  # never memory for a number that somebody sent
+        admin.create_topic(topic, 2**31 - 1)  # a number that somebody sent allocates no memory
     with pytest.raises(KafkaError):
         admin.create_topic(topic, 1, {"no.such.setting": "1"})
     assert topic not in admin.list_topics()
@@ -101,7 +101,7 @@ def test_a_config_that_is_changed_holds_at_once_and_after_a_kill(own_server: Ser
         producer.send(topic, b"x" * 1000).get(timeout=20)
     producer.close()
     admin.set_configs(topic, {"max.message.bytes": "5000", "compression.type": "gzip"})
-    producer = new_producer(server.bootstrap)  # 3.0's producer fails for good, with any broker
+    producer = new_producer(server.bootstrap)  # 3.0's producer gives up for good, with any broker
     assert producer.send(topic, b"x" * 1000).get(timeout=20).offset == 0
     producer.close()
     admin.close()
@@ -115,7 +115,7 @@ def test_a_config_that_is_changed_holds_at_once_and_after_a_kill(own_server: Ser
 
 def test_a_config_that_makes_no_sense(admin: Admin, topic: str) -> None:
     admin.create_topic(topic, 1, {"retention.ms": "5"})
-    with suppress(KafkaError):  # 2.x does not look
+    with suppress(KafkaError):  # 2.x does not check it
         admin.set_configs(topic, {"retention.ms": "soon"})
     assert admin.configs(topic) == {"retention.ms": "5"}
 
@@ -151,7 +151,7 @@ def test_a_group_from_first_member_to_deletion(server: Server, admin: Admin, top
 
 
 def test_a_group_that_only_commits(server: Server, admin: Admin, topic: str) -> None:
-    """assign() and commit() without subscribing: a simple group, with metadata kept beside the offset."""
+    """assign() and commit() without subscribing make a simple group; metadata is kept with the offset."""
     admin.create_topic(topic, 2)
     wait_until(lambda: len(admin.partitions(topic)) == 2, 10, "two partitions")
     group_id = f"group-of-{topic}"

@@ -1,7 +1,7 @@
-"""Brokers that move, under unmodified clients: leaders and coordinators go elsewhere, brokers stop and start.
+"""Unmodified clients go on while leaders and coordinators move, and while brokers stop and start.
 
-Nobody rebalances because a leader or a coordinator has moved. Each story prints for how long a partition had
-no records: `pytest -s` shows it.
+A moved leader or coordinator causes no rebalance. Each story prints for how long a partition had no records:
+`pytest -s` shows it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def brokers(new_server: Callable[..., Server]) -> Server:
 
 
 def rebalances(server: Server, story: Story) -> list[str]:
-    """What the server says of the generations of the story's group."""
+    """The server's log lines about the generations of the story's group."""
     return [line for line in server.log if f"group {story.group_id}: generation" in line]
 
 
@@ -42,7 +42,8 @@ def told(story: Story, what: str, since_s: float) -> None:
 
 
 def leaders(server: Server, topic: str) -> dict[int, int]:
-    """By partition. As the server says it: admin clients of 2.x fail where the broker they ask is stopped."""
+    """The leader of each partition, from the server: admin clients of 2.x fail if the broker they ask is
+    stopped."""
     partitions = json.loads(server.steer("describe", "--json"))["partitions"]
     return {p["partition"]: p["leader"] for p in partitions if p["topic"] == topic}
 
@@ -80,7 +81,7 @@ def test_the_coordinator_moves(brokers: Server, topic: str, tmp_path: Path) -> N
         story.wait_consumed()
         told(story, "the coordinator moved 3 times, 0 rebalances", since_s)
         assert rebalances(brokers, story) == before
-        story.reconnect()  # kafka-python's admin client does not look for a coordinator again
+        story.reconnect()  # kafka-python's admin client does not look up a coordinator again
         story.wait_shared(*members)
         assert story.generations() == generations
 

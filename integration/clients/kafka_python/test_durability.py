@@ -1,4 +1,4 @@
-"""What was acknowledged is there after `kill -9`, however often: records, offsets, topics, groups."""
+"""What was acknowledged outlives every `kill -9`: records, offsets, topics, groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def create(server: Server, topic: str, partitions: int) -> None:
 
 
 def committed(server: Server, group_id: str) -> dict[tuple[str, int], int]:
-    """The group's offsets, as soon as the server that was just started tells them."""
+    """The group's offsets, as soon as the restarted server gives them."""
     admin = Admin(server.bootstrap)
     try:
         return until_served(lambda: admin.group_offsets(group_id))
@@ -65,13 +65,13 @@ def test_acknowledged_records_outlive_kills(own_server: Server, topic: str, idem
     assert acknowledged.items() <= found.items()
     for partition in range(PARTITIONS):
         offsets = [r.offset for r in records if r.partition == partition]
-        assert offsets == list(range(len(offsets)))  # no hole, nothing torn
+        assert offsets == list(range(len(offsets)))  # no gap, nothing torn
     if idempotent:
-        assert len(records) == feed.sent  # what was sent again is there once
+        assert len(records) == feed.sent  # each resent record is there once
 
 
 def test_committed_offsets_outlive_kills(own_server: Server, topic: str) -> None:
-    """Commit, kill, look: with many groups, so that many shards of the coordinator are loaded again."""
+    """Commit, kill, look; with many groups, so that many shards of the coordinator are reloaded."""
     create(own_server, topic, 1)
     partition = TopicPartition(topic, 0)
     groups = [f"{topic}-{number}" for number in range(12)]
@@ -91,7 +91,7 @@ def test_committed_offsets_outlive_kills(own_server: Server, topic: str) -> None
 
 
 def test_a_kill_under_concurrent_commits(own_server: Server, topic: str) -> None:
-    """The last commit that was acknowledged before the kill, or a later one, is what is found after it."""
+    """After the kill the group has the last acknowledged commit, or a later one."""
     create(own_server, topic, 1)
     partition = TopicPartition(topic, 0)
     group_id = f"group-of-{topic}"

@@ -1,5 +1,6 @@
-"""A consumer of many partitions, most of them quiet: each record arrives once, also from a server that was
-killed and knows nothing of the consumer's fetch session (KIP-227).
+"""A consumer of many partitions, most of them quiet, gets each record once, even from a restarted server.
+
+That server has been killed and does not know the consumer's fetch session (KIP-227).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ POLL_MS = 100
 
 
 def send(producer: KafkaProducer, topic: str, names: range) -> None:
-    """One record each to partitions taken by chance."""
+    """One record to each of some random partitions."""
     for name in names:
         place = random.randrange(PARTITIONS)
         producer.send(topic, str(name).encode(), partition=place)
@@ -29,7 +30,7 @@ def send(producer: KafkaProducer, topic: str, names: range) -> None:
 
 
 def read(consumer: KafkaConsumer, count: int, within_s: float = READ_S) -> Counter[int]:
-    """The records that come until there are `count`, by their names."""
+    """The next `count` records."""
     found: Counter[int] = Counter()
     deadline = time.monotonic() + within_s
     while found.total() < count and time.monotonic() < deadline:

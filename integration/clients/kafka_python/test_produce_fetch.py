@@ -1,4 +1,4 @@
-"""What is produced is what is fetched: keys, values, headers, timestamps, offsets, codecs, sizes."""
+"""Records are fetched as they were produced: keys, values, headers, timestamps, offsets, codecs, sizes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ONE_MIB = 1 << 20
 
 
 def create(admin: Admin, topic: str, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
-    """Create the topic, and wait until it can be written to."""
+    """Create the topic, and wait until it accepts records."""
     admin.create_topic(topic, partitions, configs)
     wait_until(lambda: len(admin.partitions(topic)) == partitions, 10, f"{partitions} leaders for {topic}")
 
 
 def send_all(producer: KafkaProducer, topic: str, values: list[bytes], **options: object) -> list:
-    """The metadata of each record, after all were acknowledged."""
+    """Send all records; returns the metadata of each once all are acknowledged."""
     futures = [producer.send(topic, value, **options) for value in values]
     return [future.get(timeout=20) for future in futures]
 
@@ -109,7 +109,7 @@ def test_acks(server: Server, admin: Admin, topic: str, acks: int | str) -> None
     values = [str(number).encode() for number in range(50)]
     metadata = send_all(producer, topic, values)
     if acks == 0:
-        # kafka-python 2.2 and 2.3 write such a request only together with the next one that has an answer
+        # kafka-python 2.2 and 2.3 send such a request only together with the next one that has an answer
         producer.partitions_for(f"{topic}-other")
     else:
         assert [m.offset for m in metadata] == list(range(50))
@@ -133,7 +133,7 @@ def test_idempotent_producer(server: Server, admin: Admin, topic: str) -> None:
 
 
 def test_large_records(server: Server, admin: Admin, topic: str) -> None:
-    """Just under the server's limit passes; a record above it is refused and the partition goes on."""
+    """A record just under the server's limit passes; a larger one is refused, and the partition goes on."""
     create(admin, topic)
     big = os.urandom(ONE_MIB - 1000)
     producer = new_producer(server.bootstrap, max_request_size=4 * ONE_MIB, retries=0)
@@ -142,7 +142,7 @@ def test_large_records(server: Server, admin: Admin, topic: str) -> None:
         producer.send(topic, os.urandom(2 * ONE_MIB)).get(timeout=20)
     send_all(producer, topic, [b"after"])
     producer.close()
-    # a fetch limit below the record's size must not stop the consumer
+    # a fetch limit below the record's size must not block the consumer
     records = read_all(server.bootstrap, topic, 3, fetch_max_bytes=1000, max_partition_fetch_bytes=1000)
     assert [r.value for r in records] == [b"before", big, b"after"]
 
@@ -161,7 +161,7 @@ def test_many_partitions_in_one_fetch(server: Server, admin: Admin, topic: str) 
 
 @pytest.fixture
 def timed_consumer(server: Server, admin: Admin, topic: str) -> KafkaConsumer:
-    """Partition 0 of the topic has records at 1000, 2000 ... 10000 ms, partition 1 has none."""
+    """A consumer of partition 0 with records at 1000, 2000 ... 10000 ms, and of partition 1 without any."""
     create(admin, topic, partitions=2)
     producer = new_producer(server.bootstrap)
     for second in range(1, 11):
@@ -222,7 +222,7 @@ def test_a_waiting_consumer_is_woken_by_an_append(server: Server, admin: Admin, 
     receiver = threading.Thread(target=receive, daemon=True)
     receiver.start()
     producer = new_producer(server.bootstrap)
-    for number in range(5):  # each is sent when the consumer waits again
+    for number in range(5):  # each is sent once the consumer waits again
         send_all(producer, topic, [str(number).encode()])
         wait_until(lambda sent=number + 1: len(received) == sent, 3, f"record {number}")
     producer.close()

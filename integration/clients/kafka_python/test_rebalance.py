@@ -24,7 +24,7 @@ def test_members_join_leave_and_crash(server: Server, topic: str, tmp_path: Path
         second, third = story.join("second"), story.join("third")
         story.wait_shared(first, second, third)
         second.leave()
-        story.wait_shared(first, third, timeout_s=SESSION_TIMEOUT_S - 1)  # told, not timed out
+        story.wait_shared(first, third, timeout_s=SESSION_TIMEOUT_S - 1)  # it left, it did not time out
         third.kill()
         story.wait_shared(first, timeout_s=3 * SESSION_TIMEOUT_S)
         fourth = story.join("fourth")
@@ -35,7 +35,7 @@ def test_members_join_leave_and_crash(server: Server, topic: str, tmp_path: Path
 def test_the_group_outlives_the_server(
     new_server: Callable[..., Server], topic: str, tmp_path: Path, assignor: str
 ) -> None:
-    """Nobody notices: same members, same generation, no record and no offset lost."""
+    """The clients notice nothing: same members, same generation, no record and no offset lost."""
     own_server = new_server("--set", "group.initial.rebalance.delay.ms=2000").start()
     with telling(own_server.bootstrap, topic, PARTITIONS, assignor, tmp_path) as story:
         members = [story.join(name) for name in ("first", "second", "third")]
@@ -58,7 +58,7 @@ def test_the_group_outlives_the_server(
 
 
 def test_a_member_that_was_away_too_long_comes_back(server: Server, topic: str, tmp_path: Path) -> None:
-    """Its session timed out while it was stopped: what it then commits is refused, and it joins anew."""
+    """Its session times out while it is stopped: its next commit is refused, and it joins as a new member."""
     with telling(server.bootstrap, topic, PARTITIONS, "range", tmp_path) as story:
         first, second = story.join("first"), story.join("second")
         story.wait_shared(first, second)
@@ -72,7 +72,7 @@ def test_a_member_that_was_away_too_long_comes_back(server: Server, topic: str, 
 @pytest.mark.kshim_only("Kafka reads the LeaveGroup only after the JoinGroup before it is answered")
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_close_while_joining(server: Server, admin: Admin, topic: str, tmp_path: Path, assignor: str) -> None:
-    """A member's JoinGroup waits for one that does not poll; closing it takes no time at all."""
+    """Closing a member takes no time, even while its JoinGroup waits for a member that does not poll."""
     with telling(server.bootstrap, topic, PARTITIONS, assignor, tmp_path) as story:
         idle = new_consumer(
             server.bootstrap,

@@ -1,4 +1,4 @@
-"""Where a log starts: DeleteRecords, and what retention lets go."""
+"""The start of a log moves: by DeleteRecords, and by retention."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from integration.support.server import FOREIGN_COMMAND, Server
 DELETE_RECORDS = 21
 NONE, OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC, POLICY_VIOLATION = 0, 1, 3, 17, 44
 HIGH_WATERMARK = -1
-# Apache Kafka looks for the first time 30 s after its start.
+# Apache Kafka's first retention check comes 30 s after its start.
 PATIENCE_S = 60 if FOREIGN_COMMAND else 20
 
 
 def create(server: Server, topic: str, **configs: str) -> None:
-    """With ten records."""
+    """A topic with ten records."""
     admin = Admin(server.bootstrap)
     admin.create_topic(topic, 1, {name.replace("_", "."): value for name, value in configs.items()})
     wait_until(lambda: len(admin.partitions(topic)) == 1, 10, "the topic's leader")
@@ -35,7 +35,8 @@ def create(server: Server, topic: str, **configs: str) -> None:
 
 
 def delete(server: Server, *wanted: tuple[str, int, int]) -> list[tuple[str, int, int, int]]:
-    """(topic, partition, offset) to (topic, partition, low watermark, error code), sorted."""
+    """DeleteRecords of (topic, partition, offset); returns (topic, partition, low watermark, error code),
+    sorted."""
     topics = [string(topic) + array(struct.pack(">iq", index, offset)) for topic, index, offset in wanted]
     raw = Raw(server)
     reply = raw.answer_to(request(DELETE_RECORDS, 0, array(*topics) + struct.pack(">i", 5000)))
@@ -54,7 +55,7 @@ def delete(server: Server, *wanted: tuple[str, int, int]) -> list[tuple[str, int
 
 
 def ends(server: Server, topic: str) -> tuple[int, int]:
-    """The log start offset and the end."""
+    """The log start offset and the log end offset."""
     consumer = new_consumer(server.bootstrap)
     partition = TopicPartition(topic, 0)
     first, end = until_served(
@@ -67,7 +68,7 @@ def ends(server: Server, topic: str) -> tuple[int, int]:
 
 
 def read_from(server: Server, topic: str, offset: int, reset: str = "earliest") -> list[int]:
-    """The offsets of what a consumer gets first."""
+    """The offsets of the first records that a consumer gets."""
     consumer = new_consumer(server.bootstrap, auto_offset_reset=reset)
     consumer.assign([TopicPartition(topic, 0)])
     consumer.seek(TopicPartition(topic, 0), offset)
@@ -98,7 +99,7 @@ def test_what_is_refused(server: Server, topic: str) -> None:
     create(server, f"{topic}-compacted", cleanup_policy="compact")
     create(server, f"{topic}-both", cleanup_policy="compact,delete")
     admin = Admin(server.bootstrap)
-    until_served(lambda: admin.group_offsets("nobody"))  # now there is __consumer_offsets
+    until_served(lambda: admin.group_offsets("nobody"))  # this creates __consumer_offsets
     admin.close()
     assert delete(
         server,

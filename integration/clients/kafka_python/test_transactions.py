@@ -1,4 +1,4 @@
-"""Transactions with real clients: what is committed is read, what is aborted is not, one producer at a time.
+"""Transactions with real clients: committed records are read, aborted ones are not, one producer at a time.
 
 kafka-python's transactional producer works since 3.0; librdkafka's is tested where it is installed.
 """
@@ -46,7 +46,7 @@ def send(producer: KafkaProducer, topic: str, *values: bytes, partition: int = 0
 
 
 def read(bootstrap: str, topic: str, count: int, isolation_level: str = "read_committed") -> list[bytes]:
-    """`count` values, and whatever else there is up to the end of what may be read."""
+    """At least `count` values, up to the end of what the consumer may read."""
     consumer = new_consumer(bootstrap, isolation_level=isolation_level)
     partitions = [TopicPartition(topic, index) for index in sorted(consumer.partitions_for_topic(topic))]
     consumer.assign(partitions)
@@ -159,7 +159,7 @@ def test_offsets_are_committed_with_the_records(
 def test_consume_transform_produce_loses_nothing_and_repeats_nothing_through_kill_9(
     own_server: Server, topic: str, producers: Callable[..., KafkaProducer]
 ) -> None:
-    """The server is killed while a transaction is open, and right after one was committed."""
+    """The server is killed both in an open transaction and right after a commit."""
     server, count, group = own_server, 60, "copiers"
     admin = Admin(server.bootstrap)
     copies = f"{topic}-copies"
@@ -171,7 +171,7 @@ def test_consume_transform_produce_loses_nothing_and_repeats_nothing_through_kil
     source, transactional_id = TopicPartition(topic, 0), name()
 
     def copy(most: int, *, commit: bool) -> int:
-        """Copy at most so many records from where the group is; where it is then."""
+        """Copy up to `count` records from the group's position; returns the new position."""
         consumer = new_consumer(server.bootstrap, group_id=group)
         consumer.assign([source])
         done = consumer.committed(source) or 0
@@ -248,7 +248,7 @@ def test_librdkafka_is_fenced(server: Server, admin: Admin, topic: str) -> None:
 def test_consumers_follow_a_producer_at_work(
     server: Server, admin: Admin, topic: str, producers: Callable[..., KafkaProducer]
 ) -> None:
-    """A reader of committed records waits at the transaction that is open, and goes on when it is over."""
+    """A read_committed consumer waits at the open transaction, and goes on when it has ended."""
     admin.create_topic(topic, 1)
     producer = producers(server.bootstrap, name())
     consumer: KafkaConsumer = new_consumer(server.bootstrap, isolation_level="read_committed")

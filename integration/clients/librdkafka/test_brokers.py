@@ -1,4 +1,4 @@
-"""Brokers that move, under librdkafka (confluent-kafka): the stories of `test_brokers.py` once more."""
+"""Brokers that move, under librdkafka (confluent-kafka): kafka-python's `test_brokers.py` again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONFIG = {"topic.metadata.refresh.interval.ms": 1000, "reconnect.backoff.ms": 20
 
 
 class Client(ABC):
-    """Something that happens over and over in a thread of its own; what it raises is kept."""
+    """Repeats a step in a thread of its own; keeps the errors that it raises."""
 
     def __init__(self) -> None:
         self.errors: list[BaseException] = []
@@ -115,7 +115,7 @@ class Consuming(Client):
 
 
 class Story:
-    """A producer that never stops, and two consumers of a group behind it."""
+    """A producer that never stops, and two consumers of a group that read its records."""
 
     def __init__(self, server: Server, topic: str) -> None:
         self.server, self.topic, self.group_id = server, topic, f"group-of-{topic}"
@@ -140,7 +140,7 @@ class Story:
         return {(partition, offset) for _, partition, offset in self.arrivals()}
 
     def wait_more(self) -> None:
-        """Until a record that was sent from now on came from each partition."""
+        """Wait until each partition has delivered a record that was sent after this call."""
         since = set(self.producing.acknowledged)
 
         def came() -> bool:
@@ -151,7 +151,7 @@ class Story:
 
     @contextmanager
     def chapter(self, what: str, *, rebalances: int = 0) -> Iterator[None]:
-        """What happens in it costs so many rebalances; records go on before and behind it."""
+        """What happens in it causes exactly so many rebalances; records arrive before and after it."""
         self.wait_more()
         before, since_s = self.rebalances(), time.monotonic()
         yield
@@ -162,7 +162,7 @@ class Story:
         print(f"\n{what}: {rebalances} rebalances, {pause_s * 1000:.0f} ms without any record at most")
 
     def finish(self) -> None:
-        """Nothing that was acknowledged is lost, and nothing failed."""
+        """No acknowledged record is lost, and nothing has failed."""
         self.producing.stop()
         wait_until(lambda: self.producing.acknowledged <= self.consumed(), 30, self.report)
         self.end()
@@ -212,7 +212,7 @@ def test_nobody_rebalances_because_a_broker_moves(story: Story) -> None:
 
 
 class Reading(Client):
-    """Reads what is committed of all partitions, without a group."""
+    """Reads the committed records of all partitions, without a group."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__()
@@ -237,7 +237,7 @@ class Reading(Client):
 
 
 class Copying(Client):
-    """Copies one topic to another, exactly once: each record and the offset behind it in one transaction."""
+    """Copies one topic to another exactly once: each record and the next offset in one transaction."""
 
     def __init__(self, bootstrap: str, source: str, target: str) -> None:
         super().__init__()
@@ -317,8 +317,8 @@ def test_a_topic_is_copied_exactly_once_while_everything_moves(
             for index in range(PARTITIONS):
                 server.steer("move-leader", topic, index, "--to", node_id)
                 server.steer("move-leader", copy, index, "--to", node_id % len(BROKERS) + 1)
-            # Not to the one that is stopped: librdkafka 2.16 waits in vain to send a transaction's offsets to
-            # a coordinator that metadata does not name any more.
+            # Not to the stopped broker: librdkafka 2.16 waits in vain to send a transaction's offsets to a
+            # coordinator that metadata no longer names.
             server.steer("move-coordinator", group, "--to", node_id % len(BROKERS) + 1)
             server.steer("move-leader", "__transaction_state", shard, "--to", node_id)
             wait_more()

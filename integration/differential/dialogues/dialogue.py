@@ -1,10 +1,10 @@
-"""What clients and a server say to each other, kept by a proxy between them.
+"""Records what clients and a server say to each other, with a proxy between them.
 
     with Recorder(target) as recorder:
         consumer = KafkaConsumer(bootstrap_servers=recorder.bootstrap, ...)
     recorder.exchanges
 
-The proxy passes on every byte, but for the server's own address, which it replaces by its own.
+The proxy passes on every byte, but replaces the server's address by its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ START_TIMEOUT_S = 10
 
 @dataclass
 class Exchange:
-    """A request, as it was asked, and its response; None where it was not answered or cannot be read."""
+    """A request and its response; the response is None if it did not come or cannot be read."""
 
     client: str
     api_key: int
@@ -44,10 +44,11 @@ class Exchange:
 
 @dataclass
 class Recorder:
-    """A proxy in a thread of its own. exchanges: in the order of the requests."""
+    """A proxy in a thread of its own."""
 
     target: Target
     exchanges: list[Exchange] = field(default_factory=list)
+    """In the order of the requests."""
     host: str = "127.0.0.1"
     port: int = 0
 
@@ -87,7 +88,7 @@ class Recorder:
                 both.create_task(self._pass_requests(reader, there_writer, unanswered))
                 both.create_task(self._pass_responses(there_reader, writer, unanswered))
         except* (asyncio.IncompleteReadError, ConnectionError):
-            pass  # one side has closed, and so both are closed
+            pass  # one side has closed, so both are closed
         finally:
             writer.close()
             there_writer.close()
@@ -117,7 +118,7 @@ class Recorder:
         key, version = exchange.api_key, exchange.version
         try:
             correlation_id, response = decode_response(key, version, frame)
-        except MalformedMessage:  # as the error response of an unknown version
+        except MalformedMessage:  # such as the error response to an unknown version
             return frame
         if key in NAMES_THE_SERVER:
             response = self._readdressed(response)
@@ -126,7 +127,7 @@ class Recorder:
         return frame
 
     def _readdressed(self, value: Any) -> Any:
-        """`value` with this proxy's port wherever the server's address is."""
+        """`value` with the server's port replaced by this proxy's."""
         if isinstance(value, tuple):
             return tuple(map(self._readdressed, value))
         if not hasattr(value, "__dataclass_fields__"):

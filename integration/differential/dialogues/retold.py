@@ -1,8 +1,7 @@
-"""A dialogue as lines of text that are the same whenever the same was said.
+"""Turns a dialogue into lines of text that are the same whenever the same was said.
 
-Of every client there are its *acts*, in their order: what joins, syncs, leaves, commits. And there is its
-*chatter*: what it asks again and again while time passes (fetches, metadata, heartbeats that tell something),
-each line once, where it was answered.
+Each client's *acts* are kept in their order: joins, syncs, leaves, commits. Its *chatter* is what it repeats
+while time passes (fetches, metadata, heartbeats with an error): each different line is kept once.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ BY_CHANCE = {("OffsetCommitRequestPartition", "committed_leader_epoch")}
 
 @dataclass(frozen=True)
 class Part:
-    """What one client said: see the module."""
+    """One client's part of the dialogue: see the module."""
 
     acts: list[str]
     chatter: frozenset[str]
 
 
 def retold(recorder: Recorder, group: str) -> Mapping[str, Part]:
-    """By client."""
+    """The part of each client."""
     plain = Plain(_transcript(recorder, group), UNORDERED, BY_CHANCE)
     clients = sorted({exchange.client for exchange in recorder.exchanges})
     return {
@@ -57,7 +56,7 @@ def retold(recorder: Recorder, group: str) -> Mapping[str, Part]:
 
 
 def _transcript(recorder: Recorder, group: str) -> Transcript:
-    """Who was given which ids; the server is where the clients see it."""
+    """The ids that each client was given; the clients see the server at the proxy's address."""
     target = recorder.target
     transcript = Transcript(type(target)(recorder.host, recorder.port, target.topic_ids), group)
     for number, exchange in enumerate(recorder.exchanges):

@@ -1,4 +1,4 @@
-"""Unmodified clients meet the same dialogue at Apache Kafka and at kshim, as they join, crash and leave."""
+"""Unmodified clients have the same dialogue with Apache Kafka and kshim as they join, crash and leave."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ SHARED_TIMEOUT_S = 40
 
 
 class Actor(Protocol):
-    """A consumer in a process of its own. owned: its partitions; committed: by partition, the last offset."""
+    """A consumer in a process of its own."""
 
     owned: set[int]
+    """Its partitions."""
     committed: dict[int, int]
+    """For each partition the last offset that it committed."""
 
     def leave(self) -> None: ...
     def kill(self) -> None: ...
@@ -41,7 +43,7 @@ class Actor(Protocol):
 
 
 Cast = Callable[[str, str, str, Path], Actor]
-"""Starts an actor: its name, the server, the topic (the group has the same name), a file for its log."""
+"""Starts an actor: its name, the server, the topic (which also names the group), a file for its log."""
 
 
 def kafka_python(name: str, bootstrap: str, topic: str, log_path: Path) -> Actor:
@@ -56,7 +58,7 @@ def kafka_python(name: str, bootstrap: str, topic: str, log_path: Path) -> Actor
 
 
 class VerifiableConsumer:
-    """Apache Kafka's own consumer, as its system tests use it: it says what happens as lines of JSON."""
+    """Apache Kafka's own consumer from its system tests, which prints each event as a line of JSON."""
 
     def __init__(self, name: str, bootstrap: str, topic: str, log_path: Path, class_path: str) -> None:
         self.owned: set[int] = set()
@@ -126,7 +128,7 @@ def perform(cast: Cast, target: Target, topic: str, directory: Path) -> dict[str
             wait_until(shared, SHARED_TIMEOUT_S, lambda: f"{[actor.owned for actor in actors]} is all")
 
         def read_all(offset: int, *actors: Actor) -> None:
-            """One record after the other, so that every record is a commit of its own."""
+            """Send the records one after the other, so that each is committed on its own."""
             for partition in range(PARTITIONS):
                 producer.send(topic, b"record", partition=partition).get(10)
                 wait_until(
@@ -154,7 +156,8 @@ def perform(cast: Cast, target: Target, topic: str, directory: Path) -> dict[str
 
 @pytest.fixture
 def stages(pair_named: Callable[[str], Pair], topic: str) -> list[Target]:
-    """Both servers, with a topic of the test's own. The initial delay lets members have their metadata."""
+    """Both servers, and a topic for this test alone. With the initial delay, members have their metadata in
+    time."""
     return [
         replace(target, topic_ids={topic: create_topic(target, topic, PARTITIONS)})
         for target in pair_named("delayed").targets

@@ -1,7 +1,7 @@
-"""What is meant to differ: a scenario for each key of docs/differences.md that no history and no story meets.
+"""The meant differences: a scenario for each key of docs/differences.md that no history and no story meets.
 
-`scenario` says what one is, `playing` plays them all against both servers, `page` reads the table. A scenario
-says what each server answers; where one of them answers otherwise, its row is no longer true.
+`scenario` defines one, `playing` plays them all against both servers, `page` reads the table. A scenario
+states each server's answer; a server that answers otherwise makes its row untrue.
 """
 
 from integration.differential.differences import (  # noqa: F401 (their scenarios are collected)

@@ -1,4 +1,4 @@
-"""Configs as a scenario asks for them."""
+"""Configs, as scenarios ask for them."""
 
 from __future__ import annotations
 

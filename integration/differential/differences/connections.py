@@ -1,4 +1,4 @@
-"""Connections: what is read when, and what is announced."""
+"""Differences in when requests are read, and in what is announced."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _announced(guest: Guest) -> set[int]:
 
 @difference("D-name-too-long", apache_kafka=NO_ANSWER, kshim=CLOSED)
 def a_name_that_is_too_long_to_be_repeated(guest: Guest) -> str:
-    """Each byte is read as U+FFFD, which has three."""
+    """Each invalid byte is read as U+FFFD, which takes three bytes."""
     name = b"\xff" * 20_000
     topics = (1).to_bytes(4) + len(name).to_bytes(2) + name
     header = RequestHeader(api_key=ApiKey.METADATA, api_version=1, correlation_id=1, client_id="guest")

@@ -1,4 +1,4 @@
-"""What only a server shows that nobody has asked anything yet, or that was killed and started again."""
+"""Differences of a server that has not been asked anything yet, or that was killed and started again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups, where no history can show the difference."""
+"""Differences of groups that no history can show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.messages.offset_commit import (
 
 COMMIT, DELETE = 8, 2
 TOO_LARGE = 1_200_000
-"""Bytes that are no more than a record may have by default (message.max.bytes)."""
+"""More bytes than a record may have by default (message.max.bytes)."""
 
 
 @difference("D-full-group-waits-for-nobody", apache_kafka=NO_ANSWER, kshim="NONE")
@@ -53,7 +53,7 @@ def deleting_a_group_whose_only_commit_was_refused(guest: Guest) -> str:
 
 
 def committing(guest: Guest, metadata: str) -> OffsetCommitRequest:
-    """An offset of a partition of topic t."""
+    """A commit of one offset of topic t."""
     partition = OffsetCommitRequestPartition(
         partition_index=0, committed_offset=1, committed_metadata=metadata
     )

@@ -1,4 +1,4 @@
-"""One server as a scenario sees it: a talk whose requests may stay without an answer."""
+"""One server as a scenario sees it: a talk in which requests may stay without an answer."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 NO_ANSWER = "no answer"
 PATIENCE_S = 4
-"""Who has not answered in this time never will."""
+"""A server that has not answered after this time never will."""
 
 
 class Guest(TransactionTalk):
     def answer(self, version: int, request: Any, *, via: str = "main") -> Any:
-        """The response, or a text that says why there is none; then the connection is given up."""
+        """The response, or a text that says why there is none; then the connection is closed."""
         self.send(version, request, via=via)
         return self.next_answer(version, API_KEYS[type(request)], via=via)
 
     def next_answer(self, version: int, api_key: ApiKey, *, via: str = "main") -> Any:
-        """The response to what was sent before and has none yet."""
+        """The response to the oldest request that has none yet."""
         connection = self._wire(via)
         connection.settimeout(PATIENCE_S)
         try:
@@ -43,11 +43,11 @@ class Guest(TransactionTalk):
         return error_of(self.answer(version, request, via=via))
 
     def send_bytes(self, frame: bytes) -> None:
-        """A request whose answer is fetched by `next_answer`."""
+        """Send a request; read its answer with `next_answer`."""
         self._wire("main").sendall(len(frame).to_bytes(4) + frame)
 
     def go_to(self, host: str, port: int) -> None:
-        """From now on the server is there: it was started again."""
+        """Use the server at this address from now on: it was started again."""
         self.close()
         self._wires: dict[str, Wire] = {}
         self._address = (host, port)
@@ -60,7 +60,7 @@ def error_of(response: Any) -> str:
 
 
 def soon(look: Callable[[], T], hoped: T) -> T:
-    """What `look` sees when it is what is hoped for, or at last."""
+    """What `look` returns once it returns `hoped`, or when patience runs out."""
     with contextlib.suppress(AssertionError):
         wait_until(lambda: look() == hoped, PATIENCE_S, str(hoped))
     return look()

@@ -1,4 +1,4 @@
-"""A member of a group in a scenario, on a connection of its own."""
+"""A member of a group in a scenario, on its own connection."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.sync_group import SyncGroupRequest
 
 FIND, JOIN, SYNC, LEAVE, DESCRIBE = 1, 9, 4, 5, 5
-"""The versions of the requests."""
+"""The request versions."""
 LONG_MS = 60_000
 PATIENCE_S = 20
 SUBSCRIPTION = encode_subscription(ConsumerProtocolSubscription(topics=("t",)))
 
 
 def coordinated(guest: Guest, group: str = "g") -> str:
-    """The group's id, once its coordinator has loaded it."""
+    """Wait until the coordinator has loaded the group; returns the group's id."""
     group_id = guest.name(group)
     guest.unheard(FIND, FindCoordinatorRequest(key=group_id))
     asked = DescribeGroupsRequest(groups=(group_id,))
@@ -37,14 +37,16 @@ def protocol(metadata: bytes) -> JoinGroupRequestProtocol:
 
 
 class Member:
-    """id: what the server gave; generation: what it told last."""
+    """A client that joins a group on its own connection."""
 
     def __init__(self, guest: Guest, name: str, group: str = "g", **fields: Any) -> None:
-        """fields: of its JoinGroup."""
+        """fields: fields of its JoinGroup."""
         self.guest = guest
         self.name = name
         self.id = ""
+        """The id that the server gave."""
         self.generation = -1
+        """The generation that the server gave last."""
         self._request = replace(
             JoinGroupRequest(
                 group_id=guest.name(group),
@@ -58,7 +60,7 @@ class Member:
         )
 
     def take_id(self) -> None:
-        """The first JoinGroup of a dynamic member."""
+        """Send the first JoinGroup of a dynamic member, and keep the id that it is given."""
         answer = self.guest.answer(JOIN, self._request, via=self.name)
         assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED, answer
         self.id = answer.member_id
@@ -75,7 +77,7 @@ class Member:
         return answer
 
     def sync(self) -> str:
-        """The error of a SyncGroup that brings no assignment."""
+        """Sync without an assignment; returns the error."""
         request = SyncGroupRequest(
             group_id=self._request.group_id,
             generation_id=self.generation,
@@ -85,7 +87,7 @@ class Member:
         return self.guest.error(SYNC, request, via=self.name)
 
     def enter(self) -> None:
-        """The only member of a stable group."""
+        """Become the only member of a stable group."""
         if self._request.group_instance_id is None:
             self.take_id()
         self.send_join()

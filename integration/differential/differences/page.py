@@ -15,7 +15,7 @@ COLUMNS = ["Key", "What", "Apache Kafka 4.2", "kshim", "Why"]
 
 @dataclass(frozen=True)
 class Row:
-    """A difference. key, reason: one of the two, or neither where the first column is empty or unreadable."""
+    """A difference. It has a key or a reason, or neither if the first column is empty or unreadable."""
 
     what: str
     key: str
@@ -23,7 +23,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """All of the table, but for its headings."""
+    """All rows of the table, without its headings."""
     lines = PATH.read_text().splitlines()
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     assert table[0] == COLUMNS

@@ -1,4 +1,4 @@
-"""Partitions as a scenario asks for them: what they take, and where they begin."""
+"""Partitions in a scenario: what they accept, and where they begin."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def producing(guest: Guest, topic: str, batch: bytes | None) -> ProduceRequest:
 
 
 def offset(guest: Guest, topic: str, timestamp: int = EARLIEST) -> int:
-    """What ListOffsets says of partition 0; a server that has just started needs a moment."""
+    """Partition 0's offset from ListOffsets; a server that has just started needs a moment."""
     partition = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     topics = (ListOffsetsTopic(name=guest.name(topic), partitions=(partition,)),)
 
@@ -48,16 +48,16 @@ def delete_records(guest: Guest, topic: str, before: int) -> None:
 
 
 def record_count(guest: Guest, topic: str) -> int:
-    """Of one Fetch of partition 0, from its start."""
+    """The number of records in one Fetch of partition 0, from its start."""
     return sum(decode_header(batch).records_count for batch in batches(fetched(guest, topic)))
 
 
 def stored_bytes(guest: Guest, topic: str, offset: int = 0, **options: Any) -> int:
-    """Of one Fetch of partition 0, whole or not."""
+    """The bytes in one Fetch of partition 0, including a cut batch."""
     return len(fetched(guest, topic, offset, **options))
 
 
 def fetched(guest: Guest, topic: str, offset: int = 0, **options: Any) -> bytes:
-    """What one Fetch of partition 0 brings."""
+    """One Fetch of partition 0."""
     answer = guest.unheard(FETCH, guest.fetching(((topic, 0, offset),), version=FETCH, **options))
     return bytes(answer.responses[0].partitions[0].records or b"")

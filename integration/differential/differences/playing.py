@@ -1,4 +1,4 @@
-"""Plays scenarios against both servers of their pair, all at once where they wait."""
+"""Plays scenarios against both servers of their pair, concurrently where they share it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from integration.differential.stories.telling import running
 from integration.support.server import Server
 
 Seen = Future[Any]
-"""What a scenario has returned, or raised."""
+"""What a scenario has returned or raised."""
 
 SETTINGS = {
     SHARED: {
@@ -32,12 +32,12 @@ SETTINGS = {
     FRESH: {"offsets.topic.replication.factor": "3"},
 }
 OF_APACHE_KAFKA = {SHARED: {"log.initial.task.delay.ms": "500"}, FRESH: {}}
-"""What kshim has no name for."""
+"""Settings that kshim does not have."""
 
 
 @contextlib.contextmanager
 def started(pair: str, directory: Path) -> Iterator[tuple[Server, Server]]:
-    """Apache Kafka and kshim. Each reads its settings from a server.properties, which is UTF-8."""
+    """Apache Kafka and kshim with the same settings; kshim reads them from a server.properties in UTF-8."""
     directory.mkdir()
     properties = directory / "server.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in SETTINGS[pair].items()))
@@ -52,7 +52,7 @@ def started(pair: str, directory: Path) -> Iterator[tuple[Server, Server]]:
 
 
 def play_shared(scenarios: Sequence[Scenario], server: Server) -> Mapping[Scenario, Seen]:
-    """All at once."""
+    """Play all at once."""
 
     def play(scenario: Scenario) -> Any:
         with contextlib.closing(_guest(scenario, server)) as guest:
@@ -63,7 +63,7 @@ def play_shared(scenarios: Sequence[Scenario], server: Server) -> Mapping[Scenar
 
 
 def play_fresh(scenarios: Sequence[Scenario], server: Server) -> Mapping[Scenario, Seen]:
-    """One after the other up to the kill, and from there."""
+    """Play all one after the other up to the kill, and then the rest of those that go on after it."""
     seen: dict[Scenario, Seen] = {scenario: Future() for scenario in scenarios}
     halfway: dict[Scenario, tuple[Guest, Generator[None, None, Any]]] = {}
     for scenario in scenarios:
@@ -89,7 +89,7 @@ def play_fresh(scenarios: Sequence[Scenario], server: Server) -> Mapping[Scenari
 
 @contextlib.contextmanager
 def _told(future: Seen) -> Iterator[Seen]:
-    """Whatever is raised is what was seen."""
+    """Keep an exception as the scenario's result."""
     try:
         yield future
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Produce, Fetch and ListOffsets."""
+"""Differences of Produce, Fetch and ListOffsets."""
 
 from __future__ import annotations
 
@@ -147,6 +147,6 @@ def a_produce_that_names_one_partition_twice(guest: Guest) -> int:
 
 
 def _signed(batch: bytearray) -> bytes:
-    """With the CRC of what is in it."""
+    """The batch with the right CRC."""
     batch[CRC_AT:ATTRIBUTES_AT] = crc32c(batch[ATTRIBUTES_AT:]).to_bytes(4)
     return bytes(batch)

@@ -1,4 +1,4 @@
-"""What lets go of records, and when."""
+"""Differences in which records are deleted or compacted, and when."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_DAY_MS = "86400000"
 
 @difference("D-compaction", apache_kafka="all but the active segment", kshim="many dirty records")
 def what_is_compacted_first(guest: Guest) -> str:
-    """Few records in closed segments, or many whose lag has not passed yet?"""
+    """Is it the few records in closed segments, or the many whose lag has not passed yet?"""
     compacted: dict[str, Any] = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01"}
     guest.create("few", segment_ms="1", **compacted)
     guest.create("many", min_compaction_lag_ms=ONE_DAY_MS, **compacted)
@@ -59,7 +59,7 @@ def records_without_a_timestamp(guest: Guest) -> str:
 
 
 def _let_all_be_looked_at(guest: Guest) -> None:
-    """Wait until the server has looked at all partitions once, as two records show that have to go."""
+    """Wait until the server has checked all partitions once: it must have deleted two expired records."""
     if "old" not in guest.topic_ids:
         guest.create("old", retention_ms="1")
     for number in range(2):

@@ -1,10 +1,9 @@
-"""A scenario: a function that asks one server, and what it returns of Apache Kafka and of kshim.
+"""A scenario: a function that asks one server, and what it must return from Apache Kafka and from kshim.
 
     @difference("D-null-records", apache_kafka=NO_ANSWER, kshim="INVALID_RECORD")
     def a_produce_without_records(guest: Guest) -> str:
 
-A scenario of the FRESH pair that is a generator goes on behind its `yield` when its server was killed and has
-been started again.
+A scenario of the FRESH pair may be a generator: at its `yield` the server is killed and started again.
 """
 
 from __future__ import annotations
@@ -16,20 +15,23 @@ from typing import Any
 from integration.differential.differences.guest import Guest
 
 SHARED, FRESH = "shared", "fresh"
-"""The pair that all scenarios share, each with topics and groups of its own; and one that nobody has asked
-anything yet: its scenarios begin one after the other, in the order in which they are written."""
+"""SHARED is the pair that scenarios share, each with its own topics and groups. FRESH has not been asked
+anything yet; its scenarios begin one after the other, in the order in which they are written."""
 
 Tell = Callable[[Guest], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """key: of the row in docs/differences.md. apache_kafka, kshim: what `tell` returns of each."""
+    """One meant difference."""
 
     key: str
+    """The key of its row in docs/differences.md."""
     tell: Tell
     apache_kafka: Any
+    """What `tell` returns from Apache Kafka."""
     kshim: Any
+    """What `tell` returns from kshim."""
     pair: str
 
     @property

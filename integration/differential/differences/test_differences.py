@@ -1,4 +1,4 @@
-"""Every meant difference is one: Apache Kafka and kshim answer as docs/differences.md says, row by row."""
+"""Every meant difference is real: Apache Kafka and kshim answer as each row of docs/differences.md says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from integration.differential.words.history import tolerated
 def seen(
     request: pytest.FixtureRequest, class_path: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[Scenario, tuple[Seen, Seen]]:
-    """What Apache Kafka and kshim have shown in each selected scenario."""
+    """What Apache Kafka and kshim returned in each selected scenario."""
     specs = (getattr(item, "callspec", None) for item in request.session.items)
     selected = [spec.params["scenario"] for spec in specs if spec is not None and "scenario" in spec.params]
     directory = tmp_path_factory.mktemp("differences")

@@ -1,4 +1,4 @@
-"""Topics, their configs and those of brokers."""
+"""Differences of topics, their configs and the brokers' configs."""
 
 from __future__ import annotations
 

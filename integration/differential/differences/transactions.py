@@ -1,4 +1,4 @@
-"""Transactions."""
+"""Differences of transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The histories, by what they are about. Each tells the cases of the coordinator's list that it covers."""
+"""The histories, by subject. Each names the cases of the coordinator's list that it covers."""
 
 from __future__ import annotations
 

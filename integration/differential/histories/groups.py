@@ -1,4 +1,4 @@
-"""Groups from the outside: DescribeGroups, ListGroups, DeleteGroups, FindCoordinator."""
+"""Groups as administrators see them: DescribeGroups, ListGroups, DeleteGroups, FindCoordinator."""
 
 from __future__ import annotations
 

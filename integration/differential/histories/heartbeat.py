@@ -18,7 +18,7 @@ from integration.differential.words.history import History
 
 HISTORIES = [
     History(
-        "of nobody",
+        "by a stranger",
         cases=[88],
         steps=[
             heartbeat("alice", id="made-up"),
@@ -36,7 +36,7 @@ HISTORIES = [
         ],
     ),
     History(
-        "of another generation",
+        "with another generation",
         cases=[90],
         steps=[
             stable("alice"),

@@ -1,4 +1,4 @@
-"""Static members (KIP-345): they come back under a new id and keep their place."""
+"""Static members (KIP-345) come back under a new id and keep their place."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from integration.differential.words.history import History, Id
 
 HISTORIES = [
     History(
-        "of nobody",
+        "by a stranger",
         cases=[73],
         steps=[
             sync("alice", id="made-up"),
@@ -31,7 +31,7 @@ HISTORIES = [
         ],
     ),
     History(
-        "of another generation",
+        "with another generation",
         cases=[74],
         steps=[
             enter("alice"),

@@ -1,4 +1,4 @@
-"""Apache Kafka and kshim answer every history in the same way, but for the differences that are meant."""
+"""Apache Kafka and kshim answer every history in the same way, except for the meant differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clock does to a group: the initial delay, join and sync deadlines, sessions."""
+"""How time acts on a group: the initial delay, join and sync deadlines, sessions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Offsets that producers commit in transactions (KIP-98, KIP-447, KIP-890), and the transactions themselves.
 
-Up to era 4 a producer adds the group's partition to its transaction itself; from era 5 on the server does.
+Up to era 4 the producer adds the group's partition to its transaction; from era 5 on the server does.
 """
 
 from __future__ import annotations

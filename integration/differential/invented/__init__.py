@@ -1,9 +1,9 @@
-"""Histories that nobody wrote: what clients might say, in an order that chance decides.
+"""Invents histories: what clients might say, in a random order.
 
-`invent(number, of)` is the same history every time. It knows nothing of what servers answer: clients name
-what they were given by symbols, and so a history keeps its sense whatever is left out of it. Each history has
-a temper: how careless its clients are about who they are, and what they mostly say. So some histories go deep
-where others go astray.
+`invent(number, of)` is the same history every time. It does not know the servers' answers: clients use
+symbols for the ids that they are given, so a history keeps its sense whatever is left out of it. Each history
+has a temper: how careless its clients are about their identity, and what they mostly say. So some histories
+get far and others go astray.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AUTHORS: dict[str, type[Author]] = {
     "admin": Admin,
     "transactions": Transactions,
 }
-"""Who writes, by what about."""
+"""The author of each subject's histories."""
 
 
 def invent(number: int, of: str = "groups") -> Invented:

@@ -1,4 +1,4 @@
-"""What administrators might ask about topics, configs and partitions."""
+"""Histories of administrators: what they might ask about topics, configs and partitions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Admin(TopicsAuthor):
         self.say("describe_topics", "admin", A, B)
         self.say("describe_configs", "admin", Of(TOPIC, A, None), Of(TOPIC, B, None), era=4)
 
-    # -- topics
+    # ---- topics
 
     def create(self) -> None:
         topics = [self.new() for _ in range(self.any(1, 1, 1, 2, 3))]
@@ -182,7 +182,7 @@ class Admin(TopicsAuthor):
         names = [self.topic_or_odd() for _ in range(self.any(1, 2, 3))]
         self.say("describe_topics", "admin", *names, **options)
 
-    # -- configs
+    # ---- configs
 
     def resource(self, configs: Any) -> Of:
         kind = self.good_or(TOPIC, 0, 3, 99, CLIENT_METRICS, CONSUMER_GROUP, factor=0.2)
@@ -214,7 +214,7 @@ class Admin(TopicsAuthor):
             resources.append(self.resource(tuple(operations)))
         if self.slips(0.3):
             resources.append(resources[0])
-        if self.slips(0.3):  # alone, for Apache Kafka then changes nothing of what else is asked
+        if self.slips(0.3):  # alone, because Apache Kafka then changes nothing else in the request
             odd = (self.chance.choice(GOOD_CONFIGS)[0], self.any(4, -1), "1")
             resources = [Of(TOPIC, self.topic(), (odd,))]
         api = ApiKey.INCREMENTAL_ALTER_CONFIGS
@@ -236,7 +236,7 @@ class Admin(TopicsAuthor):
     def validation(self) -> dict[str, Any]:
         return {"validate_only": True} if self.chance.random() < 0.3 else {}
 
-    # -- partitions
+    # ---- partitions
 
     def partitions_of(self) -> list[tuple[str, tuple[int, ...]]]:
         some = []
@@ -267,7 +267,7 @@ class Admin(TopicsAuthor):
         topics = self.partitions_of() if self.chance.random() < 0.8 else []
         self.say("list_reassignments", "admin", *topics)
 
-    # -- the cluster
+    # ---- the cluster
 
     def find_coordinator(self) -> None:
         keys = [self.good_or(GROUP, "") for _ in range(self.any(1, 1, 2))]

@@ -1,4 +1,4 @@
-"""Who invents a history: a temper, and subjects to speak of, each as often as chance has it."""
+"""The author of an invented history: a temper, and a weighted random choice of what to say."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ T = TypeVar("T")
 
 
 class Author(abc.ABC):
-    """said: the history so far. carelessness: how likely it is that something is wrong. topics: what may be
-    spoken of, and how likely it is compared with the others."""
+    """Writes one history."""
 
     era: int
     carelessness: float
+    """The probability of a mistake."""
     topics: dict[Callable[[], None], float]
+    """What may be said, and the weight of each choice."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self.said: list[Said] = []
+        """The history so far."""
 
     @abc.abstractmethod
     def write(self) -> None:
-        """Say all of the history."""
+        """Write the whole history."""
 
     def say(self, verb: str, *args: Any, **options: Any) -> None:
         self.said.append(Said(verb, args, tuple(options.items())))
 
     def tell(self, count: int) -> None:
-        """Say so many things."""
+        """Say at least `count` things."""
         until = len(self.said) + count
         while len(self.said) < until:
             (topic,) = self.chance.choices(list(self.topics), list(self.topics.values()))
@@ -45,10 +47,10 @@ class Author(abc.ABC):
         return self.chance.choice(some)
 
     def some(self, choices: Sequence[T], least: int = 1, most: int = 3) -> list[T]:
-        """Some of them, each at most once."""
+        """Some of the choices, each at most once."""
         count = self.chance.randint(least, most)
         return self.chance.sample(choices, min(count, len(choices)))
 
     def good_or(self, good: T, *odd: T, factor: float = 1) -> T:
-        """Mostly the good one."""
+        """Mostly the good value."""
         return self.chance.choice(odd) if self.slips(factor) else good

@@ -1,10 +1,10 @@
-"""What the members of a group might say, and producers who commit its offsets.
+"""Histories of a group: what its members might say, and producers that commit its offsets.
 
-Time-outs decide in some of them. Those have members with the same time-outs, some of them SHORT_MS, so that
-it does not matter whose runs out first (v0 of JoinGroup, which has one for both, is left out). Some have one
-pause, which ends midway between the second and the third time that anything could run out. The others have a
-pulse of shorter pauses; two of them are shorter than a time-out and three longer, so who speaks in between
-lives on. How much time all else may take, `pace` knows.
+In some of them time-outs matter. Their members have equal time-outs, some of them SHORT_MS, so that it does
+not matter whose runs out first (v0 of JoinGroup, which has one time-out for both, is left out). Some have a
+single pause, which ends midway between the second and the third moment at which anything could run out. The
+others have a pulse of shorter pauses: two of them are shorter than a time-out and three are longer, so a
+member that speaks in between stays. `pace` knows how much time the rest may take.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SHORT_MS = 2_800
 PAUSE_MS = 6_000
 PULSE_MS = 1_120
 PULSES = 4
-"""After which nothing is as near to a time-out as after two of them."""
+"""After this many, nothing is as close to a time-out as after two."""
 LONG_MS = 60_000
 REPEATED = 4
-"""So many of the last things said may be said once more."""
+"""How many of the last requests may be repeated."""
 PLACES = ((TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0), (OTHER_TOPIC, 1))
 STRANGE_PLACES = ((NO_TOPIC, 0), (TOPIC, 9), (OTHER_TOPIC, -1), ("", 0))
 
@@ -124,13 +124,13 @@ class Groups(Author):
             self.everybody_rejoins(careful=True)
         self.everybody_syncs(careful=True)
 
-    # -- what is said
+    # ---- what clients say
 
     def request(self, verb: str, client: str, *args: Any, **options: Any) -> None:
         if client in self.eras:
             options["era"] = self.eras[client]
         if self.slips(0.3):
-            # The group without a name is the same for all histories: a commit would let it come to be.
+            # All histories share the group without a name, and a commit would create it.
             options["group"] = self.chance.choice((GROUP + "-b", "" if verb != "commit" else GROUP + "-c"))
         self.say(verb, client, *args, wait=False, **options)
 
@@ -156,7 +156,7 @@ class Groups(Author):
         self.request("rejoin", client, *self.protocols[client], **options, over=over)
 
     def joining(self, client: str, careful: bool) -> dict[str, Any]:
-        """The options of a join that say what the client is."""
+        """The options of a join that describe the client."""
         session_ms, rebalance_ms = self.times
         options: dict[str, Any] = {"session_ms": session_ms, "rebalance_ms": rebalance_ms}
         if self.type != "consumer":
@@ -251,7 +251,7 @@ class Groups(Author):
         )
 
     def doubt(self) -> None:
-        """A member that is wrong about one thing, in each of its requests."""
+        """A member that is wrong about one thing in each of its requests."""
         client = self.anybody()
         generation: int | Generation = Generation(client)
         whom: dict[str, Any] = {"instance": client} if client in self.instances else {}
@@ -299,7 +299,7 @@ class Groups(Author):
         self.say("hang_up", f"{client} {self.chance.randint(max(last - 2, 2), max(last, 2))}")
 
     def repeat(self) -> None:
-        """A client whose connection broke asks the same once more."""
+        """A client whose connection broke sends the same request again."""
         asked = [said for said in self.said[-REPEATED:] if said.verb in ("rejoin", "sync", "commit")]
         if asked and (said := self.chance.choice(asked)).args[0] in self.numbers:
             over = self.new_connection(said.args[0])
@@ -310,12 +310,12 @@ class Groups(Author):
             self.repeat()
 
     def cut(self) -> None:
-        """A request whose end is missing."""
+        """A request that is cut short."""
         client = self.anybody()
         over = self.new_connection(client)
         self.request("heartbeat", client, Generation(client), cut=self.chance.randint(1, 6), over=over)
 
-    # -- what producers say
+    # ---- what producers say
 
     def init_producer(self) -> None:
         name = self.chance.choice(self.producers)
@@ -359,12 +359,13 @@ class Groups(Author):
         return options
 
     def transaction(self, name: str) -> dict[str, Any]:
-        """Of the second producer a transaction of its own, mostly; of the first the common one."""
+        """The transaction's options: the second producer mostly has its own transaction, the first has the
+        common one."""
         is_own = name == PRODUCERS[1] and not self.slips()
         options: dict[str, Any] = {"transaction": f"{TRANSACTION}-{name}"} if is_own else {}
         return options | ({"era": self.eras["admin"]} if "admin" in self.eras else {})
 
-    # -- what chance decides
+    # ---- what chance decides
 
     def anybody(self) -> str:
         return self.chance.choice(self.clients)
@@ -375,7 +376,7 @@ class Groups(Author):
         return names
 
     def new_connection(self, client: str) -> str:
-        """For what may have to wait: nothing is to come behind it."""
+        """A connection for requests that may have to wait, so that nothing is queued behind them."""
         self.numbers[client] += 1
         return f"{client} {self.numbers[client]}"
 
@@ -398,7 +399,7 @@ class Groups(Author):
         return self.chance.choice(((SHORT_MS, SHORT_MS), (LONG_MS, SHORT_MS), (SHORT_MS, LONG_MS)))
 
     def as_whom(self, client: str) -> dict[str, Any]:
-        """The options that say who asks, where it is not plainly the client."""
+        """The options for the sender's identity, where it is not simply the client's."""
         options: dict[str, Any] = {}
         if self.slips():
             options["id"] = self.somebody_else(client)

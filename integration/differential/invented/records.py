@@ -1,4 +1,4 @@
-"""What producers might send into a few partitions, and what is read and asked of them."""
+"""Histories of records: what producers might send into a few partitions, and what readers might ask."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Records(TopicsAuthor):
     def some_configs(self) -> tuple[tuple[str, str], ...]:
         return tuple(dict(self.some(CONFIGS, 0, 2)).items()) if self.chance.random() < 0.7 else ()
 
-    # -- what producers say
+    # ---- what producers say
 
     def init_producer(self, name: str = "") -> None:
         name = name or self.chance.choice(self.producers)
@@ -161,7 +161,7 @@ class Records(TopicsAuthor):
             return {"cut": self.any(1, 5, 30, 60, 66)}
         if kind == 5:
             return {"is_transactional": True}
-        if kind == 6 and count > 1 and not codec:  # of compressed records kshim only looks at the lengths
+        if kind == 6 and count > 1 and not codec:  # kshim only looks at the lengths of compressed records
             deltas = list(range(count))
             deltas[self.chance.randrange(count)] += self.any(1, 3, -1)
             return {"deltas": tuple(deltas)}
@@ -179,7 +179,7 @@ class Records(TopicsAuthor):
             some.append((later_ms, key, value))
         return tuple(some)
 
-    # -- what readers ask
+    # ---- what readers ask
 
     def read(self, client: str = "", **options: Any) -> None:
         client = client or self.any(*READERS)
@@ -241,7 +241,7 @@ class Records(TopicsAuthor):
             entries.append((*place, epoch, self.any(0, 1, -2)) if self.slips() else (*place, epoch))
         self.ask(ApiKey.OFFSET_FOR_LEADER_EPOCH, "ends_of_epochs", self.any(*READERS), *entries, **options)
 
-    # -- what administrators say
+    # ---- what administrators say
 
     def delete_records(self) -> None:
         entries = [(*place, self.good_or(self.any(-1, 0, 1, 2), 99, -2)) for place in self.places(2)]

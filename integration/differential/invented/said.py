@@ -1,4 +1,4 @@
-"""What a history says, in words: they can be printed, pasted, and left out one by one."""
+"""A history as source text: it can be printed, pasted, and shrunk line by line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Invented:
-    """A history, still in words."""
+    """A history that is still source text."""
 
     title: str
     era: int
@@ -49,7 +49,7 @@ class Invented:
         )
 
     def __str__(self) -> str:
-        """In the form in which `histories` are written."""
+        """Its source text, in the form of `histories`."""
         lines = ["    History(", f'        "{self.title}",', "        cases=[],", "        steps=["]
         lines += [f"            {each}," for each in self.said]
         lines += ["        ],", f"        eras=({self.era},),", "    ),"]

@@ -1,4 +1,4 @@
-"""Apache Kafka and kshim answer histories in the same way that nobody wrote.
+"""Apache Kafka and kshim answer invented histories in the same way.
 
 `python -m integration.differential --histories 2000 --seed 1000` plays many more.
 """

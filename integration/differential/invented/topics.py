@@ -1,4 +1,4 @@
-"""An author whose histories have topics of their own, and who speaks every version of every API."""
+"""An author whose histories have their own topics and use every version of every API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAD_NAMES = ("", ".", "..", "a b", "é", "x" * 250)
 
 
 class TopicsAuthor(Author):
-    """partitions: of A and B as they are created."""
+    """Writes about the topics A and B."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__(chance)
@@ -26,15 +26,16 @@ class TopicsAuthor(Author):
         self.carelessness = chance.choice((0.02, 0.1, 0.1, 0.3))
         self.versions = {api: chance.choice(versions) for api, versions in VERSIONS.items()}
         self.partitions = {A: chance.choice((1, 2, 2, 3)), B: chance.choice((1, 1, 2))}
+        """How many partitions A and B are created with."""
 
     def ask(self, api: ApiKey, verb: str, client: str, *args: Any, **options: Any) -> None:
-        """At the version that the history has chosen for an API, mostly."""
+        """Mostly at the version that this history has chosen for the API."""
         usual = self.versions[api]
         version = self.chance.choice(VERSIONS[api]) if self.chance.random() < 0.2 else usual
         self.say(verb, client, *args, **options, era=version)
 
     def weigh(self) -> None:
-        """What the history mostly speaks of."""
+        """Choose at random what this history mostly says."""
         for topic in self.topics:
             self.topics[topic] *= self.chance.choice((0.2, 1, 1, 3))
 
@@ -49,9 +50,9 @@ class TopicsAuthor(Author):
         return topic, self.partition(topic)
 
     def places(self, most: int = 4) -> list[tuple[str, int]]:
-        """All different, and those of one topic together."""
+        """Different places, grouped by topic."""
         return sorted({self.place() for _ in range(self.chance.randint(1, most))})
 
     def by_name_or_id(self, topic: str) -> Any:
-        """How a request names a topic: by an id that is not that of the name, sometimes."""
+        """How a request names a topic; sometimes by an unknown id."""
         return self.good_or(topic, TopicId(topic, 1), UNKNOWN_ID, factor=0.3)

@@ -1,7 +1,7 @@
-"""What transactional producers might say, as clients of Kafka 3 (`OLD`) and as those of Kafka 4 (`NEW`).
+"""Histories of transactional producers, both clients of Kafka 3 (`OLD`) and of Kafka 4 (`NEW`).
 
 Old ones add partitions and groups to a transaction before they write to them, and keep their epoch. New ones
-just write, and are given an epoch for each transaction (KIP-890).
+just write, and get a new epoch for each transaction (KIP-890).
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort", "Dead", "Bored"
 
 
 class Transactions(TopicsAuthor):
-    """styles: OLD or NEW, by producer."""
+    """Writes about one or two transactional producers."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__(chance)
         self.producers = PRODUCERS[: chance.choice((1, 1, 2))]
         self.styles = {name: chance.choice((OLD, NEW)) for name in self.producers}
+        """OLD or NEW, by producer."""
         self.shares = chance.random() < 0.2
         self.topics = {
             self.transact: 5,
@@ -73,7 +74,7 @@ class Transactions(TopicsAuthor):
             self.say("read", "rita", *everything, isolation=isolation, era=12)
         self.say("describe_producers", "admin", *places)
 
-    # -- who, and how
+    # ---- who sends, and in which style
 
     def producer(self) -> str:
         return self.chance.choice(self.producers)
@@ -83,12 +84,12 @@ class Transactions(TopicsAuthor):
         return f"{TRANSACTION}-{name}" if is_own else TRANSACTION
 
     def transaction(self, name: str) -> dict[str, Any]:
-        """The options that name the transaction of a producer."""
+        """The options that name a producer's transaction."""
         own = self.own_transaction(name)
         return {} if own == TRANSACTION else {"transaction": own}
 
     def as_producer(self, name: str) -> dict[str, Any]:
-        """The options of a request that say who asks, where it is not plainly the producer."""
+        """The options for the sender's identity, where it is not simply the producer's."""
         options = self.transaction(name)
         if self.slips(0.5):
             options["epoch"] = Epoch(name, self.any(1, -1, 9))
@@ -104,7 +105,7 @@ class Transactions(TopicsAuthor):
             style = self.any(OLD, NEW)
         self.say(verb, name, *args, **options, era=self.chance.choice(VERSIONS[style][api]))
 
-    # -- what producers say
+    # ---- what producers say
 
     def init_producer(self, name: str = "") -> None:
         name = name or self.producer()
@@ -124,7 +125,7 @@ class Transactions(TopicsAuthor):
         self.ask(ApiKey.INIT_PRODUCER_ID, "init_producer", name, **options)
 
     def transact(self) -> None:
-        """A transaction from its beginning to its end, mostly."""
+        """A transaction, mostly from beginning to end."""
         name = self.producer()
         places = self.places(3)
         if self.styles[name] == OLD and not self.slips():
@@ -157,7 +158,7 @@ class Transactions(TopicsAuthor):
     def batch(self, name: str, place: tuple[str, int], who: dict[str, Any]) -> Batch:
         count = self.any(1, 1, 2)
         is_transactional = self.good_or(True, False, factor=0.3)
-        # Where a newer epoch has been, Apache Kafka could not end the transaction.
+        # After a batch with a newer epoch, Apache Kafka could not end the transaction.
         epoch = who.get("epoch", Epoch(name)) if is_transactional else Epoch(name)
         return Batch(
             records=tuple((0, None, b"%d" % number) for number in range(count)),
@@ -185,7 +186,7 @@ class Transactions(TopicsAuthor):
             again = is_committed if self.chance.random() < 0.5 else not is_committed
             self.ask_in_style(ApiKey.END_TXN, "end_transaction", name, again, **self.transaction(name))
 
-    # -- what others ask
+    # ---- what others say
 
     def read(self) -> None:
         entries = [(*place, self.any(0, 0, 1, 2, 5)) for place in self.places()]
@@ -237,7 +238,7 @@ class Transactions(TopicsAuthor):
         self.say("add_as_broker", name, *self.places(), **options, era=self.any(4, 5))
 
     def write_markers(self) -> None:
-        """Never with an epoch that is to come: Apache Kafka could not end the next transaction."""
+        """Never with a later epoch: Apache Kafka could not end the next transaction."""
         name = self.producer()
         options: dict[str, Any] = {"committed": self.any(True, False)}
         if self.slips():

@@ -1,8 +1,8 @@
-"""Requests as no tidy client writes them, and Apache Kafka reads them all the same.
+"""Requests in odd bytes that no tidy client writes, and that Apache Kafka reads nevertheless.
 
 A *looseness* is one way in which bytes may be odd. `frame` writes any request in any version with it,
-wherever in header and body there is a place for it; the message's own construct tree tells where. `sample`
-fills a request so that every structure in it has such places.
+wherever header and body have a place for it; the message's own construct tree tells where. `sample` fills a
+request so that every structure in it has such places.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ UINT32: Final = 1 << 32
 
 @dataclass(frozen=True, kw_only=True)
 class Looseness:
-    """behind: what stands behind the body. null_below: how much less than -1 the length of null is.
-    padded: bytes that a varint has too many of. high_bits: set in its fifth byte, beyond the 32 that count.
-    tags: unknown ones at the end of each structure, in this order. oversize: how much too large the size is
-    that a known tag announces. true: the byte that stands for true, or for a structure that is there.
-    null_strings: whether null stands for every string, allowed or not.
-    """
+    """One way in which bytes may be odd; each default is the usual way."""
 
     behind: bytes = b""
+    """Bytes after the body."""
     null_below: int = 0
+    """How far below -1 the length of null is."""
     padded: int = 0
+    """How many unneeded bytes each varint has."""
     high_bits: bool = False
+    """Whether a varint's fifth byte has bits beyond the 32 that count."""
     tags: tuple[tuple[int, bytes], ...] = ()
+    """Unknown tags at the end of each structure, in this order."""
     oversize: int = 0
+    """How much too large the announced size of a known tag is."""
     true: int = 1
+    """The byte for true, or for a structure that is present."""
     null_strings: bool = False
+    """Whether every string is null, allowed or not."""
 
 
 USUAL: Final = Looseness()
@@ -58,11 +61,11 @@ BROKEN: Final = {
     "lengths of six bytes": Looseness(padded=5),
     "null where it is not allowed": Looseness(null_strings=True),
 }
-"""What Apache Kafka cannot read either, where there is a place for it."""
+"""What Apache Kafka cannot read either, if the request has a place for it."""
 
 
 def requests() -> Iterator[tuple[ApiKey, int]]:
-    """Every request and version that is served."""
+    """Every request and version that kshim serves."""
     for api_key, versions in VERSIONS.items():
         for version in versions:
             yield api_key, version
@@ -70,8 +73,7 @@ def requests() -> Iterator[tuple[ApiKey, int]]:
 
 def sample(api_key: ApiKey, version: int) -> Any:
     """A request with one element in each array and null wherever it is allowed. It asks for nothing that
-    there is, and changes nothing.
-    """
+    exists, and changes nothing."""
     return _sample(MESSAGES[api_key][0].struct(version), "", None)
 
 
@@ -82,7 +84,7 @@ ANSWERED: Final = {
     **dict.fromkeys(("resource_type", "resource_type_filter"), 2),
     **dict.fromkeys(("resource_pattern_type", "pattern_type_filter", "operation", "permission_type"), 3),
 }
-"""Values, by the name of the field, without which Kafka would not answer or not tell."""
+"""Fields that need these values for Kafka to answer, or to answer without an error."""
 
 
 def _sample(wire: Any, name: str, default: Any) -> Any:
@@ -95,7 +97,7 @@ def _sample(wire: Any, name: str, default: Any) -> Any:
             fields = [*wire.fields, *((name, each) for name, each in known if name in ANSWERED)]
             return wire.entity(**{name: _sample(each, name, getattr(usual, name)) for name, each in fields})
         case primitives.Records():
-            return b""  # Kafka never answers a Produce with null
+            return b""  # Kafka never answers a Produce whose records are null
         case primitives.Counted(is_nullable=True) | primitives.Nullable():
             return None
         case primitives.Array():

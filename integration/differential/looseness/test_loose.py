@@ -1,4 +1,4 @@
-"""Requests as no tidy client writes them: what Apache Kafka reads of any of them, kshim reads."""
+"""kshim reads every odd request that Apache Kafka reads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from schemas.registry import decode_response
 
 TIMEOUT_S = 30
 Answers = Mapping[str, Any]
-"""For each request the error codes in its answer, or why there is none."""
+"""For each request the error codes of its answer, or why there is none."""
 Frames = Mapping[tuple[ApiKey, int], bytes]
 Ask = Callable[[Looseness], tuple[Answers, Answers]]
 
 
 @pytest.fixture(scope="module")
 def ask(pair_named: Callable[[str], Pair]) -> Ask:
-    """What Apache Kafka and kshim answer to all requests, written so."""
+    """The answers of Apache Kafka and kshim to all requests, written with a looseness."""
     pair = pair_named("plain")
 
     async def both(frames: Frames) -> tuple[Answers, Answers]:

@@ -1,4 +1,4 @@
-"""A connection to a server: frames go out in order, and their answers come in the same order."""
+"""A connection to a server: sends frames in order, and receives their answers in the same order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.registry import decode_response, encode_request
 
 CLOSED = "the connection is closed"
 Answer = Callable[[bytes | str], None]
-"""Is called with an answer's frame, or with a text that says why there is none."""
+"""Called with the frame of an answer, or with a text that says why there is none."""
 
 
 class Address(Protocol):
@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
         return decode_response(api_key, version, frame)[1]
 
     def close(self) -> None:
-        """What is unanswered stays so."""
+        """Requests without an answer stay unanswered."""
         self._unanswered.clear()
         if self._transport is not None:
             self._transport.close()

@@ -1,9 +1,9 @@
-"""Where two servers differ in one history, once all is taken away that no two runs have in common.
+"""Where two servers' answers to one history differ, once everything that varies from run to run is replaced.
 
-Member ids get the names of their owners (their form, client or instance id and a UUID, must be the same;
-their owner may not have been told yet), producer and session ids their numbers, in the order in which they
-were given, topic ids the names of their topics, recent times are "<now>", the server's own address is "this
-server", throttle_time_ms is 0. Records are decoded. Arrays whose order means nothing are sorted.
+Each member id becomes the name of its owner, if it has the right form (client or instance id, then a UUID),
+even where the owner has not been told the id yet. Producer and session ids become numbers in the order in
+which they were given, topic ids their topics' names, recent times "<now>", the server's own address "this
+server", and throttle_time_ms 0. Records are decoded. Arrays whose order means nothing are sorted.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ OF_A_MACHINE = {
     "usable_bytes": "large",
 }
 TOPIC = 2
-"""A type of resources."""
+"""A resource type."""
 OFFSETS_TOPIC = "__consumer_offsets"
 TIMES = {"timestamp", "log_append_time_ms", "last_timestamp", "transaction_start_time_ms"}
 NAMES_OF_LISTED = {
@@ -79,21 +79,22 @@ NAMES_OF_LISTED = {
     "OngoingTopicReassignment": "name",
     "DescribeLogDirsTopic": "name",
 }
-"""What may be of another history, and the field that names it."""
+"""Listed items that may belong to another history, and the field that names them."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One step that the servers answered differently. fields: the paths of what differs; key: of a difference
-    that is meant, where the step does not name it."""
+    """One step that the servers answered differently."""
 
     number: int
     step: Step
     version: int
     fields: tuple[str, ...]
+    """The paths of the fields that differ."""
     apache_kafka: Any
     kshim: Any
     key: str = ""
+    """The key of a meant difference that a rule has found; "" if the step names it, or none is meant."""
 
     @property
     def tolerated(self) -> str:
@@ -110,7 +111,7 @@ class Difference:
 
 
 def differences(steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcript) -> list[Difference]:
-    """All of them, tolerated or not."""
+    """All differences, tolerated or not."""
     found = []
     for number, step in enumerate(steps):
         expected, got = _plain_step(apache_kafka, number), _plain_step(kshim, number)
@@ -122,7 +123,7 @@ def differences(steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcri
 
 
 def transcript_text(steps: Sequence[Step], transcript: Transcript) -> str:
-    """The whole history as one server answered it."""
+    """The whole history, as one server answered it."""
     lines = []
     for number, step in enumerate(steps):
         seen = transcript.seen[number]
@@ -150,9 +151,9 @@ def _plain_step(transcript: Transcript, number: int) -> Any:
 
 
 class Plain:
-    """Messages as dicts and lists, without what no two runs have in common.
+    """Turns messages into dicts and lists, without what varies from run to run.
 
-    sets: fields whose order means nothing; by_chance: fields whose value does not.
+    sets: fields whose order means nothing; by_chance: fields whose value means nothing.
     """
 
     def __init__(
@@ -214,7 +215,7 @@ class Plain:
         return sorted(plain, key=repr) if (entity, name) in self.sets else plain
 
     def _is_of_another_history(self, value: Any) -> bool:
-        """What is listed without having been asked for by name."""
+        """Whether `value` belongs to another history: it is listed because all were asked for."""
         if type(value).__name__ == "ConfigResource" and value.resource_type == TOPIC:
             return not value.resource_name.startswith(self.group)
         name = NAMES_OF_LISTED.get(type(value).__name__)
@@ -222,7 +223,7 @@ class Plain:
 
 
 def _paths(expected: Any, got: Any, path: str = "") -> Iterator[str]:
-    """The places where two plain values differ."""
+    """The paths at which two plain values differ."""
     if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() == got.keys():
         for key in expected:
             yield from _paths(expected[key], got[key], f"{path}.{key}".lstrip("."))

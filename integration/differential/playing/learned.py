@@ -1,6 +1,6 @@
 """What one server has given to the clients of a history: ids of topics, of producers and of fetch sessions.
 
-A history names them by symbols, and what is compared has symbols again.
+Histories use symbols for these ids, and the symbols replace the ids again before answers are compared.
 """
 
 from __future__ import annotations
@@ -18,21 +18,25 @@ from schemas.records.batch import HEADER_BYTES, decode_header
 
 UNKNOWN_TOPIC_ID = UUID(int=4711)
 MADE_UP = 2**40
-"""From here on a producer id is none that a server gave."""
+"""Producer ids from here on are made up; no server gave them."""
 
 
 @dataclass
 class Learned:
-    """topics: ids by name, in their order. producer_ids, session_ids: in the order in which they were given.
-    sessions: every client's fetch session and its next epoch. sequences: by producer id, epoch, partition."""
+    """The ids, epochs and sequence numbers that a server gave or accepted."""
 
     topics: dict[str, list[UUID]] = field(default_factory=dict)
+    """Each name's topic ids, in the order in which they were given."""
     producer_ids: list[int] = field(default_factory=list)
+    """In the order in which they were given."""
     session_ids: list[int] = field(default_factory=list)
+    """In the order in which they were given."""
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Every client's fetch session and its next epoch."""
     sequences: dict[tuple[int, int, str, int], int] = field(default_factory=dict)
+    """The next sequence number by producer id, epoch, topic and partition."""
 
-    # -- what the answers give
+    # ---- what the answers give
 
     def topic(self, name: str, topic_id: UUID) -> None:
         if topic_id.int and topic_id not in self.topics.setdefault(name, []):
@@ -55,7 +59,7 @@ class Learned:
             self.sessions[client] = answer.session_id, request.session_epoch + 1
 
     def _sequences(self, request: ProduceRequest, answer: ProduceResponse) -> None:
-        """What was sent in which partition follows from what was accepted of it."""
+        """Keep the next sequence number of each partition whose batch was accepted."""
         accepted = {
             (each.name, each.topic_id, part.index)
             for each in answer.responses
@@ -74,7 +78,7 @@ class Learned:
                     place = header.producer_id, header.producer_epoch, name, data.index
                     self.sequences[place] = header.last_sequence + 1
 
-    # -- what stands for it in a request
+    # ---- ids for the symbols in a request
 
     def given(
         self,
@@ -82,7 +86,7 @@ class Learned:
         group: str,
         producers: Mapping[str, tuple[int, int]],
     ) -> Any:
-        """group: of the history. producers: their ids and epochs."""
+        """group: the history's group; producers: each owner's producer id and epoch."""
         match symbol:
             case TopicId(name, number):
                 ids = self.topics.get(name.replace(GROUP, group), [])
@@ -95,7 +99,7 @@ class Learned:
             case SessionEpoch(owner, later):
                 return self.sessions.get(owner, (0, 0))[1] + later
 
-    # -- what stands for it in an answer
+    # ---- symbols for the ids in an answer
 
     def name_of(self, topic_id: UUID) -> str:
         return next((name for name, ids in self.topics.items() if topic_id in ids), "")

@@ -1,6 +1,6 @@
 """Which differences between two transcripts are meant: the keys of docs/differences.md, as rules.
 
-A history that somebody wrote names the step and the key. Where nobody wrote it, these rules find them.
+A hand-written history names the step and the key. For invented ones these rules find them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ MAY_DIFFER: Mapping[str, Callable[[str, Any], bool]] = {
         isinstance(value, dict) and value.get("resource_type") in NOT_SERVED
     ),
 }
-"""What of an answer is meant to differ: of a field its name and value, of an item in an array its value."""
+"""The parts of an answer that are meant to differ: called with a field's name and value, or "" and an array's
+item."""
 OF_A_BATCH = ("D-error-text", "D-reason-of-a-refused-batch")
 MAY_WAIT = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
@@ -48,7 +49,7 @@ MAY_WAIT = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 def by_rule(
     found: Sequence[Difference], steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcript
 ) -> list[Difference]:
-    """`found`, with a key where a rule tells that a difference is meant, and no more than can be compared."""
+    """`found` up to the point where the servers are meant to part, each with its key if a rule knows one."""
     end = min(parting(steps, apache_kafka), parting(steps, kshim))
     forgotten = dict(forgotten_requests(apache_kafka, kshim))
     connections = {kshim.seen[number].step.connection for number in forgotten}  # type: ignore[union-attr]
@@ -72,7 +73,7 @@ def by_rule(
 
 
 def key_of_parts(difference: Difference) -> str:
-    """The key of a difference that is only in parts of the answer that may differ; "" of any other."""
+    """The key of a difference that lies only in parts of the answer that may differ; "" for any other."""
     for count in range(1, len(MAY_DIFFER) + 1):
         for keys in combinations(MAY_DIFFER, count):
             if _without(difference.apache_kafka, keys) == _without(difference.kshim, keys):
@@ -85,7 +86,7 @@ def _is_produce(difference: Difference) -> bool:
 
 
 def _without(value: Any, keys: Collection[str]) -> Any:
-    """A plain answer without what may differ by these keys."""
+    """A plain answer without the parts that may differ by these keys."""
     may_differ = [MAY_DIFFER[key] for key in keys]
     if isinstance(value, list):
         return [_without(item, keys) for item in value if not any(each("", item) for each in may_differ)]
@@ -99,7 +100,7 @@ def _without(value: Any, keys: Collection[str]) -> Any:
 
 
 def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[tuple[int, str]]:
-    """The steps whose request Apache Kafka never answers, and kshim does with an error; with their keys."""
+    """The steps, and their keys, whose request Apache Kafka never answers and kshim refuses with an error."""
     for number, (theirs, ours) in enumerate(zip(apache_kafka.seen, kshim.seen, strict=True)):
         if not isinstance(theirs, Asked) or not isinstance(ours, Asked) or theirs.is_answered.is_set():
             continue
@@ -119,7 +120,7 @@ def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[
 
 
 def is_refused(asked: Asked) -> bool:
-    """Whether a Produce is refused for its records; with acks=0 the end of the connection says so."""
+    """Whether a Produce is refused for its records; with acks=0 the server closes the connection instead."""
     if isinstance(asked.answer, str):
         return asked.answer == CLOSED and asked.request.acks == 0
     return set(errors(asked.answer)) == {ErrorCode.INVALID_RECORD}
@@ -132,7 +133,7 @@ def has_null_records(request: Any) -> bool:
 
 
 def names_one_twice(request: Any) -> bool:
-    """Whether an AlterConfigs names nothing but one resource, and that more than once."""
+    """Whether an AlterConfigs names one resource more than once, and no other."""
     if not isinstance(request, AlterConfigsRequest):
         return False
     named = [(resource.resource_type, resource.resource_name) for resource in request.resources]
@@ -140,8 +141,8 @@ def names_one_twice(request: Any) -> bool:
 
 
 def is_unknown_operation(difference: Difference, request: Any) -> bool:
-    """Whether the answers differ only in how they refuse an operation that there is none of, or one that
-    appends to a config that nobody knows."""
+    """Whether the answers differ only in how they refuse an unknown operation, or an APPEND or SUBTRACT to an
+    unknown config."""
     theirs, ours = difference.apache_kafka, difference.kshim
     if not isinstance(request, IncrementalAlterConfigsRequest) or not isinstance(theirs, dict):
         return False
@@ -167,8 +168,8 @@ def _is_asked_again(transcript: Transcript, number: int) -> bool:
 
 
 def parting(steps: Sequence[Step], transcript: Transcript) -> int:
-    """The first step from which on the servers' groups are meant to differ (D-pending-id-leaves): somebody
-    leaves who was given an id and did not join with it. The number of steps where there is none."""
+    """The first step from which on the servers' groups are meant to differ (D-pending-id-leaves): a client
+    leaves that was given a member id and has not joined with it. Without such a step, the number of steps."""
     pending: set[str] = set()
     for number, asked in enumerate(transcript.seen):
         if not isinstance(asked, Asked):

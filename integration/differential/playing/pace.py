@@ -1,9 +1,8 @@
-"""Whether a play keeps pace with the time-outs of its history; and the same history with more time in it.
+"""Tells whether a play keeps pace with its history's time-outs, and stretches the history where it does not.
 
-In a history nothing takes time but its pauses. On a busy machine everything does, and a member may be evicted
-before the pause in which it should still have been there. Such a play proves nothing. It is known by its
-steps: between any two of them have the same time-outs run out as if only the pauses had taken time, or the
-play is too late.
+In a history only its pauses take time. On a busy machine everything does, and a member may be evicted before
+the pause in which it should still have been there. Such a play proves nothing. It is recognised by its steps:
+between any two of them the same time-outs must have run out as if only the pauses had taken time.
 """
 
 from __future__ import annotations
@@ -16,11 +15,13 @@ from integration.differential.words.history import Ask, Pause, Step
 from schemas.messages.join_group import JoinGroupRequest
 
 SHORT_MS = range(301, 10_000)
-"""Time-outs that a history lives to see; 300 is the least that the servers take, longer ones never end."""
+"""Time-outs that may run out within a history: servers take no less than 300 ms, and longer ones never run
+out."""
 IN_A_ROW = 3
-"""What ends may start what ends later: a session, the join phase that its end begins, the wait for a sync."""
+"""One time-out may start another: a session ends, which begins a join phase, whose end begins the wait for a
+sync."""
 MARGIN_MS = 30
-"""A server has its own clock, and the answer that began a time-out came some time ago."""
+"""A server has its own clock, and sent the answer that started a time-out a little earlier."""
 
 
 class TooLate(Exception):
@@ -28,12 +29,12 @@ class TooLate(Exception):
 
 
 def short_time_outs_ms(steps: Iterable[Step]) -> set[int]:
-    """Those that the members of a history ask for."""
+    """The short time-outs that the members of a history ask for."""
     return {ms for step in steps for ms in _short_time_outs(step).values()}
 
 
 def stretched(steps: Sequence[Step], times: int) -> list[Step]:
-    """The same history, with pauses and short time-outs so many times as long."""
+    """The same history, with pauses and short time-outs multiplied by `times`."""
     return [_stretched(step, times) for step in steps]
 
 
@@ -47,7 +48,7 @@ def _stretched(step: Step, times: int) -> Step:
 
 
 def _short_time_outs(step: Step) -> dict[str, int]:
-    """By the name of the field."""
+    """The short time-outs of a JoinGroup, by the name of their field."""
     if not isinstance(step, Ask) or not isinstance(step.request, JoinGroupRequest):
         return {}
     named = {name: getattr(step.request, name) for name in ("session_timeout_ms", "rebalance_timeout_ms")}
@@ -55,9 +56,9 @@ def _short_time_outs(step: Step) -> dict[str, int]:
 
 
 class Pace:
-    """One play's. Is told what happens, and when, in seconds.
+    """Judges the pace of one play, which reports when its steps begin and its pauses end.
 
-    delay_ms: of the server, before the first rebalance of a group; 0: none.
+    delay_ms: the server's delay before the first rebalance of a group; 0 for none.
     """
 
     def __init__(self, time_outs_ms: Iterable[int], delay_ms: int) -> None:
@@ -65,7 +66,7 @@ class Pace:
         self._ends_ms = sorted(ends_ms | ({delay_ms} - {0}))
         self._paused_ms = 0
         self._begun: list[tuple[float, int]] = []
-        """For each step when it began, and how much of the pauses was over."""
+        """For each step, when it began and the total of the pauses before it."""
 
     def begin(self, now_s: float) -> None:
         """A step begins."""
@@ -76,7 +77,7 @@ class Pace:
         self._paused_ms += ms
 
     def forget(self) -> None:
-        """The history has waited for its servers, as long as they took: nothing before it counts."""
+        """Drop all steps so far: the history has waited for its servers, for as long as they took."""
         self._begun.clear()
 
     def check(self, now_s: float) -> None:

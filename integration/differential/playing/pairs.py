@@ -32,21 +32,21 @@ COMMON = {
     "broker.session.timeout.ms": "60000",
 }
 FOR_GOOD = {
-    # nothing that a history has written is let go or compacted while it reads
+    # no record of a history is deleted or compacted while the history reads it
     "log.retention.ms": "-1",
     "log.cleaner.backoff.ms": "3600000",
-    # timestamps that are far apart begin no new segment, which a Fetch would not read across
+    # timestamps that are far apart start no new segment: a Fetch would not read beyond one
     "log.roll.ms": str(2**63 - 1),
 }
 PAIRS: Mapping[str, Mapping[str, str]] = {
     "plain": {**FOR_GOOD, DELAY_MS: "0"},
     "delayed": {**FOR_GOOD, DELAY_MS: "3000"},
     "small": {**FOR_GOOD, DELAY_MS: "0", "group.max.size": "2"},
-    "alone": {DELAY_MS: "0"},  # for tools, which look at all groups and at what is set
+    "alone": {DELAY_MS: "0"},  # for tools, which list all groups and all configs that are set
 }
-"""The settings of both servers, by the name that a history gives."""
+"""The settings of both servers, by the name that a history uses for the pair."""
 MANY = tuple(f"any-{number}" for number in range(500))
-"""Enough ids that every partition of __consumer_offsets and of __transaction_state has some."""
+"""Enough ids that each partition of __consumer_offsets and of __transaction_state has some."""
 READY_TIMEOUT_S = 60
 
 
@@ -66,7 +66,7 @@ class Pair:
 
 
 def start(name: str, directory: Path) -> Pair:
-    """Start both, with TOPIC and OTHER_TOPIC; their coordinators have loaded all there is."""
+    """Start both servers with TOPIC and OTHER_TOPIC, and wait until their coordinators are loaded."""
     settings = {**COMMON, **PAIRS[name]}
     options = list(
         itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
@@ -89,7 +89,7 @@ def start(name: str, directory: Path) -> Pair:
 
 
 def create_topic(address: Address, name: str, partitions: int) -> UUID:
-    """Its id."""
+    """Create a topic and return its id."""
 
     async def create() -> UUID:
         connection = await Connection.open(address)
@@ -104,7 +104,7 @@ def create_topic(address: Address, name: str, partitions: int) -> UUID:
 
 
 async def wait_loaded(address: Address) -> None:
-    """Until all coordinators answer, of groups and of transactions; the topics that they need are made."""
+    """Wait until all group and transaction coordinators answer; this creates their topics."""
     connection = await Connection.open(address)
     while True:
         for key_type in (0, 1):
@@ -116,7 +116,7 @@ async def wait_loaded(address: Address) -> None:
         )
         told = {*(each.error_code for each in groups.groups)}
         told |= {each.error_code for each in transactions.transaction_states}
-        # nobody is to get the first one, 0: it stands in answers where there is none
+        # take producer id 0, so that no client gets it: answers also use it for "none"
         anybody = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
         told.add((await connection.ask(ApiKey.INIT_PRODUCER_ID, 0, anybody)).error_code)
         if told <= {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}:

@@ -1,9 +1,9 @@
-"""Play one history against one server, and write down what it answers.
+"""Play one history against one server, and write down its answers.
 
-Where a request is not waited for, the history goes on when that request has *come to rest*: it is answered,
-or two probes that were sent behind it, one after the other, came back quickly. A probe is a DescribeGroups of
-the groups of this history: a server that answers it has nothing left to do for what came before. So it does
-not matter how quick a server is.
+Where the history does not wait for a request, it goes on when that request has *come to rest*: it is
+answered, or two probes, sent one after the other behind it, came back quickly. A probe is a DescribeGroups of
+this history's groups: a server that answers it has finished with everything sent before. So the server's
+speed does not matter.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ from schemas.messages.offset_fetch import OffsetFetchRequestTopics
 from schemas.registry import decode_response, encode_request
 
 ANSWER_TIMEOUT_S = 6
-"""How long a request that is waited for may take; then the history goes on without its answer."""
+"""How long to wait for an answer before the history goes on without it."""
 REST_S = 0.025
 """Longer than a server gathers records before it writes them (group.coordinator.append.linger.ms)."""
 QUICK_S = 0.06
-"""A probe that takes longer proves nothing: its server may have been stopped in the middle of something."""
+"""A slower probe proves nothing: the server may have been interrupted halfway."""
 PROBES = 20
-"""Then the history goes on, on a machine that has no time."""
+"""After so many the history goes on: the machine is too busy."""
 TRIES = 100
-"""How often a request is made again because the transaction before is not quite over."""
+"""How often a request is repeated because the last transaction is not quite over."""
 TOO_EARLY = {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS}
-"""With the second one Produce says the first, below v12."""
+"""Produce below v12 answers NOT_ENOUGH_REPLICAS for CONCURRENT_TRANSACTIONS."""
 OF_TRANSACTIONS = {
     ApiKey.PRODUCE,
     ApiKey.INIT_PRODUCER_ID,
@@ -82,18 +82,19 @@ CHANGES = {
     ApiKey.ELECT_LEADERS,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
 }
-"""What a server may answer before it is in force."""
+"""Requests that a server may answer before the change is in force."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a history is played: a server's address, the ids it gave to the topics, and how long it delays
-    the first rebalance of a group (group.initial.rebalance.delay.ms)."""
+    """Where a history is played."""
 
     host: str
     port: int
     topic_ids: Mapping[str, UUID]
+    """The ids that this server gave to the topics."""
     delay_ms: int = 0
+    """The server's delay before the first rebalance of a group (group.initial.rebalance.delay.ms)."""
 
 
 @dataclass
@@ -115,22 +116,25 @@ class Asked:
 
 @dataclass
 class Transcript:
-    """What one server did in one history. seen: step by step an Asked, or who waited at a pause. began_s,
-    ended_s: when, by the event loop's clock. given: every client's ids, and which step asked for them.
-    producers: every producer's id and epoch. learned: what else it was given."""
+    """What one server did in one history."""
 
     target: Target
     group: str
     began_s: float = 0
     ended_s: float = 0
+    """This and `began_s` are times of the event loop's clock."""
     seen: list[Asked | frozenset[str] | None] = field(default_factory=list)
+    """For each step an Asked, or the connections that waited at a pause."""
     given: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Every client's member ids, each with the step that asked for it."""
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Every producer's id and epoch."""
     generations: dict[str, int] = field(default_factory=dict)
     learned: Learned = field(default_factory=Learned)
+    """The other ids that the server gave."""
 
     def ids(self, client: str) -> list[str]:
-        """In the order in which the client asked for them."""
+        """The client's member ids, in the order in which it asked for them."""
         given = self.given.get(client, {})
         return sorted(given, key=given.__getitem__)
 
@@ -143,9 +147,9 @@ async def play(
     times: int = 1,
     settling: Settling | None = None,
 ) -> Transcript:
-    """All steps in order, stretched to so many times the history's length, until everything is at rest.
+    """Play all steps in order, with all times multiplied by `times`, until everything is at rest.
 
-    settling: of the server, for histories that change topics or configs.
+    settling: the server's, for histories that change topics or configs.
 
     Raises TooLate as soon as the play does not keep pace with the time-outs.
     """
@@ -237,7 +241,7 @@ class _Player:
         if step.wait:
             await self.wait_for([asked], self.answer_timeout_s)
             if step.api_key in CHANGES | {ApiKey.PRODUCE} and not asked.is_answered.is_set():
-                # Apache Kafka never will, nor what comes behind it
+                # Apache Kafka never answers it, nor any request behind it
                 self.given_up.append(self.connections.pop(step.connection))
         else:
             await self.rest()
@@ -250,7 +254,7 @@ class _Player:
         return asked
 
     async def learn_topics(self, names: Iterable[str]) -> None:
-        """The ids of topics that were perhaps created."""
+        """Ask for the ids of topics that may have been created."""
         topics = tuple(MetadataRequestTopic(name=name, topic_id=UUID(int=0)) for name in dict.fromkeys(names))
         asked = MetadataRequest(
             topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False
@@ -267,7 +271,7 @@ class _Player:
             await (await self.probing()).ask(ApiKey.DELETE_TOPICS, 6, asked)
 
     async def rest_of_transaction(self, transactional_id: str) -> None:
-        """Until the markers of a transaction that was ended are written."""
+        """Wait until the markers of an ended transaction are written."""
         request = DescribeTransactionsRequest(transactional_ids=(transactional_id,))
         connection = await self.probing()
         for _ in range(TRIES):
@@ -287,7 +291,7 @@ class _Player:
         self.learn(asked)
 
     def is_too_early(self, asked: Asked, answer: bytes | str) -> bool:
-        """Whether the transaction before is not quite over: clients ask again then."""
+        """Whether the last transaction is not quite over: clients then ask again."""
         if isinstance(answer, str) or asked.tries == TRIES:
             return False
         asked.tries += 1
@@ -303,7 +307,7 @@ class _Player:
             await asyncio.wait_for(asyncio.gather(*(asked.is_answered.wait() for asked in some)), timeout_s)
 
     async def rest(self) -> None:
-        """Until everything is answered, or has come to rest."""
+        """Wait until everything is answered or has come to rest."""
         quick = 0
         for _ in range(PROBES):
             waiting = list(self.waiting())
@@ -314,7 +318,7 @@ class _Player:
             quick = quick + 1 if is_quick and len(self.waiting()) == len(waiting) else 0
 
     async def probe(self) -> float:
-        """How long it took to describe all groups, in seconds."""
+        """The seconds that it took to describe all groups."""
         connection = await self.probing()
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -339,12 +343,12 @@ class _Player:
             self.transcript.generations[asked.step.client] = answer.generation_id
         gives = {ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED}
         if not asked.step.request.member_id:
-            gives.add(ErrorCode.FENCED_INSTANCE_ID)  # it had become a member, until a second one came
+            gives.add(ErrorCode.FENCED_INSTANCE_ID)  # it became a member, and was then fenced by a second one
         if answer.error_code in gives:
             self.transcript.given.setdefault(asked.step.client, {}).setdefault(answer.member_id, asked.number)
 
     async def resolve(self, value: Any) -> Any:
-        """`value` with this server's ids, and the group's name, where the history has symbols."""
+        """`value` with its symbols replaced by this server's ids and by the group's name."""
         if isinstance(value, Id):
             return await self.member_id(value)
         if isinstance(value, Generation):

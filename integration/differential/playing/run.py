@@ -1,9 +1,9 @@
-"""Many histories at once: each has a group of its own, and most of its time it waits.
+"""Plays many histories at once: each has its own group, and spends most of its time waiting.
 
-kshim plays a history once, and what it answers is held against what Apache Kafka answers. Where they differ,
-Apache Kafka is asked again, several times: it leaves some things to chance (which member leads when the
-leader has left), and all its answers are right. kshim must have given one of them. Only a play of kshim
-during which it was measured to stand still for long (`stalls`) is void, and made again.
+kshim plays a history once, and its answers are compared with Apache Kafka's. Where they differ, Apache Kafka
+plays it again, several times: it leaves some things to chance (which member leads when the leader has left),
+and all its answers are right. kshim must have given one of them. A play of kshim is void, and repeated, only
+if kshim was seen to stand still for long during it (`stalls`).
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from integration.differential.words.history import History, Pause, Step, tolerat
 from schemas.error_code import ErrorCode
 
 AT_ONCE = 48
-"""Histories under way at the same time: more, and a step is late for the clock of its group."""
+"""How many histories are played at once: with more of them, steps come too late for the clocks of their
+groups."""
 AT_ONCE_AGAIN = 3
-"""Of those that are played again, when all have been played: Apache Kafka verifies the transactions of many
-producers in one go, and answers some of them with another's error."""
+"""How many are replayed at once, after all were played: Apache Kafka verifies the transactions of many
+producers together, and answers some of them with another's error."""
 KAFKA_PLAYS = 16
-"""How often Apache Kafka is asked until it answers as kshim did."""
+"""How many times Apache Kafka plays a history until it answers as kshim did."""
 STALL_S = 0.15
-"""Standing still for longer makes a play void: the steps of some histories are 200 ms from a time-out."""
+"""A longer standstill makes a play void: the steps of some histories are 200 ms from a time-out."""
 VOID_PLAYS = 10
-"""After so many the machine is found too busy."""
+"""After so many void plays, the machine counts as too busy."""
 STRETCHES = (1, 2, 4, 8)
-"""A history for which the machine was too slow is played again with all its times so many times as long; but
-the delay of a server that has one stays as it is."""
+"""A history for which the machine was too slow is replayed with all its times multiplied by these; a server's
+initial delay cannot be stretched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +57,20 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a run. answers: kshim's, by API and error; transcript: what Apache Kafka answered;
-    kafka_plays: how often it was asked; void: how many plays of kshim a standstill made void;
-    is_late: no play was quick enough for the time-outs, and so nothing is compared."""
+    """The result of a run."""
 
     differences: Sequence[Difference] = ()
     stale: Sequence[str] = ()
     answers: Counter[str] = field(default_factory=Counter)
+    """How often kshim gave each answer, by API and error."""
     transcript: str = ""
+    """What Apache Kafka answered."""
     kafka_plays: int
+    """How often Apache Kafka was asked."""
     void: int
+    """How many plays of kshim were void because of a standstill."""
     is_late: bool = False
+    """No play was quick enough for the time-outs, so nothing is compared."""
 
     @property
     def responses(self) -> int:
@@ -86,7 +90,7 @@ def _untolerated(found: Iterable[Difference]) -> list[Difference]:
 
 
 def _earliest(found: Iterable[Difference]) -> tuple[bool, int]:
-    """The smaller, the later two servers part: less than every other where they do not."""
+    """Sorts smaller the later the two servers part, and smallest if they do not."""
     return max(((True, -difference.number) for difference in _untolerated(found)), default=(False, 0))
 
 
@@ -141,14 +145,14 @@ async def play_all(
 
 @dataclass
 class Plays:
-    """What the servers answered in one run, as far as they were asked in time: Apache Kafka each time."""
+    """The transcripts of one run that were in time; Apache Kafka has one for each play."""
 
     apache_kafka: list[Transcript]
     kshim: Transcript | None
 
 
 class Stage:
-    """Two servers, and the watches that are kept on them."""
+    """Two servers, and the watches over them."""
 
     _numbers = itertools.count(1)
 
@@ -164,7 +168,7 @@ class Stage:
         return Plays(_in_time([apache_kafka]), kshim)
 
     async def judge(self, run: Run, plays: Plays, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
-        """Play again until kshim has answered as Apache Kafka did, or there is no more excuse."""
+        """Replay until kshim's answers match one of Apache Kafka's, or the plays are used up."""
         steps = run.history.at(run.era)
         void, asked = 0, 1
         while plays.kshim is not None and plays.apache_kafka:
@@ -196,7 +200,7 @@ class Stage:
         return await self.judge(run, await self.play_once(run), kafka_plays)
 
     async def _play(self, run: Run, target: Target) -> Transcript | None:
-        """None if it was never in time."""
+        """One play; None if none was in time."""
         steps = run.history.at(run.era)
         for times in [1] * VOID_PLAYS if target.delay_ms else STRETCHES:
             with contextlib.suppress(TooLate):
@@ -206,7 +210,7 @@ class Stage:
 
 
 def _has_pauses(steps: Iterable[Step]) -> bool:
-    """Else it does not matter how long the servers take."""
+    """Without pauses it does not matter how long the servers take."""
     return any(isinstance(step, Pause) for step in steps)
 
 
@@ -217,7 +221,7 @@ def _in_time(plays: Iterable[Transcript | None]) -> list[Transcript]:
 def _closest(
     run: Run, steps: Sequence[Step], plays: Iterable[Transcript], kshim: Transcript
 ) -> tuple[list[Difference], Transcript]:
-    """The differences to the play of Apache Kafka that is most like that of kshim, and that play."""
+    """The differences to the Apache Kafka play that is most like kshim's, and that play."""
 
     def compared(apache_kafka: Transcript) -> list[Difference]:
         found = differences(steps, apache_kafka, kshim)

@@ -1,10 +1,10 @@
-"""Until a server's broker has heard of all that its controller has decided.
+"""Waits until a server's broker has applied all that its controller has decided.
 
-Apache Kafka answers who changes topics or configs when its controller has written that down; its broker hears
-of it a moment later. It hears of everything in the order in which it was written. So a mark is written, and
-awaited: a config of a topic that nobody else uses. What one broker reads together it makes known together, a
-piece at a time; all that came before is in force only when a second mark, written after the first was seen,
-is seen too.
+Apache Kafka answers a change of topics or configs once its controller has written it down; its broker learns
+of it a moment later. A broker learns of changes in the order in which they were written. So a mark is
+written, a config of a topic that nobody else uses, and waited for. A broker applies the changes that it reads
+together piece by piece; so all earlier changes are in force only when a second mark, written after the first
+was seen, is seen too.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from schemas.messages.incremental_alter_configs import (
 )
 
 MARKED = "marked"
-"""The topic."""
+"""The topic that carries the marks."""
 CONFIG = "flush.messages"
 TOPIC, SET = 2, 0
 AGAIN_S = 0.005
 
 
 class Settling:
-    """One server's, for all histories that are played against it."""
+    """Waits for one server, on behalf of all histories that are played against it."""
 
     _marks = itertools.count(1)
 
@@ -41,7 +41,8 @@ class Settling:
         self._asked = self._settled = 0
 
     async def settle(self) -> None:
-        """Until all that was answered before is in force. Who comes meanwhile shares the next turn."""
+        """Wait until all changes answered so far are in force. Callers that come meanwhile share the next
+        turn."""
         self._asked += 1
         mine = self._asked
         async with self._turn:

@@ -1,7 +1,7 @@
-"""The few lines of a history in which two servers differ, found by leaving out what changes nothing.
+"""Shrinks a history in which two servers differ to the few lines that matter.
 
-What can be left out, a line or one option or argument of a line, is a *part*. Histories without some parts
-are played many at a time, and parts that nobody misses one by one are mostly not missed together.
+A line, or one option or argument of a line, is a *part*. Many candidates, each without some parts, are played
+at a time. Parts that can be left out one by one can mostly be left out together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from integration.differential.invented import Invented, Said
 
 Differs = Callable[[Invented], Awaitable[bool]]
 Part = tuple[int, str | int]
-"""The number of a line and the name of an option, or which argument; "" for the whole line."""
+"""A line's number, and an option's name or an argument's position; "" stands for the whole line."""
 MAY_HAVE_TO_WAIT = {"join", "rejoin", "sync"}
 
 
@@ -31,7 +31,7 @@ async def shrink(invented: Invented, differs: Differs) -> Invented:
 
 
 def _options(invented: Invented) -> list[Part]:
-    """And arguments, but for the first, which is mostly the client."""
+    """All options and arguments, except each first argument, which is mostly the client."""
     return [
         (number, part)
         for number, said in enumerate(invented.said)
@@ -41,7 +41,7 @@ def _options(invented: Invented) -> list[Part]:
 
 
 async def _without_some(invented: Invented, chunks: Sequence[Sequence[Part]], differs: Differs) -> Invented:
-    """Without as many of the chunks as can be left out together."""
+    """The history without as many chunks as can be left out together."""
     verdicts = await asyncio.gather(*(differs(_without(invented, chunk)) for chunk in chunks))
     idle = [chunk for chunk, still in zip(chunks, verdicts, strict=True) if still]
     while idle:

@@ -1,7 +1,7 @@
-"""How long a server stood still: a history whose time-outs decide proves nothing while it does.
+"""Measures how long a server stood still: a history that depends on time-outs proves nothing meanwhile.
 
-A watch asks one server for nothing in particular, again and again, and keeps how long the answers took. That
-is the time of the whole way: of this process, of the machine, and of the server.
+A watch sends one server a trivial request, again and again, and records slow answers. It measures the whole
+way: this process, the machine and the server.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ QUESTION = encode_request(
 
 
 class Watch:
-    """slow: for every notable answer when it was asked for and when it came, in the event loop's seconds."""
+    """Watches one server."""
 
     def __init__(self) -> None:
         self.slow: list[tuple[float, float]] = []
+        """When each slow request was sent and answered, in the event loop's seconds."""
 
     def longest_s(self, began_s: float, ended_s: float) -> float:
-        """The longest standstill between two moments."""
+        """The longest standstill that overlaps the time between two moments."""
         return max((b - a for a, b in self.slow if a < ended_s and b > began_s), default=0)
 
     async def keep(self, address: Address) -> None:
@@ -52,7 +53,7 @@ class Watch:
 
 @contextlib.asynccontextmanager
 async def watched(addresses: Iterable[Address]) -> AsyncIterator[list[Watch]]:
-    """A watch for each address, kept meanwhile."""
+    """A watch for each address, running until the block ends."""
     watches, tasks = [], []
     for address in addresses:
         watches.append(watch := Watch())

@@ -1,4 +1,4 @@
-"""A play that is too slow for the time-outs of its history is known, and the history stretched."""
+"""A play too slow for the time-outs of its history is recognised, and the history is stretched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLOW = 0.7
 
 
 def test_a_time_out_that_ran_out_too_early() -> None:
-    """The pause ends 400 ms after a join that gave 1000; on this machine it ends after 1100."""
+    """The pause is to end 400 ms into a session of 1000 ms; on this machine it ends after 1100 ms."""
     pace = Pace([1000], 0)
     pace.begin(0)
     pace.begin(SLOW)
@@ -38,8 +38,8 @@ def test_what_a_server_took_to_answer_is_not_counted() -> None:
         pace.check(2.1)
 
 
-def test_one_that_is_started_by_another() -> None:
-    """The join phase that the end of a session begins."""
+def test_a_time_out_that_another_one_starts() -> None:
+    """The end of a session begins a join phase with a time-out of its own."""
     pace = Pace([1000], 0)
     pace.begin(0)
     pace.pause(1200)

@@ -1,4 +1,4 @@
-"""What administrators ask, good and bad; each story once for every version of its API."""
+"""Stories of administrators, with good and bad requests; each runs at every version of its API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT, ELR, NOT_SERVED, OPERATION = "D-error-text", "D-elr", "D-config-resources"
 UNANSWERED = "D-one-resource-twice"
 LISTENERS, NO_THREADS = "D-listener-configs", "D-no-threads"
 
-# What a broker was started with, and what only one of the two has.
+# Configs that depend on how the broker was started, and those that only one of the servers has.
 PER_SERVER = (
     "advertised.listeners broker.heartbeat.interval.ms broker.id broker.session.timeout.ms brokers "
     "control.path "
@@ -34,7 +34,7 @@ PER_SERVER = (
     "share.coordinator.state.topic.min.isr share.coordinator.state.topic.replication.factor "
     "transaction.state.log.min.isr transaction.state.log.replication.factor"
 ).split()
-# Kafka can change its listeners' security while it runs.
+# Kafka can change its listeners' security at run time; kshim cannot.
 READ_ONLY_HERE = (
     "principal.builder.class sasl.enabled.mechanisms sasl.jaas.config sasl.kerberos.kinit.cmd "
     "sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name "
@@ -49,10 +49,10 @@ READ_ONLY_HERE = (
     "ssl.truststore.type"
 ).split()
 ELR_CONFIG = ("min.insync.replicas",)
-"""Apache Kafka sets it for all brokers when it is formatted (KIP-966)."""
+"""Apache Kafka sets it cluster-wide when its storage is formatted (KIP-966)."""
 
 
-# -- requests
+# ---- requests
 
 
 Operation = tuple[str, int, str | None]
@@ -136,7 +136,7 @@ def create(*topics: CreatableTopic, validate_only: bool = False) -> CreateTopics
 
 
 def made(admin: Admin, *topics: CreatableTopic) -> None:
-    """Topics that are there; Apache Kafka answers CreateTopics before its broker knows of them."""
+    """Create topics and wait for them; Apache Kafka answers CreateTopics before its broker knows of them."""
     admin.change(create(*topics), version=4)
     names = [topic.name for topic in topics]
     admin.look(partitions(*names), version=0)
@@ -152,7 +152,7 @@ def partitions(
     )
 
 
-# -- configs
+# ---- configs
 
 
 @story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
@@ -296,7 +296,7 @@ def bad_resources(admin: Admin) -> None:
 
 @story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
 def configs_of_brokers(admin: Admin) -> None:
-    """All of it is taken back at the end."""
+    """The end undoes every change."""
     t = admin.topic("t")
     made(admin, new(t))
     steps: Sequence[tuple[str, Sequence[Operation]]] = [
@@ -365,7 +365,7 @@ def bad_configs_of_brokers(admin: Admin) -> None:
 
 @story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
 def loggers(admin: Admin) -> None:
-    """The root logger is the only one that both have."""
+    """The root logger is the only logger that both have."""
     steps: Sequence[tuple[str, str, int, str | None]] = [
         ("1", "root", SET, "WARN"),
         ("1", "no.such", SET, "WARN"),

@@ -1,10 +1,10 @@
-"""One server as an administrator asks it: requests, and their answers made comparable.
+"""One server as an administrator asks it: requests, and answers made comparable.
 
-A story is a function of an `Admin` and a version; told to two servers it must leave the same answers, but for
-those that it calls meant, by their key in docs/differences.md. Its topics have a prefix of their own.
+A story is a function of an `Admin` and a version. Both servers must answer it in the same way, except where
+the story names a meant difference, by its key in docs/differences.md. Its topics have a prefix of their own.
 
-Apache Kafka tells of a change only when its broker has heard of it. So kshim is asked first, and what only
-reads is asked of Apache Kafka until it answers the same, or for too long.
+Apache Kafka reports a change only once its broker has heard of it. So kshim is asked first, and a request
+that only reads is repeated on Apache Kafka until it answers the same, or patience runs out.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ NO_ID = UUID(int=0)
 
 @dataclass(frozen=True)
 class Story:
-    """api_key: of the API whose versions it is told in."""
+    """A story, to run at every version of one API."""
 
     api_key: ApiKey
+    """The API whose versions it uses."""
     tell: Callable[[Admin], None]
 
     @property
@@ -61,15 +62,19 @@ def story(api_key: ApiKey) -> Callable[[Callable[[Admin], None]], Story]:
 
 @dataclass(frozen=True)
 class Told:
-    """An answer. meant: the key of the difference that it is an example of."""
+    """A request and its answer."""
 
     request: str
     answer: Any
     meant: str
+    """The key of the difference that the answer shows, if one is meant."""
 
 
 class Admin:
-    """told: what was answered. expected: what another server answered before, if it did."""
+    """Asks one server on behalf of one story.
+
+    expected: what the other server answered before, if it did.
+    """
 
     def __init__(
         self, address: tuple[str, int], story: str, version: int, expected: Sequence[Told] | None = None
@@ -80,17 +85,18 @@ class Admin:
         self.prefix = f"{story.replace('_', '-')}-{version}-"
         self.version = version
         self.told: list[Told] = []
+        """The answers so far."""
 
     def close(self) -> None:
         if self._wire is not None:
             self._wire.close()
 
     def topic(self, name: str) -> str:
-        """The name under which this story has a topic."""
+        """The full name of one of this story's topics."""
         return self.prefix + name
 
     def topic_id(self, name: str) -> UUID:
-        """Of a topic that is there; by this server's own."""
+        """The id that this server gave to a topic."""
         (topic,) = self._answer(MetadataRequest(topics=(MetadataRequestTopic(name=name),)), 12).topics
         assert isinstance(topic.topic_id, UUID)
         return topic.topic_id
@@ -104,7 +110,7 @@ class Admin:
     def look(
         self, request: Any, *, meant: str = "", version: int | None = None, but_for: Iterable[str] = ()
     ) -> None:
-        """Ask until it is as expected. but_for: the names of configs that are not compared."""
+        """Ask until the answer is as expected. but_for: the names of configs that are not compared."""
         left_out = frozenset(but_for)
         answer = self._ask(request, version, left_out)
         if self._expected is not None and not meant:
@@ -172,7 +178,7 @@ class Admin:
         return sorted(plain, key=repr) if is_set else plain
 
     def _is_somebody_else_s(self, item: Any) -> bool:
-        """A topic of another story, where all were asked for."""
+        """Whether a listed topic belongs to another story."""
         match type(item).__name__:
             case "DescribeTopicPartitionsResponseTopic" if not item.error_code:
                 return not item.name.startswith(self.prefix)
@@ -184,7 +190,7 @@ class Admin:
 
 
 class Rehearsal(Admin):
-    """Asks nobody."""
+    """Sends nothing."""
 
     def topic_id(self, name: str) -> UUID:
         return NO_ID

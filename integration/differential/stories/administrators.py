@@ -1,4 +1,4 @@
-"""All stories of administrators, and the differences that they meet."""
+"""All administrator stories, and the differences that they meet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STORIES = [
 
 
 def meant_in_stories() -> set[str]:
-    """The keys of the differences that some story meets: each is told to nobody."""
+    """The keys of the differences that some story meets, found without asking a server."""
     met: set[str] = set()
     for story in STORIES:
         for version in VERSIONS[story.api_key]:

@@ -1,4 +1,4 @@
-"""Stories about Fetch, ListOffsets and OffsetForLeaderEpoch: every public function is one."""
+"""Stories about Fetch, ListOffsets and OffsetForLeaderEpoch: every public function here is one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sessions_answer_only_what_changed(talk: Talk) -> None:
         talk.fetch(version, session=(id, 4))
         talk.fetch(version, session=(id, 5))
         talk.fetch(version, ("t", 2, 99), session=(id, 6))
-        talk.fetch(version, session=(id, 7))  # an error is answered each time
+        talk.fetch(version, session=(id, 7))  # an error is repeated in each answer
         talk.fetch(version, ("t", 2, 1), session=(id, 8))
         talk.fetch(version, session=(id, 9))
         talk.fetch(version, forget=(("t", 0), ("t", 1)), session=(id, 10))
@@ -68,7 +68,7 @@ def epochs_and_ids_of_sessions(talk: Talk) -> None:
         talk.fetch(version, session=(-5, 3))
         talk.fetch(version, session=(id, -2))
         talk.fetch(version, session=(id, 2147483647))
-        again = talk.fetch(version, ("t", 1, 0), session=(id, 0)).session_id  # closes the old one
+        again = talk.fetch(version, ("t", 1, 0), session=(id, 0)).session_id  # this closes the old one
         talk.fetch(version, session=(id, 3))
         talk.fetch(version, session=(again, 1))
         talk.fetch(version, ("t", 0, 0), session=(again, -1))
@@ -235,7 +235,7 @@ def sizes(talk: Talk) -> None:
 
 
 def replicas(talk: Talk) -> None:
-    """Of a partition that nobody replicates."""
+    """Fetches by a broker that is no replica of the partition."""
     talk.create("t")
     for version in (4, 11, 12, 14, 15, 16, 18):
         for epoch in (-1, 0, 1, 77):
@@ -246,7 +246,7 @@ def replicas(talk: Talk) -> None:
 
 
 def isolation_levels(talk: Talk) -> None:
-    """Of those that are none, but only where there is something to read."""
+    """Isolation levels that do not exist are refused only where there is something to read."""
     talk.create("t", 3)
     talk.produce("t", 0)
     unknown = (("t", 9, 0), ("nope", 0, 0))
@@ -354,7 +354,7 @@ def ends_of_leader_epochs(talk: Talk) -> None:
 
 
 class _Producer:
-    """A transactional producer of topic t, as clients of Kafka 3 are."""
+    """A transactional producer on topic t, like the clients of Kafka 3."""
 
     def __init__(self, talk: Talk, name: str) -> None:
         self.talk = talk
@@ -399,7 +399,7 @@ class _Producer:
         assert not answer.responses[0].partition_responses[0].error_code, answer
 
     def end(self, *, committed: bool) -> None:
-        """The transaction has ended, and its marker is in the log."""
+        """End the transaction, and wait until its marker is in the log."""
         before = self._high_watermark()
         producer_id, epoch = self.producer
         self._until_ready(
@@ -473,7 +473,7 @@ def aborted_transactions_are_told(talk: Talk) -> None:
     _read_from_all_offsets(talk, 8)
 
 
-def sessions_of_who_reads_committed_records(talk: Talk) -> None:
+def sessions_of_a_read_committed_consumer(talk: Talk) -> None:
     talk.create("t", 2)
     one = _Producer(talk, "one")
     for version in (12, 18):
@@ -483,7 +483,7 @@ def sessions_of_who_reads_committed_records(talk: Talk) -> None:
         id = talk.fetch(version, ("t", 0, 0), ("t", 1, 0), session=(0, 0), **committed).session_id
         one.begin()
         one.send()
-        talk.fetch(version, session=(id, 1), **committed)  # its high watermark is another
+        talk.fetch(version, session=(id, 1), **committed)  # its high watermark has changed
         talk.fetch(version, session=(id, 2), **committed)
         one.end(committed=True)
         talk.fetch(version, session=(id, 3), **committed)
@@ -491,7 +491,7 @@ def sessions_of_who_reads_committed_records(talk: Talk) -> None:
         one.begin()
         one.send()
         talk.fetch(version, session=(id, 5), **committed)
-        talk.fetch(version, session=(id, 6))  # this one takes all
+        talk.fetch(version, session=(id, 6))  # this one has everything
         talk.fetch(version, session=(id, 7), **committed)
         talk.send(version, talk.fetching(version=version, session=(id, 8), max_wait_ms=9000, **committed))
         talk.produce("t", 0)

@@ -1,8 +1,8 @@
-"""A talk with one server: requests over any number of connections, and what it said, made comparable.
+"""A talk with one server: requests over any number of connections, and answers made comparable.
 
-A story is a function of a `Talk`; told to two servers it must leave the same transcript. Topics belong to one
-story: their names get a prefix of its own. Session ids and topic ids become symbols, records the base offsets
-of their whole batches (Kafka may cut the last one), times and addresses go.
+A story is a function of a `Talk` that must leave the same transcript with both servers. Each story has its
+own topics: their names get its prefix. In the transcript, session ids and topic ids are symbols, records are
+the base offsets of their whole batches (Kafka may cut the last one), and times and addresses are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schemas.records.batch import Record, decode_header, encode
 TIMEOUT_S = 10
 NO_ID = UUID(int=0)
 AT_MS = int(time.time() - 3600) * 1000
-"""Recent: a marker comes with the time of its server, and Kafka begins a new segment after seven days."""
+"""Recent: a marker has its server's time, and Kafka starts a new segment after seven days."""
 ADDRESS = ("host", "port")
 LED = {ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE}
 NOTHING_TO_TELL: tuple[Any, ...] = ("", "-", -1, {})
@@ -36,7 +36,7 @@ FIRST_FETCH_BY_TOPIC_ID = 13
 
 
 class Talk:
-    """`topic_ids`: by the names that the story uses; `heard`: what is compared."""
+    """Talks to one server for one story."""
 
     def __init__(self, host: str, port: int, story: str) -> None:
         self._address = (host, port)
@@ -45,17 +45,19 @@ class Talk:
         self._sessions: dict[int, str] = {}
         self._producers: dict[int, str] = {}
         self.topic_ids: dict[str, UUID] = {}
+        """Topic ids by the names that the story uses."""
         self._names: dict[UUID, str] = {NO_ID: ""}
         self.heard: list[str] = []
+        """What is compared."""
 
-    # -- requests
+    # ---- requests
 
     def send(self, version: int, request: Any, *, via: str = "main") -> None:
-        """A request whose answer is fetched by `hear`."""
+        """Send a request; read its answer with `hear`."""
         self._wire(via).request(version, request)
 
     def hear(self, version: int, api_key: ApiKey, *, via: str = "main") -> Any:
-        """The next answer on a connection, written down."""
+        """Read the next answer on a connection, and keep it for the comparison."""
         answer = self._answer(version, api_key, via)
         self.heard.append(f"{api_key.name} v{version}: {self._plain(answer)}")
         return answer
@@ -65,12 +67,12 @@ class Talk:
         return self.hear(version, API_KEYS[type(request)], via=via)
 
     def unheard(self, version: int, request: Any) -> Any:
-        """A request whose answer is not compared."""
+        """Send a request whose answer is not compared."""
         self.send(version, request, via="unheard")
         return self._answer(version, API_KEYS[type(request)], "unheard")
 
     def rest(self, *, via: str = "main") -> None:
-        """Until the request on a connection is answered or has come to rest, by the rule of `player`."""
+        """Wait until the request on a connection is answered or has come to rest, by the rule of `player`."""
         quick = 0
         for _ in range(PROBES):
             is_answered = bool(select.select([self._wire(via)], [], [], REST_S)[0])
@@ -80,7 +82,7 @@ class Talk:
             self.unheard(12, self.fetching(version=12))
             quick = quick + 1 if time.monotonic() - began_s < QUICK_S else 0
 
-    # -- verbs
+    # ---- steps
 
     def create(self, name: str, partitions: int = 1, **configs: str) -> None:
         entries = tuple(
@@ -96,7 +98,7 @@ class Talk:
         self.wait_led(name, partitions)
 
     def wait_led(self, name: str, partitions: int = 1) -> None:
-        """All partitions have leaders: a new topic, or server, needs a moment for that."""
+        """Wait until all partitions have leaders: a new topic, or a new server, needs a moment."""
         asked = self.fetching(tuple((name, index, 0) for index in range(partitions)), version=12)
 
         def is_led() -> bool:
@@ -106,7 +108,7 @@ class Talk:
         wait_until(is_led, TIMEOUT_S, f"leaders of {name}")
 
     def delete(self, name: str) -> None:
-        """The topic is gone, and its name and id are unknown."""
+        """Delete a topic, and wait until its name and id are unknown."""
         topics = (DeleteTopicState(name=self._prefix + name),)
         (gone,) = self.unheard(6, DeleteTopicsRequest(topics=topics, timeout_ms=TIMEOUT_S * 1000)).responses
         assert not gone.error_code, gone
@@ -119,7 +121,7 @@ class Talk:
     def produce(
         self, name: str, partition: int = 0, *, count: int = 1, size: int = 10, at_ms: int = AT_MS
     ) -> None:
-        """One batch of `count` records with values of `size` bytes and timestamps from `at_ms` on."""
+        """Produce one batch of `count` records with values of `size` bytes and timestamps from `at_ms` on."""
         batch = encode([Record(index, at_ms + index, None, b"x" * size) for index in range(count)])
         self.produce_batch(name, partition, batch)
 
@@ -145,7 +147,7 @@ class Talk:
     ) -> FetchRequest:
         """A Fetch of (topic, partition, offset[, fields of the partition]); session: id and epoch.
 
-        Entries of one topic that follow each other share their topic. A topic may be a UUID.
+        Consecutive entries of one topic are grouped under it. A topic may be a UUID.
         """
         topics: list[tuple[Any, list[FetchPartition]]] = []
         for topic, index, offset, *more in wanted:
@@ -178,10 +180,10 @@ class Talk:
         return {"topic": self._prefix + topic, "topic_id": self.topic_ids.get(topic, UUID(int=4711))}
 
     def name(self, topic: str) -> str:
-        """The name by which the server knows a topic of the story."""
+        """The name that the server knows for a topic of the story."""
         return self._prefix + topic
 
-    # -- the wire
+    # ---- the wire
 
     def _wire(self, via: str) -> Wire:
         if via not in self._wires:
@@ -198,7 +200,7 @@ class Talk:
         for connection in self._wires.values():
             connection.close()
 
-    # -- what is compared
+    # ---- what is compared
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, UUID):
@@ -210,7 +212,7 @@ class Talk:
         if dataclasses.is_dataclass(value) or hasattr(value, "__dataclass_fields__"):
             fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
             plain = {name: self._plain_field(name, field) for name, field in fields.items()}
-            if isinstance(value, ListOffsetsResponse):  # Kafka's order is that of a hash map
+            if isinstance(value, ListOffsetsResponse):  # Kafka's order is a hash map's
                 plain["topics"].sort(key=repr)
             return {name: field for name, field in plain.items() if field not in NOTHING_TO_TELL}
         return value

@@ -1,6 +1,6 @@
-"""Stories: functions that ask a server and look at what comes back, told to Apache Kafka and to kshim.
+"""Runs stories, functions that ask a server and look at its answers, against Apache Kafka and kshim.
 
-A story is any public function of its module that takes a talk. What a talk has heard is the same of both.
+A story is any public function of its module that takes a talk. Both servers must give the same answers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Servers = tuple[Server, Server]
 
 
 def stories_of(module: ModuleType) -> dict[str, Callable[..., None]]:
-    """By name."""
+    """The stories of a module, by name."""
     return {
         name: story
         for name, story in inspect.getmembers(module, inspect.isfunction)
@@ -34,7 +34,7 @@ def stories_of(module: ModuleType) -> dict[str, Callable[..., None]]:
 
 @contextlib.contextmanager
 def both_servers(directory: Path, settings: Mapping[str, str]) -> Iterator[Servers]:
-    """Both, with the same settings, until the block ends."""
+    """Both servers with the same settings, until the block ends."""
     options = list(
         itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
     )
@@ -48,7 +48,7 @@ def both_servers(directory: Path, settings: Mapping[str, str]) -> Iterator[Serve
 
 @contextlib.contextmanager
 def running(both: Servers) -> Iterator[None]:
-    """Both, started at the same time, until the block ends."""
+    """Start both servers at the same time; they run until the block ends."""
     try:
         with ThreadPoolExecutor() as threads:
             list(threads.map(Server.start, both))
@@ -62,7 +62,7 @@ def running(both: Servers) -> Iterator[None]:
 def assert_same(
     story: Callable[[T], None], name: str, new_talk: Callable[[str, int, str], T], servers: Servers
 ) -> None:
-    """Both, told it at the same time, have answered the story in the same way, up to its end."""
+    """Run the story against both servers at once: all their answers must be the same."""
 
     def told(server: Server) -> list[str]:
         talk = new_talk(server.host, server.port, name)

@@ -1,4 +1,4 @@
-"""Apache Kafka and kshim answer administrators in the same way, story by story and version by version."""
+"""Apache Kafka and kshim answer administrators in the same way, at every version."""
 
 from __future__ import annotations
 

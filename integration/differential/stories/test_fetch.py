@@ -1,4 +1,4 @@
-"""Apache Kafka and kshim answer Fetch, ListOffsets and OffsetForLeaderEpoch alike, story by story."""
+"""Apache Kafka and kshim answer Fetch, ListOffsets and OffsetForLeaderEpoch in the same way."""
 
 from __future__ import annotations
 

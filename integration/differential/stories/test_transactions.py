@@ -1,4 +1,4 @@
-"""Apache Kafka and kshim answer requests about transactions in the same way, story by story."""
+"""Apache Kafka and kshim answer requests about transactions in the same way."""
 
 from __future__ import annotations
 

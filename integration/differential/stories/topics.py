@@ -1,4 +1,4 @@
-"""What administrators ask about topics, leaders and rules; each story once for every version of its API."""
+"""Stories of administrators about topics, leaders and ACLs; each runs at every version of its API."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 NEVER_AN_ID = UUID(int=4711)
 
 
-# -- topics
+# ---- topics
 
 
 @story(ApiKey.CREATE_TOPICS)
@@ -113,7 +113,7 @@ def topics_deleted(admin: Admin) -> None:
 
 @story(ApiKey.DELETE_TOPICS)
 def topics_named_twice(admin: Admin) -> None:
-    """From v6 on an entry has a name or an id."""
+    """From v6 on an entry has a name or an id, not both."""
     a, nope = admin.topic("a"), admin.topic("nope")
     made(admin, new(a))
     bad: Sequence[Sequence[tuple[str | None, UUID]]] = [
@@ -196,7 +196,7 @@ def partitions_of_odd_topics(admin: Admin) -> None:
 
 @story(ApiKey.METADATA)
 def metadata_of_odd_topics(admin: Admin) -> None:
-    """From v10 on a topic may have an id, from v12 on it is asked."""
+    """From v10 on a request has a field for topic ids, from v12 on the server uses it."""
     a, b, nope = admin.topic("a"), admin.topic("b"), admin.topic("nope")
     made(admin, new(a, 2), new(b))
 
@@ -224,7 +224,7 @@ def metadata_of_odd_topics(admin: Admin) -> None:
     )
 
 
-# -- leaders
+# ---- leaders
 
 
 def elect(
@@ -246,7 +246,7 @@ def elections(admin: Admin) -> None:
         admin.change(elect(election_type, (t, (0, 1, 1)), (nope, (0,))))
         admin.change(elect(election_type, (t, (0,)), (t, ()), (t, (2, 0, 9, -1)), ("", (0,)), ("a b", ())))
         admin.change(elect(election_type))
-    for election_type in (2, -1):  # below v1 there is no type, and so no fault
+    for election_type in (2, -1):  # below v1 there is no type, and so no error
         if admin.version >= 1:
             admin.change(elect(election_type, all_partitions=True))
 
@@ -294,11 +294,11 @@ def reassignments_listed(admin: Admin) -> None:
     admin.look(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None))
 
 
-# -- access control lists
+# ---- access control lists
 
 
 def _codes() -> Iterator[dict[str, int]]:
-    """Resource type, pattern type, operation and permission: one of them odd, the others good."""
+    """Resource type, pattern type, operation and permission: in each variant one of them is odd."""
     good = {"resource": 2, "pattern": 3, "operation": 2, "permission": 3}
     yield good
     for name in good:
@@ -345,7 +345,7 @@ def rules_described(admin: Admin) -> None:
         admin.change(DescribeAclsRequest(**_rule_filter(codes)))
 
 
-# -- log directories, quotas
+# ---- log directories, quotas
 
 
 @story(ApiKey.DESCRIBE_LOG_DIRS)

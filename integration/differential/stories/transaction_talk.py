@@ -1,4 +1,4 @@
-"""A talk about transactions: producer ids become symbols, times go, and what is a set has an order."""
+"""A talk about transactions: producer ids become symbols, times are left out, and sets are sorted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TransactionTalk(Talk):
         self._producers: dict[int, str] = {-1: "-", 0: "<producer 0>"}
 
     def topic_name_or_id(self, topic: str, version: int) -> dict[str, Any]:
-        """How Produce names a topic."""
+        """How Produce names a topic: by name or by id."""
         if version < FIRST_PRODUCE_BY_TOPIC_ID:
             return {"name": self.name(topic)}
         return {"topic_id": self.topic_ids.get(topic, UUID(int=4711))}

@@ -1,7 +1,7 @@
-"""Stories about transactions: every public function is one, told at each version of the producer's requests.
+"""Stories about transactions: every public function is one, run at each version of the producer's requests.
 
-`Producer` is one client. Between its requests it lets the coordinator finish: how long the markers take is
-nobody's promise.
+`Producer` is one client. Between its requests it waits for the coordinator to finish, because no server
+promises when the markers are written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from schemas.messages.write_txn_markers import (
 from schemas.records.batch import Record, encode
 
 INIT, ADD, ADD_OFFSETS, END = range(6), range(4), range(5), range(5)
-"""Versions of old clients; those that get an epoch each time end their transactions with v5."""
+"""The versions of old clients. Clients that get an epoch for each transaction end it with v5 instead."""
 TIMEOUT_MS = 60_000
 PATIENCE_S = 10
 ENDING = ("PrepareCommit", "PrepareAbort")
@@ -54,11 +54,11 @@ a\z a\Z aa$ aa\E \x{4e2d}. \x{110000} a\\b \07 \8 (a)\1 \e \cA \X \h \u0061 (?=a
 (?P<n>a)1 (?<n>a)1 (?P=n) (?P<>a) (?#c)aa (?z)a (?)aa (a a) [ [] [a- [z-a] [a-\d]+ (|) () (?:) (|a)+
 ((a*)*)* (?:a?){30} .* a(?i)A (?i-s:A.B) a\x00b [a&&b]+ \N \R \G (a)(?(1)1|2) a\_1 \-
 """.split()
-"""What RE2 and RE2/J agree on, which is nearly all."""
+"""Patterns on which RE2 and RE2/J agree, which is nearly all."""
 
 
 class Producer:
-    """A transactional id in a talk, and the producer id and epoch that were told for it."""
+    """A transactional id in a talk, with the producer id and epoch that it was given."""
 
     def __init__(self, talk: TransactionTalk, name: str = "tx", *, version: int = 0) -> None:
         self.talk = talk
@@ -68,7 +68,7 @@ class Producer:
         _coordinator_of(talk, self.transactional_id)
 
     def init(self, version: int | None = None, **fields: Any) -> Any:
-        """InitProducerId; what it tells is kept."""
+        """InitProducerId; keeps the id and epoch that it returns."""
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=TIMEOUT_MS,
@@ -82,7 +82,7 @@ class Producer:
         return answer
 
     def go_on(self, version: int = 5, **fields: Any) -> Any:
-        """InitProducerId with the producer id and epoch that it has (KIP-360)."""
+        """InitProducerId with the current producer id and epoch (KIP-360)."""
         own = {"producer_id": self.producer_id, "producer_epoch": self.producer_epoch}
         return self.init(version, **{**own, **fields})
 
@@ -141,7 +141,7 @@ class Producer:
         return self.talk.ask(version, request)
 
     def end(self, committed: bool = True, version: int | None = None, **fields: Any) -> Any:
-        """EndTxn; from v5 on it tells what is kept."""
+        """EndTxn; from v5 on, keeps the id and epoch that it returns."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
@@ -186,7 +186,7 @@ def _fit(version: int, versions: range, given: int | None) -> int:
 
 
 def _coordinator_of(talk: TransactionTalk, transactional_id: str) -> None:
-    """There is one, it has loaded what it knows, and it has producer ids to give."""
+    """Wait until the coordinators are found and loaded, and have producer ids to give."""
 
     def is_found() -> bool:
         return not talk.unheard(1, FindCoordinatorRequest(key=transactional_id, key_type=1)).error_code
@@ -260,7 +260,7 @@ def partitions_are_added(talk: TransactionTalk) -> None:
     talk.create("t", 3)
     for version in ADD:
         producer = Producer(talk, f"add-{version}", version=version)
-        producer.add(("t", 0))  # nobody has begun
+        producer.add(("t", 0))  # no transaction has begun
         producer.init()
         producer.add(("t", 0), ("t", 1))
         producer.describe()
@@ -324,7 +324,7 @@ def transactions_end(talk: TransactionTalk) -> None:
     talk.create("t")
     for version in END:
         producer = Producer(talk, f"end-{version}", version=version)
-        producer.end()  # nobody has begun
+        producer.end()  # no transaction has begun
         producer.init()
         producer.end()
         producer.end(False)
@@ -442,7 +442,7 @@ def another_producer_comes_while_a_transaction_is_open(talk: TransactionTalk) ->
         producer.init()
         producer.add(("t", 0))
         producer.send("t")
-        producer.init()  # aborts, and is told to come back
+        producer.init()  # aborts the transaction, and is told to try again
         producer.describe()
         producer.add(("t", 0))
         producer.end()
@@ -586,6 +586,6 @@ def markers_that_cannot_be_written(talk: TransactionTalk) -> None:
 
 
 def _read(talk: TransactionTalk) -> None:
-    """What is in the topic, for those who read everything, and only what is committed."""
+    """All records of the topic, and the committed ones."""
     for isolation_level in (0, 1):
         talk.fetch(12, ("t", 0, 0), isolation_level=isolation_level)

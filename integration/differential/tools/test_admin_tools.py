@@ -1,4 +1,4 @@
-"""Apache Kafka's own tools for topics, configs, offsets and log directories print the same of both."""
+"""Apache Kafka's own tools for topics, configs, offsets and log directories print the same about both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 PATIENCE_S = 5
 IMPATIENT = "request.timeout.ms=3000\ndefault.api.timeout.ms=3000\n"
-"""For a command that waits for a broker which is not there: else it does so for a minute."""
+"""The timeout of a command that waits for a broker that does not exist; the default is a minute."""
 AT = "--bootstrap-server SERVER"
 OF_TOPIC = f"{CONFIGS} {AT} --entity-type topics --entity-name toolbox"
 OF_BROKER = f"{CONFIGS} {AT} --entity-type brokers --entity-name 1"
@@ -90,7 +90,7 @@ COMMANDS = [
     f"{TOPICS} {AT} --list --topic toolbox.*",
 ]
 
-# Of the two servers' own, and what docs/differences.md calls D-elr and D-listener-configs.
+# Each server's own settings, and those that docs/differences.md calls D-elr and D-listener-configs.
 OWN = re.compile(rf"^({'|'.join(map(re.escape, [*PER_SERVER, *READ_ONLY_HERE]))})=")
 MEANS_NOTHING = [
     (re.compile(r"(?<=Configs: )min\.insync\.replicas=1,?"), ""),
@@ -102,7 +102,7 @@ MEANS_NOTHING = [
 
 
 def _plain(text: str) -> list[str]:
-    """The lines; where they list what a hash map holds, in order."""
+    """The lines; sorted where they come from a hash map."""
     for pattern, instead in MEANS_NOTHING:
         text = pattern.sub(instead, text)
     lines = (line.strip() for line in text.splitlines())
@@ -113,10 +113,10 @@ def _plain(text: str) -> list[str]:
 def printed(
     pair_named: Callable[[str], Pair], class_path: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[int, tuple[list[str], list[str]]]]:
-    """By a command's number, what it printed of Apache Kafka and of kshim.
+    """What each command, by its number, printed about Apache Kafka and about kshim.
 
-    Apache Kafka tells of a change a moment after it was made; so what only looks is run until both agree, or
-    for too long.
+    Apache Kafka reports a change a moment after it was made. So commands that only read are repeated until
+    both agree, or patience runs out.
     """
     pair = pair_named("plain")
     tools = Tools(class_path)

@@ -1,4 +1,4 @@
-"""Apache Kafka's own tools print the same of a group in kshim as of the same group in Apache Kafka."""
+"""Apache Kafka's own tools print the same about a group in kshim as about the same group in Apache Kafka."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from schemas.consumer_protocol import (
 ERA = 9
 GROUP = "told-by-tools"
 READ, FREE = "tools-read", "tools-free"
-"""The topic that the group reads, and one of which it only has offsets."""
+"""The topic that the group reads, and one for which it only has offsets."""
 PARTITIONS, RECORDS = 2, 10
 FIRST_TIMESTAMP_S = int(time.time()) - 3600
-"""Of the first record; the others follow a second apart."""
+"""The first record's timestamp; the others follow at intervals of a second."""
 OFFSETS_PARTITION = partition_for(GROUP, 50)
 
 
@@ -133,17 +133,17 @@ MEANS_NOTHING = [
     (re.compile(r"TopicId: \S+"), "TopicId: <id>"),
     (re.compile(r"(Leader|Replicas|Isr): \d+"), r"\1: <node>"),
     (re.compile(r"(127\.0\.0\.1:)\d+ +\(\d+\)"), r"\1<port> (<node>)"),
-    (re.compile(r"min\.insync\.replicas=1,"), ""),  # the same as the default; Kafka's cluster-wide setting
+    (re.compile(r"min\.insync\.replicas=1,"), ""),  # same as the default; Kafka sets it cluster-wide
     (re.compile(r'\}\{"key"'), '}\n{"key"'),
     (re.compile(r" {2,}"), "  "),
 ]
 MEMBERS = re.compile(r'(?<="members":)\[\{(.*)\}\]')
-"""Of a group, in the order of a hash map."""
+"""A group's members, in the order of a hash map."""
 OURS = re.compile(rf"{GROUP}|{READ}|{FREE}|not-there|__consumer_offsets|^[A-Z -]+$|Error|Usage")
 
 
 def _plain(text: str) -> list[str]:
-    """The lines that tell of this test's group and topics."""
+    """The lines about this test's group and topics."""
     for pattern, instead in MEANS_NOTHING:
         text = pattern.sub(instead, text)
     lines = [line.strip() for line in text.splitlines() if OURS.search(line)]
@@ -166,13 +166,13 @@ def _fill(target: Target) -> None:
 
 
 async def _form_group(target: Target) -> list[str]:
-    """The ids of its members."""
+    """Returns the ids of the members."""
     transcript = await play(STABLE, ERA, GROUP, target)
     return [*transcript.ids("alice"), *transcript.ids("bob")]
 
 
 def _tell(target: Target, class_path: str) -> list[list[str]]:
-    """What all commands print of one server, in their order."""
+    """What all commands print about one server, in their order."""
     fourth = datetime.fromtimestamp(FIRST_TIMESTAMP_S + 4, UTC).strftime("%Y-%m-%dT%H:%M:%S.000")
     _fill(target)
     members = asyncio.run(_form_group(target))
@@ -197,14 +197,14 @@ def _tell(target: Target, class_path: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def printed(pair_named: Callable[[str], Pair], class_path: str) -> Sequence[Sequence[list[str]]]:
-    """What every command printed of Apache Kafka, and what of kshim. Both are asked at the same time."""
+    """What each command printed about Apache Kafka and about kshim. Both are asked at the same time."""
     targets = pair_named("alone").targets
     with ThreadPoolExecutor() as threads:
         return list(threads.map(_tell, targets, [class_path] * len(targets)))
 
 
 def _name(value: object) -> str | None:
-    """Of a command in the test's id: the tool and what it is asked."""
+    """A command's name in the test's id: the tool and its arguments."""
     if not isinstance(value, str):
         return None
     tool, _, options = value.partition(" --bootstrap-server SERVER ")
@@ -214,6 +214,6 @@ def _name(value: object) -> str | None:
 @pytest.mark.parametrize(("number", "command"), COMMANDS, ids=_name)
 def test_tools_print_the_same(number: int, command: str, printed: Sequence[Sequence[list[str]]]) -> None:
     apache_kafka, kshim = (lines[number] for lines in printed)
-    assert len(apache_kafka) > 1, "Apache Kafka says nothing of the test's own group and topics"
+    assert len(apache_kafka) > 1, "Apache Kafka says nothing about the test's own group and topics"
     lines = unified_diff(apache_kafka, kshim, "Apache Kafka", "kshim", lineterm="", n=0)
     assert kshim == apache_kafka, "\n".join(lines)

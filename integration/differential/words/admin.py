@@ -1,4 +1,4 @@
-"""The words of administrators: about topics, configs, partitions, and what a cluster tells of itself."""
+"""The verbs of administrators: about topics, configs, partitions and the cluster."""
 
 from __future__ import annotations
 
@@ -51,18 +51,19 @@ Configs = tuple[tuple[str, str | None], ...]
 
 @dataclass(frozen=True, repr=False)
 class New(Word):
-    """A topic that is to be made. assignments: partitions and their brokers."""
+    """A topic to create."""
 
     name: str = ""
     partitions: int = 1
     replicas: int = 1
     assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Each partition and its brokers."""
     configs: Configs = ()
 
 
 @dataclass(frozen=True, repr=False)
 class More(Word):
-    """A topic that is to have more partitions, `count` in all."""
+    """A topic to grow to `count` partitions."""
 
     name: str = ""
     count: int = 1
@@ -71,12 +72,12 @@ class More(Word):
 
 @dataclass(frozen=True, repr=False)
 class Of(Word):
-    """A resource, and what is asked about its configs: their names, their values (name, value), or operations
-    (name, operation, value)."""
+    """A resource, and what is asked about its configs."""
 
     type: int = 2
     name: str = ""
     configs: tuple[Any, ...] | None = ()
+    """Names, or (name, value), or (name, operation, value)."""
 
 
 def create_topics(client: str, *topics: New, validate_only: bool = False, **options: Any) -> Ask:
@@ -101,7 +102,7 @@ def create_topics(client: str, *topics: New, validate_only: bool = False, **opti
 
 
 def delete_topics(client: str, *topics: str | TopicId | UUID | tuple[str, Any], **options: Any) -> Ask:
-    """DeleteTopics by name, by id, or (name, id) by both; below v6 of those that have a name."""
+    """DeleteTopics by name, by id, or (name, id) by both; below v6 only those that have a name."""
 
     def state(topic: Any) -> DeleteTopicState:
         name, topic_id = topic if isinstance(topic, tuple) else (topic, ZERO_ID)
@@ -151,7 +152,7 @@ def describe_configs(
 
 
 def alter_configs(client: str, *resources: Of, validate_only: bool = False, **options: Any) -> Ask:
-    """AlterConfigs: all that is not told is unset."""
+    """AlterConfigs: configs that are not named are reset."""
     request = legacy.AlterConfigsRequest(
         resources=tuple(
             legacy.AlterConfigsResource(
@@ -223,7 +224,7 @@ def describe_topics(
 def describe_log_dirs(
     client: str, *topics: tuple[str, tuple[int, ...]], all: bool = False, **options: Any
 ) -> Ask:
-    """Of some partitions, or of all."""
+    """DescribeLogDirs of some partitions, or of all."""
     some = tuple(DescribableLogDirTopic(topic=name, partitions=which) for name, which in topics)
     request = DescribeLogDirsRequest(topics=None if all else some)
     return Ask(client=client, request=request, **options)
@@ -265,7 +266,7 @@ def reassign(
 
 
 def list_reassignments(client: str, *topics: tuple[str, tuple[int, ...]], **options: Any) -> Ask:
-    """Of some partitions; without any, of all topics."""
+    """ListPartitionReassignments of some partitions, or of all topics."""
     asked = tuple(
         ListPartitionReassignmentsTopics(name=name, partition_indexes=which) for name, which in topics
     )
@@ -300,7 +301,7 @@ def describe_quotas(
 
 
 def describe_passwords(client: str, *users: str, **options: Any) -> Ask:
-    """DescribeUserScramCredentials; without any, of all users."""
+    """DescribeUserScramCredentials of some users, or of all."""
     asked = tuple(UserName(name=user) for user in users)
     return Ask(client=client, request=DescribeUserScramCredentialsRequest(users=asked or None), **options)
 

@@ -1,4 +1,4 @@
-"""Record batches as data: what a history sends, good and bad, and what it is told of those it reads."""
+"""Record batches as data: what a history sends, good and bad, and a comparable form of what it reads."""
 
 from __future__ import annotations
 
@@ -24,27 +24,21 @@ from schemas.records.compression import Compression
 from schemas.records.record import CorruptRecordBatch
 
 AT_MS = int(time.time() - 3600) * 1000
-"""Recent: a marker comes with the time of its server, and Kafka begins a new segment after seven days."""
+"""Recent: a marker has its server's time, and Kafka starts a new segment after seven days."""
 A_DAY_MS = 24 * 3600 * 1000
 
 Said = tuple[int, bytes | None, bytes | None]
-"""A record: how many ms later than its batch begins, its key and its value."""
+"""A record: its delay in ms after the batch's first timestamp, its key and its value."""
 
 
 def at_ms(at: int) -> int:
-    """A timestamp in ms: `at` itself where it is negative or longer than a day, else so long after AT_MS."""
+    """A timestamp in ms: `at` itself if it is negative or longer than a day, else `at` ms after AT_MS."""
     return AT_MS + at if 0 <= at < A_DAY_MS else at
 
 
 @dataclass(frozen=True, repr=False)
 class Batch(Word):
-    """A record batch in a request.
-
-    at: when it begins, as in `at_ms`. deltas: of the records' offsets, where they do not count from 0.
-    header: fields of the header that say something else than the records do. crc: what is added to the right
-    one. cut: so many bytes are missing at its end. tail: what follows it. damage: what every byte of the
-    records is XORed with.
-    """
+    """A record batch in a request; it is valid unless a field below breaks it."""
 
     records: tuple[Said, ...] = ((0, None, b"v"),)
     codec: int = 0
@@ -53,15 +47,22 @@ class Batch(Word):
     sequence: int | NextSequence = -1
     is_transactional: bool = False
     at: int = 0
+    """The first timestamp, as in `at_ms`."""
     deltas: tuple[int, ...] = ()
+    """The records' offset deltas, if they do not count from 0."""
     header: tuple[tuple[str, int], ...] = ()
+    """Header fields that contradict the records."""
     crc: int = 0
+    """Added to the right CRC."""
     cut: int = 0
+    """How many bytes are missing at the end."""
     tail: bytes | Batch = b""
+    """What follows the batch."""
     damage: int = 0
+    """Every byte of the records is XORed with it."""
 
     def encoded(self) -> bytes:
-        """Its bytes, once all its ids are numbers."""
+        """Its bytes; all its ids must be numbers by now."""
         base_ms = at_ms(self.at)
         deltas = self.deltas or tuple(range(len(self.records)))
         made = encode(
@@ -84,8 +85,10 @@ class Batch(Word):
 
 
 def told(data: bytes | memoryview, when: Callable[[int], Any], who: Callable[[int], Any]) -> list[Any]:
-    """What a Fetch has brought, batch by batch, but for one that is cut. when, who: make timestamps and
-    producer ids comparable."""
+    """A Fetch's batches in a comparable form, without a cut one.
+
+    when, who: make timestamps and producer ids comparable.
+    """
     found: list[Any] = []
     try:
         for batch in batches(data):
@@ -113,7 +116,7 @@ def _record(record: Record, when: Callable[[int], Any]) -> Any:
 
 
 def moment(ms: int) -> int | str:
-    """A timestamp, told so that two servers tell the same."""
+    """A timestamp in a form that is the same with both servers."""
     if abs(ms - AT_MS) < A_DAY_MS:
         return f"AT{ms - AT_MS:+}" if ms < AT_MS + 1_000_000 else "<now>"
     return ms

@@ -1,6 +1,6 @@
-"""The words that histories are written in, and the situations that many of them begin with.
+"""The verbs about groups that histories are written in, and the situations in which many of them begin.
 
-Every verb makes one step, or a list of them. `options` are those of Ask: over, wait, tolerated, since, until,
+Each verb makes one step, or a list of them. `options` are those of Ask: over, wait, tolerated, since, until,
 era, cut.
 """
 
@@ -83,9 +83,11 @@ def join(
     tells: str = "",
     **options: Any,
 ) -> Ask:
-    """JoinGroup, as it is: at v4 and above a first one is told MEMBER_ID_REQUIRED. `names`: protocols whose
-    metadata is a subscription to TOPIC that tells the client, and what else it `tells`; `range` alone where
-    there are none."""
+    """JoinGroup as given: from v4 on a client's first one is answered with MEMBER_ID_REQUIRED.
+
+    names: the protocols, by default only `range`. The metadata of each is a subscription to TOPIC whose user
+    data is the client's name and `tells`.
+    """
     if protocols is None:
         protocols = [(name, subscription(f"{client} {name}{tells}")) for name in names or ("range",)]
     request = JoinGroupRequest(
@@ -102,12 +104,12 @@ def join(
 
 
 def rejoin(client: str, *names: str, id: str | Id | None = None, **kwargs: Any) -> Ask:
-    """JoinGroup of a member that has its id."""
+    """JoinGroup with the member's id."""
     return join(client, *names, id=Id(client) if id is None else id, **kwargs)
 
 
 def enter(client: str, *names: str, wait: bool = True, **kwargs: Any) -> list[Ask]:
-    """What a new dynamic member does: take an id where one is required, and join."""
+    """What a new dynamic member does: get an id where one is required, and join."""
     only_old, only_new = MEMBER_ID_REQUIRED_SINCE - 1, MEMBER_ID_REQUIRED_SINCE
     return [
         join(client, *names, wait=wait, until=only_old, **kwargs),
@@ -128,7 +130,7 @@ def sync(
     assign: dict[str | Id, bytes] | None = None,
     **options: Any,
 ) -> Ask:
-    """SyncGroup. assign: a client's name, or an Id, and its bytes."""
+    """SyncGroup. assign: a client's name or an Id, and its assignment's bytes."""
     assignments = tuple(
         SyncGroupRequestAssignment(
             member_id=Id(owner) if isinstance(owner, str) else owner,  # type: ignore[arg-type]
@@ -173,7 +175,7 @@ def leave(
     reason: str | None = None,
     **options: Any,
 ) -> Ask:
-    """LeaveGroup of `members` (member id, instance id), of the client itself where there are none."""
+    """LeaveGroup of `members` (member id, instance id), by default of the client itself."""
     members = members or ((Id(client), None),)
     request = LeaveGroupRequest(
         group_id=group,
@@ -202,7 +204,7 @@ def commit(
     group: str = GROUP,
     **options: Any,
 ) -> Ask:
-    """OffsetCommit; without a generation, that of somebody who is no member."""
+    """OffsetCommit; without a generation, as a client that is no member."""
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, index), offset in ({(TOPIC, 0): 5} if offsets is None else offsets).items():
         topics.setdefault(topic, []).append(
@@ -238,7 +240,7 @@ def fetch(
     member: tuple[str | None, int] = (None, -1),
     **options: Any,
 ) -> Ask:
-    """OffsetFetch of some places or, with None and from v2 on, of all. From v8 on of several `groups`."""
+    """OffsetFetch of some places or, with None and from v2 on, of all; from v8 on of several `groups` too."""
     if places is None:
         options.setdefault("since", 2)
 
@@ -339,7 +341,7 @@ def add_partitions(
     epoch: int | Epoch | None = None,
     **options: Any,
 ) -> Ask:
-    """AddPartitionsToTxn as clients send it; what is above v3 is for brokers."""
+    """AddPartitionsToTxn as clients send it; versions above v3 are for brokers."""
     topics: dict[str, list[int]] = {}
     for topic, index in places:
         topics.setdefault(topic, []).append(index)
@@ -386,7 +388,7 @@ def txn_commit(
     group: str = GROUP,
     **options: Any,
 ) -> Ask:
-    """TxnOffsetCommit; without a generation, that of a producer that knows of no members."""
+    """TxnOffsetCommit; without a generation, as a producer that does not name a member."""
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, index), offset in ({(TOPIC, 0): 15} if offsets is None else offsets).items():
         topics.setdefault(topic, []).append(
@@ -440,11 +442,11 @@ def hang_up(connection: str) -> HangUp:
 
 
 def tolerate(difference: str, step: Ask) -> Ask:
-    """The same step, where kshim is meant to answer otherwise."""
+    """The same step, at which kshim is meant to answer otherwise."""
     return replace(step, tolerated=difference)
 
 
-# -- situations that many histories begin with
+# ---- situations that many histories begin with
 
 
 def stable(leader: str, *followers: str, names: Sequence[str] = ("range",), **timeouts: int) -> list[Step]:

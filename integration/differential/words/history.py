@@ -6,12 +6,12 @@
         steps=[*stable("alice", "bob"), rejoin("bob"), heartbeat("alice")],
     )
 
-Every client has a name, which is its client id, and one connection. `Id("bob")` stands in a request for the
-member id that the server gave to bob last, `Id("bob", 1)` for the first one it gave; `Generation("bob")` for
-the generation it told bob last. `pause` lets time pass and looks which requests are still without an answer.
+Every client has a name, which is its client id, and one connection. In a request, `Id("bob")` stands for the
+last member id that the server gave to bob, `Id("bob", 1)` for the first, and `Generation("bob")` for the last
+generation. `pause` lets time pass, then notes which requests are still unanswered.
 
 An *era* stands for the versions of one time: era 3 has v3 of every API, or the next one that exists. Fields
-that a version does not have are left out. The words that steps are written in are in `verbs`.
+that a version does not have are left out. The verbs that make steps are in the other modules of this package.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from schemas.registry import VERSIONS
 
 ERAS = range(11)
 GROUP = "<group>"
-"""In a request: the group that this history has for itself. What follows it in a string stays."""
+"""In a request: this history's own group. It may be the beginning of a longer name."""
 TOPIC, OTHER_TOPIC, NO_TOPIC = "orders", "payments", "nowhere"
 """Two topics with two partitions each, and one that does not exist."""
 SESSION_MS, REBALANCE_MS = 30_000, 30_000
-"""Where a history says nothing else, no time runs out."""
+"""Long enough never to run out; the default."""
 TRANSACTION = GROUP + "-transaction"
 """The transactional id of this history's producers."""
 MEMBER_ID_REQUIRED_SINCE = 4
 
 
 class Word:
-    """A dataclass whose repr is its source text: only what is not as usual."""
+    """A dataclass whose repr is its source text, without the fields that have their default."""
 
     def __repr__(self) -> str:
         usual = {each.name: each.default for each in dataclasses.fields(self)}  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Id:
-    """In a request: the member id that `owner` was given last, or as the `number`-th, from 1."""
+    """In a request: the last member id that `owner` was given, or the `number`-th, from 1."""
 
     owner: str
     number: int = 0
@@ -60,7 +60,7 @@ class Id:
 
 @dataclass(frozen=True)
 class Generation:
-    """In a request: the generation that `owner` was told last, and so many `later`; 0 before the first."""
+    """In a request: the last generation that `owner` was given, plus `later`; 0 before the first."""
 
     owner: str
     later: int = 0
@@ -71,7 +71,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class ProducerId:
-    """In a request: the producer id that `owner` was given last; -1 before the first."""
+    """In a request: the last producer id that `owner` was given; -1 before the first."""
 
     owner: str
 
@@ -81,7 +81,7 @@ class ProducerId:
 
 @dataclass(frozen=True)
 class Epoch:
-    """In a request: the producer epoch that `owner` was given last, and so many `later`; -1 before it."""
+    """In a request: the last producer epoch that `owner` was given, plus `later`; -1 before the first."""
 
     owner: str
     later: int = 0
@@ -92,7 +92,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class TopicId:
-    """In a request: the id that the server gave to the topic of that name last, or as the `number`-th."""
+    """In a request: the last id that the server gave to the topic `name`, or the `number`-th, from 1."""
 
     name: str
     number: int = 0
@@ -103,8 +103,8 @@ class TopicId:
 
 @dataclass(frozen=True)
 class NextSequence:
-    """In a request: the sequence number that follows the last record which `owner`, as it is now, has brought
-    into a partition, and so many `later`; 0 before the first."""
+    """In a request: the sequence number after the last record that `owner`, with its current epoch, has
+    written to a partition, plus `later`; 0 before the first."""
 
     owner: str
     topic: str
@@ -118,7 +118,7 @@ class NextSequence:
 
 @dataclass(frozen=True)
 class Session:
-    """In a request: the fetch session that `owner` was given last, or 0."""
+    """In a request: the last fetch session that `owner` was given, or 0."""
 
     owner: str
 
@@ -128,7 +128,7 @@ class Session:
 
 @dataclass(frozen=True)
 class SessionEpoch:
-    """In a request: the epoch that the session of `owner` is to go on with, and so many `later`."""
+    """In a request: the next epoch of `owner`'s fetch session, plus `later`."""
 
     owner: str
     later: int = 0
@@ -140,23 +140,24 @@ class SessionEpoch:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A request. Below era `since` it is left out, and so it is above era `until`.
-
-    wait: for its answer; else the history goes on when it is sure that the request has come to rest. era: of
-    this one request, where it is not the history's. newest: the version that clients use at most. cut: so
-    many bytes are missing at its end.
-    """
+    """A request."""
 
     client: str
     request: Any
     over: str = ""
     wait: bool = True
+    """Wait for its answer; else the history goes on once the request has come to rest."""
     tolerated: str = ""
     since: int = 0
+    """Below this era it is left out."""
     until: int = ERAS[-1]
+    """Above this era it is left out."""
     era: int | None = None
+    """This request's era, if not the history's."""
     newest: int | None = None
+    """The newest version that clients use."""
     cut: int = 0
+    """How many bytes are missing at the end."""
 
     @property
     def connection(self) -> str:
@@ -174,7 +175,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Pause:
-    """Let time pass, then look who waits. 0: only look, once everything has come to rest."""
+    """Let time pass, then note who waits. With 0 ms, note it once everything has come to rest."""
 
     ms: int
     tolerated: str = ""
@@ -182,14 +183,14 @@ class Pause:
 
 @dataclass(frozen=True)
 class Answered:
-    """Wait until nothing that these clients asked is without an answer."""
+    """Wait until all requests of these clients are answered."""
 
     clients: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class HangUp:
-    """Close a connection, whatever has been asked over it."""
+    """Close a connection, whatever was sent over it."""
 
     connection: str
 
@@ -198,31 +199,33 @@ Step = Ask | Pause | Answered | HangUp
 
 
 def tolerated(step: Step) -> str:
-    """The key of the difference that is meant at this step, or ""."""
+    """The key of the meant difference at this step, or ""."""
     return step.tolerated if isinstance(step, (Ask, Pause)) else ""
 
 
 @dataclass(frozen=True)
 class History:
-    """cases: of the coordinator's list of cases, by number. pair: which two servers (`pairs`). eras: at which
-    versions; those that would be the same requests again are left out by `eras_that_differ`. meant_by_rule:
-    no step says what is meant to differ, the rules of `meant` do."""
+    """Steps to play at several versions."""
 
     title: str
     cases: Sequence[int]
+    """Numbers in the coordinator's list of cases."""
     steps: Sequence[Step | Sequence[Step]]
     eras: Iterable[int] = ERAS
+    """The versions to play it at; `eras_that_differ` drops those that repeat the same requests."""
     pair: str = "plain"
+    """The pair of servers to play it against (`pairs`)."""
     meant_by_rule: bool = False
+    """The rules of `meant` find the meant differences; no step names them."""
 
     def at(self, era: int) -> list[Step]:
-        """The steps as they are at one era."""
+        """The steps of one era."""
         return [
             step for step in flat(self.steps) if not isinstance(step, Ask) or step.since <= era <= step.until
         ]
 
     def eras_that_differ(self) -> list[int]:
-        """The eras without those in which every request has the version it had before."""
+        """The eras, without those that repeat the versions of an earlier one."""
         seen: set[tuple[int, ...]] = set()
         eras = []
         for era in self.eras:
@@ -234,7 +237,7 @@ class History:
 
 
 def flat(steps: Iterable[Step | Sequence[Step]]) -> list[Step]:
-    """Verbs may stand for several steps."""
+    """All steps in one list: a verb may stand for several."""
     result: list[Step] = []
     for step in steps:
         result.extend(step if isinstance(step, (list, tuple)) else [step])

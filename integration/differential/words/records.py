@@ -1,6 +1,6 @@
-"""The words about records: what producers send, and what readers and administrators ask about it.
+"""The verbs about records: what producers send, and what readers and administrators ask.
 
-A *place* is a topic's name and a partition. Entries of one topic that follow each other share their topic.
+A *place* is a topic's name and a partition. Consecutive entries of one topic are grouped under it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from schemas.messages.produce import PartitionProduceData, ProduceRequest, Topic
 TIMEOUT_MS = 10_000
 ZERO_ID = UUID(int=0)
 Topic = str | UUID | TopicId
-"""A name, with the id that the topic of that name has; or an id without a name."""
+"""A topic's name, which also stands for its id; or an id without a name."""
 T = TypeVar("T")
 
 
 def by_topic(entries: Iterable[tuple[Any, ...]], part: Callable[..., T]) -> list[tuple[Topic, tuple[T, ...]]]:
-    """Entries (topic, …) as topics and their parts."""
+    """Entries (topic, …) grouped by topic, where consecutive."""
     return [
         (topic, tuple(part(*rest) for _, *rest in some))
         for topic, some in groupby(entries, lambda entry: entry[0])
@@ -111,7 +111,7 @@ def read(
 
 
 def go_on_reading(client: str, *entries: tuple[Any, ...], later: int = 0, **options: Any) -> Ask:
-    """Fetch in the session that the client has."""
+    """Fetch in the client's current session."""
     return read(client, *entries, session=(Session(client), SessionEpoch(client, later)), **options)
 
 

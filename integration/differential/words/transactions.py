@@ -1,4 +1,4 @@
-"""The words about transactions that brokers and administrators say; those of producers are in `verbs`."""
+"""The verbs about transactions for brokers and administrators; those for producers are in `groups`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The coordinator's rules, one file a module. A number in brackets is a case of the conformance checklist."""
+"""Tests of the group coordinator's rules. A number in brackets is a case of the conformance checklist."""

@@ -3,8 +3,8 @@
 python -m tests.coordination.groups.cases          every case with its tests; exit status 1 if one has none
 python -m tests.coordination.groups.cases --run    runs them all; --run 53 64 those of these cases
 
-They are what Apache Kafka's own tests of its coordinators ask, in our words. A test names the cases that it
-tries in its docstring, as [n].
+They are what Apache Kafka's own tests of its coordinators check, in our words. A test's docstring names the
+cases that it tries, as [n].
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Joining: creation, ids, protocols, limits
 21 The limit where members are admitted at once
 22 The limit for static members
 23 Members of a full group join again
-24 Who joins last when the limit was lowered
+24 Those that join last when the limit was lowered
 25 A group that is too large when it is loaded
 
 The join phase
@@ -55,7 +55,7 @@ The join phase
 27 A newcomer prolongs the initial delay
 28 The initial delay ends with the rebalance timeout
 29 A member that does not join again is left out
-30 Nobody joins: the phase goes on for static members
+30 Nobody joins again: the phase goes on for static members
 31 A group that died during the delay
 32 An id that was handed out joins, and all is complete
 33 An id that was handed out is never used, and all is complete
@@ -86,7 +86,7 @@ Static members
 54 It comes back while assignments are awaited
 55 A duplicate fences a follower that joins
 56 A duplicate fences a follower that syncs
-57 Who was replaced joins again
+57 A member that was replaced joins again
 58 It joins again under its id while assignments are awaited
 59 The leader comes back without its id, by version
 60 The leader comes back with its id
@@ -105,7 +105,7 @@ Static members
 
 The sync phase
 73 An unknown group and an unknown member
-74 Another generation; the member is looked at first
+74 Another generation; the member is checked first
 75 Another protocol type or name than the group's
 76 Neither, or the group's
 77 A follower after the leader
@@ -118,7 +118,7 @@ The sync phase
 84 The leader does not sync
 85 Everybody has synced in time
 86 Protocol type and name, by version
-87 What an error of the journal is told as
+87 How an error of the journal is answered
 
 Heartbeats
 88 An unknown group, an empty one, an unknown member
@@ -140,7 +140,7 @@ Leaving
 102 Many static members at once
 103 Ids that were handed out leave
 104 Members and ids that were handed out at once, in their order
-105 No group id; and what is left of a group
+105 No group id; and what remains of a group
 
 Groups, their description, listing, deletion; shards
 106 No state follows another that it may not
@@ -150,9 +150,9 @@ Groups, their description, listing, deletion; shards
 110 Who leads when the leader has not joined
 111 What a static member's successor takes over
 112 Ids that were handed out are never members
-113 Who still has to sync is a member of this generation
+113 Members that still have to sync are of this generation
 114 What topics a group subscribes to
-115 What a member counts as waiting for; how it votes
+115 When a member counts as waiting; how it votes
 116 Groups described: stable, rebalancing, unknown
 117 Groups described: no group id, and while loading
 118 The filters of a listing
@@ -161,7 +161,7 @@ Groups, their description, listing, deletion; shards
 121 Deleting many groups: each on its own
 122 A group's record is the group
 123 After a load each member has a session
-124 What is parked when a shard is given up
+124 Parked requests when a shard is given up
 125 The shard of a group; the topic of the shards
 126 Every API where there is no coordinator
 
@@ -180,20 +180,20 @@ Offsets
 138 Who may commit in a transaction
 139 A transaction that is not verified
 140 Fetching of an unknown and of a dead group
-141 A fetch sees durable commits alone
-142 What of a transaction a stable and another fetch see
-143 The same of a fetch of all offsets
+141 A fetch sees only durable commits
+142 What a stable fetch and another see of a transaction
+143 The same for a fetch of all offsets
 144 What does not exist, many groups, all topics, no topics
 145 A stable fetch that fails
 146 Deleting offsets: subscribed, missing, pending
-147 Of which groups offsets may be deleted
+147 The groups whose offsets may be deleted
 148 A deleted group's offsets, pending ones included
 149 When an offset has expired
 150 What an expiry leaves alone
 151 One run of an expiry, and the next
 152 Expiry of simple, empty and living groups
-153 Of two commits the later in the log wins
-154 Markers end that producer's transaction alone
+153 The later of two commits in the log wins
+154 Markers end only that producer's transaction
 155 A deletion takes what is pending with it
 156 Offsets of a topic that is gone
 
@@ -219,11 +219,11 @@ def _parse(titles: str) -> Iterator[tuple[int, str]]:
 
 
 CASES: dict[int, str] = dict(_parse(_TITLES))
-"""By their numbers."""
+"""The cases by their numbers."""
 
 
 def carriers(tests: Path = TESTS) -> dict[int, list[str]]:
-    """The tests of each case, as pytest names them. A class's docstring speaks for all its tests."""
+    """The tests of each case, as pytest names them. A class's docstring counts for all its tests."""
     found: dict[int, list[str]] = defaultdict(list)
     for path in sorted(tests.rglob("test_*.py")):
         name = path.relative_to(tests.parent).as_posix()
@@ -248,12 +248,12 @@ def missing(found: Mapping[int, Sequence[str]]) -> list[int]:
 
 
 def unknown(found: Mapping[int, Sequence[str]]) -> list[int]:
-    """Numbers that tests name and that are no case."""
+    """The numbers that tests name and that no case has."""
     return sorted(found.keys() - CASES.keys())
 
 
 def table(found: Mapping[int, Sequence[str]], numbers: Iterable[int]) -> Iterator[str]:
-    """These cases and their tests, as lines."""
+    """A table of these cases and their tests, as lines."""
     for number in numbers:
         yield f"{number:4} {CASES[number]}"
         yield from (f"       {node_id}" for node_id in found.get(number, ("NO TEST",)))
@@ -261,8 +261,8 @@ def table(found: Mapping[int, Sequence[str]], numbers: Iterable[int]) -> Iterato
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.coordination.groups.cases")
-    parser.add_argument("cases", nargs="*", type=int, help="only these, by number")
-    parser.add_argument("--run", action="store_true", help="run their tests as well")
+    parser.add_argument("cases", nargs="*", type=int, help="only these cases, by number")
+    parser.add_argument("--run", action="store_true", help="also run their tests")
     options = parser.parse_args(arguments)
     if wrong := [number for number in options.cases if number not in CASES]:
         parser.error(f"there is no case {wrong[0]}: they are {min(CASES)} to {max(CASES)}")

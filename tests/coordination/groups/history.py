@@ -1,8 +1,8 @@
-"""A coordinator whose clock, member ids and journal belong to the test.
+"""A coordinator with the test's own clock, member ids and journal.
 
-A `History` sends requests, lets time pass from deadline to deadline, and remembers every answer; after each
-step it checks what must hold of any group at any time (`invariants.check`). A `Client` is one consumer that
-remembers what it was told, as real ones do.
+A `History` sends requests, lets time pass from deadline to deadline, and remembers every answer. After each
+step it checks the invariants of all groups (`invariants.check`). A `Client` is one consumer, which remembers
+its id and generation as real ones do.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ LATEST = {
 
 
 def protocols(*names: str, metadata: bytes = b"topics") -> tuple[JoinGroupRequestProtocol, ...]:
-    """What a member offers: these names, each with the same subscription."""
+    """A member's protocols: these names, each with the same subscription."""
     return tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name in names)
 
 
 class Written(NamedTuple):
-    """A record as it stands in the journal, and whose transaction it is part of."""
+    """A record of the journal, and the producer whose transaction it belongs to."""
 
     record: GroupRecord
     producer: ProducerIdAndEpoch | None = None
@@ -86,7 +86,7 @@ Entry = Written | EndTxnMarker
 
 
 class History:
-    """One coordinator from its first moment on. It leads all its shards."""
+    """One coordinator from its first moment on, which leads all its shards."""
 
     def __init__(self, *, partitions: int = 2, **settings: int) -> None:
         self.settings = replace(Settings(group_initial_rebalance_delay_ms=DELAY_MS), **settings)
@@ -111,7 +111,7 @@ class History:
         client_id: str = "client",
         client: Client | None = None,
     ) -> int:
-        """The token of the request; `client` is told of the answer when it comes."""
+        """Send a request and return its token; `client` is told the answer when it comes."""
         token = self._sent
         self._sent += 1
         if client is not None:
@@ -122,11 +122,11 @@ class History:
         return token
 
     def ask(self, request: Any, version: int | None = None) -> Any:
-        """The answer to a request that is answered at once."""
+        """Send a request that is answered at once, and return the answer."""
         return self.answer(self.send(request, version))
 
     def answer(self, token: int) -> Any:
-        """The answer to the request of `token`, which must have one by now."""
+        """The answer to the request `token`, which must be there by now."""
         assert token in self.answers, f"request {token} is still parked"
         return self.answers[token]
 
@@ -135,7 +135,7 @@ class History:
 
     @property
     def parked(self) -> set[int]:
-        """The tokens that have no answer."""
+        """The tokens of the requests without an answer."""
         return set(range(self._sent)) - self.answers.keys()
 
     def end_transaction(
@@ -160,38 +160,38 @@ class History:
         return self.coordinator.list_groups(ListGroupsRequest(**filters))
 
     def delete_topics(self, *topics: str) -> None:
-        """These topics are gone."""
+        """Report that these topics were deleted."""
         for shard in range(self.partitions):
             self._carry_out(self.coordinator.delete_offsets(shard, topics, self.now_ms))
 
     # ---- time
 
     def sleep(self, ms: int) -> None:
-        """Let time pass, and let all happen that comes due, each at its own time."""
+        """Let time pass; what comes due happens at its own time."""
         until_ms, fired = self.now_ms + ms, 0
         while (deadline_ms := self.coordinator.next_deadline_ms()) is not None and deadline_ms <= until_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
             for decision in self.coordinator.advance(self.now_ms):
                 self._carry_out(decision)
                 fired += 1
-                assert fired < MOST_TIMERS, "timers are armed anew without end"
+                assert fired < MOST_TIMERS, "timers are armed again without end"
         self.now_ms = until_ms
 
     # ---- restarts
 
     def restart(self) -> None:
-        """Go on with a coordinator that knows only the journal. What was parked gets no answer from it."""
+        """Start a new coordinator from the journal. Requests that were parked get no answer from it."""
         for token in self.parked:
             self.answers[token] = None
         self.coordinator = self._loaded()
 
     def resign(self) -> None:
-        """Give up all shards, as a broker does that stops."""
+        """Give up all shards, as a stopping broker does."""
         for shard in range(self.partitions):
             self._deliver(self.coordinator.unload(shard, self.now_ms))
 
     def begin_load(self) -> None:
-        """Have all shards loading, for good."""
+        """Have all shards loading, for ever."""
         self.resign()
         for shard in range(self.partitions):
             self.coordinator.begin_load(shard)
@@ -213,7 +213,7 @@ class History:
     # ---- what the coordinator holds
 
     def group(self, group_id: str = "group") -> ClassicGroup:
-        """The live group."""
+        """The live group, as the coordinator holds it."""
         return self.groups()[group_id]
 
     def groups(self) -> dict[str, ClassicGroup]:
@@ -227,12 +227,12 @@ class History:
         return [shard.hard_state for shard in self.coordinator._shards.values()]
 
     def deadline_ms(self, timer: TimerKey) -> int | None:
-        """In how many ms from now a timer is due; None when it is not armed."""
+        """The ms until a timer is due; None if it is not armed."""
         deadline_ms = self.coordinator._timers.deadline_ms(timer)
         return None if deadline_ms is None else deadline_ms - self.now_ms
 
     def records(self) -> list[GroupRecord]:
-        """The records of the journal, without the shards."""
+        """The records of the journal, without their shards."""
         return [entry.record for _, entry in self.journal if isinstance(entry, Written)]
 
     # ---- clients
@@ -244,7 +244,8 @@ class History:
     def stable(
         self, members: int, group_id: str = "group", *, static: bool = False, **fields: Any
     ) -> list[Client]:
-        """A stable group whose members joined in this order, the leader first; member n is assigned b"n"."""
+        """A stable group; its members joined in this order, the leader first, and member n is assigned
+        b"n"."""
         clients = [
             self.client(group_id, group_instance_id=f"instance-{n}" if static else None, **fields)
             for n in range(members)
@@ -286,7 +287,7 @@ class History:
 
 
 def _through_bytes(record: GroupRecord) -> GroupRecord:
-    """The record as it is after a way through the journal."""
+    """The record after it was encoded and decoded."""
     read = decode_record(*encode_record(record))
     assert read is not None, f"nobody knows the key of {record}"
     return read
@@ -294,7 +295,7 @@ def _through_bytes(record: GroupRecord) -> GroupRecord:
 
 @dataclass(eq=False)
 class Client:
-    """A consumer. Every request can be sent with other fields than it would send by itself."""
+    """A consumer. Any field of its requests can be replaced."""
 
     history: History
     group_id: str = "group"
@@ -308,7 +309,7 @@ class Client:
     generation_id: int = -1
 
     def join(self, version: int | None = None, **fields: Any) -> int:
-        """Send one JoinGroup; its token."""
+        """Send one JoinGroup; returns its token."""
         request = JoinGroupRequest(
             group_id=self.group_id,
             session_timeout_ms=self.session_timeout_ms,
@@ -323,14 +324,15 @@ class Client:
         )
 
     def adopt(self, answer: JoinGroupResponse) -> None:
-        """Remember the id and generation that a JoinGroup was answered."""
+        """Remember the id and generation of a JoinGroup's answer."""
         if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self.member_id = answer.member_id
         if answer.error_code == ErrorCode.NONE:
             self.generation_id = answer.generation_id
 
     def enter(self, version: int | None = None) -> int:
-        """Join, once more where a member id must be known first; the token of the JoinGroup that counts."""
+        """Join, twice if a member id must be obtained first; returns the token of the JoinGroup that
+        counts."""
         token = self.join(version)
         if (
             not self.history.is_parked(token)
@@ -342,7 +344,8 @@ class Client:
         return token
 
     def _learn_id(self, token: int) -> None:
-        """A member that was admitted at once is told its id when the join phase ends; learn it now."""
+        """Learn now the id of a member that was admitted at once, which is otherwise told when the join phase
+        ends."""
         for member in self.history.group(self.group_id).members.values():
             if member.parked_join == token:
                 self.member_id = member.member_id
@@ -350,7 +353,7 @@ class Client:
     def sync(
         self, assignments: Mapping[Client, bytes] | None = None, version: int | None = None, **fields: Any
     ) -> int:
-        """Send one SyncGroup; its token."""
+        """Send one SyncGroup; returns its token."""
         request = SyncGroupRequest(
             group_id=self.group_id,
             generation_id=self.generation_id,
@@ -373,7 +376,7 @@ class Client:
         return ErrorCode(self.history.ask(replace(request, **fields), version).error_code)
 
     def leave(self, **fields: Any) -> ErrorCode:
-        """Leave; the error of its own entry, or of all the request."""
+        """Leave; returns the error of its own entry, or of the whole request."""
         identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.group_instance_id)
         answer = self.history.ask(
             LeaveGroupRequest(group_id=self.group_id, members=(replace(identity, **fields),))
@@ -383,7 +386,7 @@ class Client:
     def commit(
         self, offset: int, version: int | None = None, metadata: str | None = None, **fields: Any
     ) -> ErrorCode:
-        """Commit `offset` for partition 0 of the topic; the error of that partition."""
+        """Commit `offset` for partition 0 of the topic; returns the partition's error."""
         request = OffsetCommitRequest(
             group_id=self.group_id,
             generation_id_or_member_epoch=self.generation_id,
@@ -410,7 +413,7 @@ class Client:
         metadata: str | None = None,
         leader_epoch: int = -1,
     ) -> TxnOffsetCommitRequest:
-        """A commit of offsets, by partition of the topic, in a producer's transaction."""
+        """A commit of `offsets`, by partition of the topic, in a producer's transaction."""
         partitions = tuple(
             TxnOffsetCommitRequestPartition(
                 partition_index=partition,
@@ -441,17 +444,17 @@ class Client:
         leader_epoch: int = -1,
         **fields: Any,
     ) -> ErrorCode:
-        """Commit `offset` in a producer's transaction; the error of that partition."""
+        """Commit `offset` in a producer's transaction; returns the partition's error."""
         request = self.txn_request({partition: offset}, producer_id, metadata, leader_epoch)
         answer = self.history.ask(replace(request, **fields), version)
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
     def committed(self, partition: int = 0) -> int:
-        """The offset that the group has committed for a partition of the topic; -1 without one."""
+        """The offset that the group has committed for a partition of the topic; -1 if none."""
         return self.fetched(partition).committed_offset
 
     def fetched(self, partition: int = 0, *, stable: bool = False) -> OffsetFetchResponsePartitions:
-        """What OffsetFetch says of one partition."""
+        """OffsetFetch's answer for one partition."""
         topic = OffsetFetchRequestTopics(name="topic", partition_indexes=(partition,))
         request = OffsetFetchRequestGroup(group_id=self.group_id, topics=(topic,))
         answer = self.history.ask(StableOffsetFetch(request) if stable else request)
@@ -466,7 +469,8 @@ class Client:
 
 
 def assign(clients: list[Client]) -> list[int]:
-    """Let all send SyncGroup, the leader, who is first, with b"0", b"1" ... for them; the tokens."""
+    """Let all send SyncGroup; the first is the leader and assigns b"0", b"1" ... to them. Returns the
+    tokens."""
     leader = clients[0]
     plan = {client: b"%d" % n for n, client in enumerate(clients)}
     return [client.sync(plan if client is leader else None) for client in clients]

@@ -1,4 +1,4 @@
-"""What holds of every group after every step, whatever was sent."""
+"""The invariants of every group after every step, whatever was sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check(history: History) -> None:
 
 
 def counts_are_true(group: ClassicGroup) -> None:
-    """What a group counts as it goes is what a recount gives."""
+    """Each count that a group maintains equals a recount."""
     members = group.members
     assert all(member.member_id == member_id for member_id, member in members.items())
     assert group.awaiting_join == sum(member.parked_join is not None for member in members.values())
@@ -61,7 +61,7 @@ def state_fits_members(group: ClassicGroup) -> None:
 
 
 def every_wait_ends(history: History, group: ClassicGroup) -> None:
-    """Nobody waits for something that has no deadline; and nobody stays in a group without one."""
+    """Nobody waits without a deadline, and nobody stays in a group without one."""
 
     def is_armed(kind: TimerKind, member_id: str = "") -> bool:
         return history.deadline_ms(TimerKey(kind, group.group_id, member_id)) is not None
@@ -86,7 +86,7 @@ def _is_covered(group: ClassicGroup, member: Member) -> bool:
 
 
 def parked_requests_are_held_once(history: History) -> None:
-    """A request that has no answer is held by exactly one member, and no other is."""
+    """A request without an answer is held by exactly one member, and an answered one by none."""
     held = [
         token
         for group in history.groups().values()
@@ -99,7 +99,7 @@ def parked_requests_are_held_once(history: History) -> None:
 
 
 def every_timer_has_its_use(history: History) -> None:
-    """No timer outlives what it was armed for, and every shard will look for what has expired."""
+    """No timer outlives its purpose, and each shard will look for what has expired."""
     groups, shards = history.groups(), history.coordinator._shards
     timers = history.coordinator._timers._deadlines_ms
     assert {timer.shard for timer in timers if isinstance(timer, ShardTimer)} == {

@@ -1,5 +1,6 @@
-"""What clients may send and should not: it is answered as Apache Kafka 4.2 answers it, takes no more memory
-than it must, and other groups of the shard do not notice.
+"""What clients should not send: it is answered as by Apache Kafka 4.2, and costs no undue memory.
+
+Other groups of the shard do not notice.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NEIGHBOUR = next(f"g{n}" for n in range(9) if partition_for(f"g{n}", 2) == parti
 
 @pytest.fixture
 def history() -> Iterator[History]:
-    """With a stable group beside; in the end it is as it was."""
+    """A history with a second, stable group, which must be unchanged in the end."""
     history = History()
     neighbours = history.stable(2, NEIGHBOUR, session_timeout_ms=1_800_000)
     yield history
@@ -45,7 +46,7 @@ def history() -> Iterator[History]:
 
 
 def commit_of(count: int, metadata: str) -> OffsetCommitRequest:
-    """Offsets of so many partitions of one topic."""
+    """A commit for `count` partitions of one topic."""
     partitions = tuple(
         OffsetCommitRequestPartition(partition_index=n, committed_offset=n, committed_metadata=metadata)
         for n in range(count)
@@ -71,7 +72,7 @@ def stored_bytes(history: History) -> int:
     ],
 )
 def test_a_subscription_that_means_nothing(history: History, metadata: bytes) -> None:
-    """It is handed on unread. Apache Kafka never answers some of these."""
+    """The bytes are passed on unread. Apache Kafka never answers some of these."""
     leader, follower = history.client(), history.client()
     for client in (leader, follower):
         client.protocols = protocols("range", metadata=metadata)
@@ -86,14 +87,14 @@ def test_a_subscription_that_means_nothing(history: History, metadata: bytes) ->
 
 
 def test_an_assignment_that_means_nothing(history: History) -> None:
-    """It is handed out unread."""
+    """The bytes are passed on unread."""
     (client,) = history.stable(1)
     client.join()
     assert client.answer(client.sync({client: b"\xff\xffgarbage"})).assignment == b"\xff\xffgarbage"
 
 
 def test_a_leader_that_assigns_to_strangers(history: History) -> None:
-    """Whom it names and who is no member gets nothing, and is stored nowhere."""
+    """Strangers that it names get nothing, and nothing is stored for them."""
     leader, follower = history.stable(2)
     leader.join()
     follower.join()
@@ -118,7 +119,7 @@ def test_ten_thousand_protocols(history: History) -> None:
 
 
 def test_a_protocol_that_is_named_thrice(history: History) -> None:
-    """The first counts. Apache Kafka never answers."""
+    """The first one counts. Apache Kafka never answers."""
     thrice = tuple(
         JoinGroupRequestProtocol(name="range", metadata=metadata) for metadata in (b"a", b"b", b"c")
     )
@@ -127,7 +128,8 @@ def test_a_protocol_that_is_named_thrice(history: History) -> None:
 
 
 TOO_LONG = "\N{REPLACEMENT CHARACTER}" * 10_923
-"""What 10,923 bytes that are no UTF-8 are read as; it is two bytes too long to be written again."""
+"""What 10,923 bytes that are not UTF-8 are decoded to; encoded again, it is two bytes too long for a
+string."""
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_an_offset_of_a_group_whose_name_cannot_be_written(history: History) -> 
 
 
 class TestTooLargeToStore:
-    """A group's record and a commit are one batch, which message.max.bytes limits."""
+    """A group's record and a commit are each one batch, whose size message.max.bytes limits."""
 
     @pytest.mark.parametrize("size", [2 * MIB, 16 * MIB])
     def test_a_subscription(self, history: History, size: int) -> None:
@@ -165,7 +167,7 @@ class TestTooLargeToStore:
         assert history.group().members == {}
 
     def test_an_assignment(self, history: History) -> None:
-        """[80]: all who wait are told, and get nothing."""
+        """[80]: all parked members get the error and no assignment."""
         leader, follower = history.stable(2)
         leader.join()
         follower.join()
@@ -261,11 +263,11 @@ class TestLongNames:
 class TestStorms:
     @pytest.fixture(autouse=True)
     def seldom_checked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The invariants are looked at in the end: they take as long as there are members."""
+        """Checks the invariants only at the end, because each check takes as long as there are members."""
         monkeypatch.setattr(invariants, "check", lambda history: None)
 
     def test_a_thousand_members_join_at_once(self, history: History) -> None:
-        """One generation for all; when they are gone, nothing of them is left."""
+        """All form one generation; when they have left, nothing of them remains."""
         clients = [history.client(client_id=f"c{n}") for n in range(1_000)]
         for client in clients:
             client.enter()
@@ -295,7 +297,7 @@ class TestStorms:
         assert history.group().pending_join == set()
 
     def test_a_member_that_never_syncs(self, history: History) -> None:
-        """[82]: it is out after its rebalance timeout, however alive it is."""
+        """[82]: it is removed after its rebalance timeout, though it sends heartbeats."""
         client = history.client()
         client.enter()
         history.sleep(6_000)
@@ -307,7 +309,7 @@ class TestStorms:
         assert history.group().state is State.EMPTY
 
     def test_one_member_that_joins_again_and_again(self, history: History) -> None:
-        """Each JoinGroup takes the place of the one before, which is answered."""
+        """Each JoinGroup replaces the one before, which is answered."""
         client, silent = history.stable(2)
         tokens = [client.join() for _ in range(1_000)]
         assert [history.is_parked(token) for token in tokens] == [False] * 999 + [True]

@@ -1,4 +1,4 @@
-"""The list of cases: every one has a test, and one without is found."""
+"""The list of cases: each one has a test, and a case without one is found."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_they_can_be_run(
+def test_the_tests_of_cases_can_be_run(
     fails: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran: list[list[str]] = []
@@ -91,7 +91,7 @@ def test_they_can_be_run(
     assert ran == [["-q", "same", "t53", "t64"]]
 
 
-def test_a_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_number_that_no_case_has(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cases.main(["200"])
     assert caught.value.code == 2

@@ -1,4 +1,4 @@
-"""Shards: which one a group is in, and what is answered while it is loading or led by nobody here."""
+"""Shards: which one has a group, and the answers while it is loading or not led here."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ REQUESTS: list[Any] = [
 
 
 def refusals(error: ErrorCode) -> list[Any]:
-    """What each request is answered that the group itself does not answer."""
+    """The answers that a request gets without asking the group."""
     return [
         JoinGroupResponse(error_code=error, generation_id=-1, member_id="m"),
         SyncGroupResponse(error_code=error),
@@ -165,7 +165,8 @@ def test_a_shard_that_is_not_led_here() -> None:
 
 
 def test_a_shard_that_is_loading() -> None:
-    """[95] [117] [166]: heartbeats succeed and SyncGroups are sent back, else their senders give up."""
+    """[95] [117] [166]: heartbeats succeed and SyncGroups are sent back, because other answers make clients
+    give up."""
     coordinator = new_coordinator()
     coordinator.begin_load(coordinator.shard_for("group"))
     expected = refusals(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -211,7 +212,7 @@ class TestBeforeTheGroupIsAsked:
         assert history.ask(DescribeGroup("")).error_code == ErrorCode.GROUP_ID_NOT_FOUND
         assert history.ask(DeleteGroup("")).error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
-    def test_it_is_checked_before_who_leads_the_shard(self) -> None:
+    def test_it_is_checked_before_the_shard_s_leader(self) -> None:
         request = HeartbeatRequest(group_id="", generation_id=1, member_id="m")
         decision = new_coordinator().handle(Caller(0, 4), request, NOW_MS)
         assert decision.replies[0].response.error_code == ErrorCode.INVALID_GROUP_ID

@@ -1,4 +1,4 @@
-"""What groups look like from the outside."""
+"""Groups as administrators see them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What expires when: the offsets of each kind of group, then the group; in steps, and as records."""
+"""When things expire: the offsets of each kind of group, then the group; in steps, and as records."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def commit(
 
 
 def left(history: History, group_id: str = "group") -> list[str]:
-    """The topics that the group has an offset for."""
+    """The topics for which the group still has an offset."""
     answer = history.ask(OffsetFetchRequestGroup(group_id=group_id, topics=None))
     return [topic.name for topic in answer.topics]
 
 
 def sleep_until_check(history: History, at_least_ms: int) -> None:
-    """Sleep for so long, and then until the shards have looked for what has expired."""
+    """Sleep for so long, and then until the shards have next looked for what has expired."""
     history.sleep(at_least_ms)
     history.sleep(CHECK_MS - (history.now_ms - START_MS) % CHECK_MS)
 
@@ -150,7 +150,7 @@ class TestSimpleGroups:
 
 
 class TestEmptyGroups:
-    """Groups whose members have gone."""
+    """Groups whose members have left."""
 
     @pytest.mark.parametrize("protocol_type", ["consumer", "connect"])
     def test_all_offsets_go_together_counted_from_then(self, history: History, protocol_type: str) -> None:
@@ -255,7 +255,7 @@ class TestEmptyGroups:
 class TestGroupsWithMembers:
     @staticmethod
     def beat(history: History, ms: int, *clients: Client) -> None:
-        """Let time pass while the members live. Their sessions are long, so that this does not take long."""
+        """Let time pass while the members send heartbeats. Their sessions are long, to keep this short."""
         for _ in range(ms // CHECK_MS + 1):
             history.sleep(CHECK_MS)
             for client in clients:
@@ -366,7 +366,7 @@ class TestRuns:
         assert len(history.journal) == records
 
     def test_a_large_shard_is_gone_over_in_steps(self) -> None:
-        """No step looks at many more offsets than MOST_OFFSETS, and requests come between steps."""
+        """No step looks at many more than MOST_OFFSETS offsets, and requests are served between steps."""
         history = History(partitions=1, offsets_retention_minutes=1)
         for n in range(12):
             commit(history, "topic", group_id=f"group-{n}", partitions=400)
@@ -388,9 +388,8 @@ class TestRuns:
 
     @pytest.mark.parametrize("meanwhile", ["nothing", "a commit", "a member", "a deletion"])
     def test_a_large_group_is_gone_over_in_steps(self, meanwhile: str) -> None:
-        """[151]: its offsets go in several, in their order, and it itself goes with the last of them, unless
-        it is needed again.
-        """
+        """[151]: its offsets go in several steps, in order, and the group goes with the last, unless it is in
+        use again."""
         history = History(partitions=1, offsets_retention_minutes=1)
         commit(history, "topic", partitions=3 * shard.MOST_OFFSETS)
         history.now_ms += CHECK_MS

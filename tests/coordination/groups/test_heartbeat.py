@@ -1,4 +1,4 @@
-"""What a heartbeat is answered, and how long its sender lives."""
+"""The answers to heartbeats, and how long they keep a member."""
 
 import pytest
 

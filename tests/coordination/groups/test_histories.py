@@ -1,8 +1,8 @@
-"""Whole histories from a seed: members that behave and that do not, old and made up requests, restarts.
+"""Random histories from a seed: members that behave and that do not, old and made-up requests, restarts.
 
-After every step `invariants.check` looks at every group, and the history itself sees to it that no request is
-answered twice. Here is added: what a restart knows is what was known before, and when all fall silent every
-group empties and every request has its answer.
+After every step `invariants.check` checks every group, and the history checks that no request is answered
+twice. These tests add: a restart restores what was known before, and once all clients fall silent every group
+empties and every request has its answer.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ PROTOCOLS = (
 )
 LONGEST_WAIT_MS = 400_000
 RETENTIONS = ((1, 5_000), (10_080, 600_000))
-"""How long offsets are kept, in minutes, and how often is looked, in ms."""
+"""The offsets' retention in minutes, and the interval between checks in ms."""
 
 
 class Crowd:
-    """A few clients that share groups, and chance."""
+    """A few clients that share groups, and a source of randomness."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
@@ -67,7 +67,7 @@ class Crowd:
         )
 
     def step(self) -> None:
-        """One thing happens."""
+        """Let one thing happen."""
         steps = (
             (self.behave, 12),
             (self.sleep, 6),
@@ -99,7 +99,7 @@ class Crowd:
             client.sync()
 
     def misbehave(self) -> None:
-        """A request with whatever ids and generations there have ever been."""
+        """A request with any ids and generations that have ever existed."""
         choice = self.chance.choice
         client = choice(self.clients)
         stale = self.history.client(
@@ -147,7 +147,7 @@ class Crowd:
         self.history.delete_topics(self.chance.choice(("topic", "other")))
 
     def restart(self) -> None:
-        """Afterwards what is durable is known, and no more."""
+        """Afterwards the coordinator knows what is durable, and no more."""
         before = hard_state(self.history)
         self.history.restart()
         assert hard_state(self.history) == before
@@ -166,7 +166,7 @@ def test_any_history(seed: int, steps: int) -> None:
     history = crowd.history
     before = hard_state(history)
     history.sleep(LONGEST_WAIT_MS)
-    assert history.parked == set(), "everybody is answered in the end"
+    assert history.parked == set(), "all requests are answered in the end"
     for group in history.groups().values():
         assert group.state is State.EMPTY
         assert group.pending_join == set()
@@ -175,7 +175,7 @@ def test_any_history(seed: int, steps: int) -> None:
         assert [offsets for _, offsets in hard_state(history)] == [offsets for _, offsets in before]
     crowd.restart()
     history.sleep(crowd.retention_minutes * 60_000 + crowd.check_interval_ms)
-    assert history.groups() == {}, "nothing is kept for ever"
+    assert history.groups() == {}, "no group is kept for ever"
     assert hard_state(history) == [({}, {})] * history.partitions
 
 
@@ -189,8 +189,8 @@ def test_a_seed_is_a_whole_history() -> None:
     assert run() == run()
 
 
-def test_histories_reach_what_is_worth_reaching() -> None:
-    """The crowd does form generations, is fenced, is refused: the test above tests something."""
+def test_histories_reach_the_rare_cases() -> None:
+    """The histories above are worth something: they form generations, fence members and refuse requests."""
     errors: set[int] = set()
     generations = 0
     for seed in range(20):

@@ -1,4 +1,4 @@
-"""Who may join, under which id, and what that does to the group."""
+"""Which clients may join, under which id, and what that does to the group."""
 
 from dataclasses import replace
 
@@ -111,7 +111,7 @@ class TestIds:
         assert client.error(client.join()) == ErrorCode.UNKNOWN_MEMBER_ID
 
     def test_a_member_of_a_group_that_counts_as_empty(self, history: History) -> None:
-        """[16]: which never happens; the state decides, and not who is there."""
+        """[16]: the state decides, not the members. (This state with members never occurs.)"""
         (client,) = history.stable(1)
         history.group().state = State.EMPTY
         request = JoinGroupRequest(
@@ -229,7 +229,7 @@ class TestProtocols:
         [("a", "b", "a"), ("range", "sticky", "sticky"), ("range", "roundrobin", "range")],
     )
     def test_a_tie_comes_out_as_in_kafka(self, one: str, other: str, chosen: str) -> None:
-        """[107]: whoever leads, and whoever came first."""
+        """[107]: whichever member leads, and whichever came first."""
         for group in (group_of((one, other), (other, one)), group_of((other, one), (one, other))):
             assert group.select_protocol() == chosen
 
@@ -371,7 +371,7 @@ class TestMaxSize:
         assert history.parked == set(tokens[:10])
         assert history.answer(tokens[10]).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
-    def test_who_is_parked_may_send_again(self) -> None:
+    def test_a_parked_member_may_join_again(self) -> None:
         """[23]"""
         history = History(group_max_size=3)
         clients = [history.client() for _ in range(3)]
@@ -380,7 +380,7 @@ class TestMaxSize:
         tokens = [client.join() for client in clients]
         assert history.parked == set(tokens)
 
-    def test_those_that_come_last_to_a_group_that_became_too_large_go(self) -> None:
+    def test_the_last_to_join_a_group_that_became_too_large_are_refused(self) -> None:
         """[24]"""
         history = History()
         clients = history.stable(12, session_timeout_ms=60_000)
@@ -440,7 +440,7 @@ class TestMembers:
             (False, False, False, False),
         ],
     )
-    def test_who_is_waited_with(self, is_new: bool, join: bool, sync: bool, waits: bool) -> None:
+    def test_when_a_member_counts_as_waiting(self, is_new: bool, join: bool, sync: bool, waits: bool) -> None:
         """[115]"""
         member = new_member("member", "range")
         member.is_new = is_new
@@ -478,7 +478,7 @@ def new_member(member_id: str, *names: str) -> Member:
 
 
 def group_of(*offers: tuple[str, ...]) -> ClassicGroup:
-    """A group whose members offer these; the first leads."""
+    """A group whose members offer these names; the first one leads."""
     group = ClassicGroup("group", 0, state=State.PREPARING_REBALANCE)
     for n, names in enumerate(offers):
         group.add(new_member(f"member-{n}", *names), "consumer")

@@ -10,7 +10,7 @@ from tests.coordination.groups.history import History
 
 
 def leave(history: History, *members: tuple[str, str | None]) -> LeaveGroupResponse:
-    """Ask for all these to leave, each by member id and instance id."""
+    """Send a LeaveGroup for all of these, each with member id and instance id."""
     identities = tuple(MemberIdentity(member_id=m, group_instance_id=i) for m, i in members)
     answer: LeaveGroupResponse = history.ask(LeaveGroupRequest(group_id="group", members=identities))
     assert [(entry.member_id, entry.group_instance_id) for entry in answer.members] == list(members)
@@ -143,7 +143,7 @@ class TestPendingIds:
         assert pending.error(pending.join()) == UNKNOWN
 
     def test_one_that_leaves_a_stable_group_disturbs_nobody(self, history: History) -> None:
-        """Apache Kafka rebalances, though no member has changed."""
+        """Apache Kafka rebalances here, though no member has changed."""
         (client,) = history.stable(1)
         pending = history.client()
         pending.join()

@@ -1,4 +1,4 @@
-"""What a coordinator knows after a restart: what its records say, and nothing else."""
+"""After a restart a coordinator knows what its records say, and nothing else."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ def committed(offset: int) -> OffsetCommitValue:
 
 
 def loaded(*records: GroupRecord, **settings: int) -> History:
-    """A coordinator that was started with these records."""
+    """A coordinator that has loaded these records."""
     history = History(**settings)
     history.journal = [
         (history.coordinator.shard_for(record.key.group), Written(record)) for record in records
@@ -141,7 +141,7 @@ class TestRecords:
 class TestMembers:
     @pytest.mark.parametrize("subscription", [b"", b"\0", b"\0\0\xff\xff\xff\xff", b"nonsense"])
     def test_one_whose_subscription_cannot_be_read(self, subscription: bytes) -> None:
-        """[164]: the group is loaded with it, and what it subscribes to is not known."""
+        """[164]: the group is loaded with it, and its subscription is unknown."""
         history = loaded(GroupRecord(GROUP, group(replace(member("a"), subscription=subscription))))
         live = history.group()
         assert (live.state, list(live.members)) == (State.STABLE, ["a"])
@@ -193,4 +193,4 @@ class TestMembers:
         history.restart()
         other = history.client(protocols=protocols("sticky"))
         assert other.error(other.join()) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        assert history.is_parked(follower.join()), "it offers more than is known of it"
+        assert history.is_parked(follower.join()), "it offers more than the record says"

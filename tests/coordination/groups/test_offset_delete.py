@@ -1,4 +1,4 @@
-"""Which offsets of a group may be deleted by themselves, and what that leaves behind."""
+"""Which of a group's offsets may be deleted on their own, and what remains."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def delete(*topics: tuple[str, tuple[int, ...]]) -> OffsetDeleteRequest:
 
 
 def commit_all(history: History) -> None:
-    """Partitions 0 and 1 of both topics, from outside the group: it must have no members."""
+    """Commit partitions 0 and 1 of both topics from outside the group, which must have no members."""
     partitions = tuple(
         OffsetCommitRequestPartition(partition_index=index, committed_offset=5, committed_metadata="")
         for index in (0, 1)
@@ -156,7 +156,7 @@ class TestWithoutMembers:
 
 
 class TestBetweenGenerations:
-    """The last member has left, and an id that was handed out is still waited for."""
+    """The last member has left, and an id that was handed out is still pending."""
 
     def test_what_the_last_generation_consumed_is_kept(self, history: History) -> None:
         commit_all(history)

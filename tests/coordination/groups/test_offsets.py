@@ -1,4 +1,4 @@
-"""What may be committed by whom, what is kept of it, and what is read back."""
+"""Which clients may commit, what is kept of a commit, and what is read back."""
 
 from uuid import UUID
 
@@ -212,7 +212,7 @@ class TestWhatIsKept:
         """[135]"""
         assert history.client().commit(7, metadata=metadata) == error
 
-    def test_of_which_nothing_is_written_creates_no_group(self, history: History) -> None:
+    def test_a_commit_of_nothing_creates_no_group(self, history: History) -> None:
         """[135]"""
         history.client().commit(7, metadata="x" * 4097)
         assert history.groups() == {}

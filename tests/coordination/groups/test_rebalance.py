@@ -1,4 +1,4 @@
-"""When a join phase ends and with whom, who is put out for silence, and what a rebalance tells of itself."""
+"""When a join phase ends and with which members, which silent members are removed, and what is reported."""
 
 import pytest
 
@@ -55,7 +55,7 @@ class TestInitialDelay:
         assert history.now_ms == START_MS + 2 * DELAY_MS
 
     def test_newcomers_in_every_window(self, history: History) -> None:
-        """With a delay of 3 s and a rebalance timeout of 10 s it is looked at after 3, 6, 9 and 10 s."""
+        """With a delay of 3 s and a rebalance timeout of 10 s, the group checks after 3, 6, 9 and 10 s."""
         seen = []
         for second in range(10):
             history.client(rebalance_timeout_ms=10_000).enter()
@@ -166,7 +166,7 @@ class TestJoinPhase:
     def test_static_members_without_a_rebalance_timeout_are_waited_for(
         self, history: History, rebalance_timeout_ms: int
     ) -> None:
-        """The join phase is extended in steps that time can pass in."""
+        """The join phase is extended in steps, so that time can pass."""
         clients = [
             history.client(group_instance_id=f"i{n}", rebalance_timeout_ms=rebalance_timeout_ms)
             for n in range(2)
@@ -396,7 +396,7 @@ class TestReports:
         assign(clients)
         assert history.group().state is State.STABLE
 
-    def test_who_was_left_out_and_the_reason_of_who_joined(self, history: History) -> None:
+    def test_evicted_members_and_the_reason_of_a_newcomer(self, history: History) -> None:
         (silent,) = history.stable(1, session_timeout_ms=600_000)
         newcomer = history.client()
         newcomer.join()

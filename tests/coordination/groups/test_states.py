@@ -1,4 +1,4 @@
-"""The two tables: which state may follow which, and what a request gets in each."""
+"""The two tables: which state may follow which, and how each state answers a request."""
 
 from itertools import product
 
@@ -46,7 +46,7 @@ def test_a_rebalance_can_start_in_every_state_that_is_not_one_already() -> None:
 
 @pytest.mark.parametrize("state", State)
 class TestAnswers:
-    """What the tables say is what a member with the right generation gets."""
+    """The tables give the answers that a member of the right generation gets."""
 
     def test_of_join_group(self, history: History, state: State) -> None:
         member = in_state(history, state)
@@ -90,7 +90,7 @@ class TestAnswers:
 
 
 def in_state(history: History, state: State) -> Client:
-    """The second member of a group in this state; it is a member still, but in Empty."""
+    """The second member of a group in this state; in Empty it has left."""
     leader, follower = history.stable(2)
     if state is State.PREPARING_REBALANCE:
         history.client().enter()

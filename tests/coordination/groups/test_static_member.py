@@ -1,4 +1,4 @@
-"""Members with a group instance id: they come back without an id, and who used the old one is fenced."""
+"""Members with a group instance id come back without a member id, and users of the old id are fenced."""
 
 import pytest
 
@@ -13,7 +13,7 @@ CHANGED = protocols("range", metadata=b"other")
 
 
 def came_back(client: Client) -> Client:
-    """The same instance after a restart: it has lost its member id."""
+    """The same instance after a restart, without its member id."""
     return client.history.client(group_instance_id=client.group_instance_id, protocols=client.protocols)
 
 

@@ -1,4 +1,4 @@
-"""The leader's assignments in, everybody's own out; and what becomes of those who do not ask."""
+"""The leader sends assignments, each member gets its own, and members that do not sync are removed."""
 
 import pytest
 
@@ -116,7 +116,7 @@ class TestAssignments:
             )
         ]
 
-    def test_whom_the_leader_does_not_name_gets_nothing(
+    def test_a_member_that_the_leader_does_not_name_gets_nothing(
         self, history: History, clients: list[Client]
     ) -> None:
         """[79]"""
@@ -137,7 +137,7 @@ class TestAssignments:
         assert leader.answer(token).assignment == b"a"
         assert "stranger" not in history.group().members
 
-    def test_those_of_a_follower_and_those_that_come_late_are_ignored(
+    def test_assignments_of_a_follower_and_late_ones_are_ignored(
         self, history: History, clients: list[Client]
     ) -> None:
         leader, follower, third = clients
@@ -157,7 +157,7 @@ class TestAssignments:
         assert follower.answer(second).assignment == b"b"
 
     def test_a_sync_in_a_stable_group_is_no_heartbeat(self, history: History) -> None:
-        """Up to Kafka 3 it was one."""
+        """Up to Kafka 3 it counted as one."""
         (client,) = history.stable(1)
         history.sleep(SESSION_MS - 1)
         assert client.answer(client.sync()).error_code == ErrorCode.NONE
@@ -250,7 +250,7 @@ class TestSyncDeadline:
         assert self.beat(history, clients, REBALANCE_MS) == [ErrorCode.NONE] * 3
         assert history.group().generation == 1
 
-    def test_who_has_yet_to_sync(self, history: History, clients: list[Client]) -> None:
+    def test_members_that_have_yet_to_sync(self, history: History, clients: list[Client]) -> None:
         """[113]"""
         leader, follower, third = clients
         group = history.group()
@@ -265,7 +265,7 @@ class TestSyncDeadline:
 
     @staticmethod
     def beat(history: History, clients: list[Client], ms: int) -> list[ErrorCode]:
-        """Let all send heartbeats for so long; the last answers."""
+        """Let all send heartbeats for so long; returns the last answers."""
         end_ms = history.now_ms + ms
         while history.now_ms < end_ms:
             history.sleep(min(SESSION_MS // 2, end_ms - history.now_ms))

@@ -1,4 +1,4 @@
-"""Deadlines as data."""
+"""Timers: deadlines as data."""
 
 import random
 
@@ -97,7 +97,7 @@ def test_random_use_gives_what_a_dictionary_gives() -> None:
 
 
 def test_cancelled_timers_do_not_pile_up() -> None:
-    """A group that is joined and left over and over leaves nothing behind."""
+    """A group that is joined and left again and again leaves nothing behind."""
     timers = Timers()
     for n in range(100_000):
         key = TimerKey(TimerKind.MEMBER, "group", str(n))

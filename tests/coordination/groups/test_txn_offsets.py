@@ -1,6 +1,4 @@
-"""Offsets committed in transactions: pending until the transaction ends, and then those that are last in the
-log.
-"""
+"""Offsets committed in a transaction are pending until it ends; then the last one in the log counts."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ RETENTION_MS = 10_080 * 60_000
 
 
 def tombstones(history: History, since: int = 0) -> list[tuple[str, int]]:
-    """The offsets that were deleted by records from number `since` on."""
+    """The offsets that records from number `since` on have deleted."""
     return [
         (key.topic, key.partition)
         for key, value in history.records()[since:]
@@ -38,7 +36,7 @@ def tombstones(history: History, since: int = 0) -> list[tuple[str, int]]:
 
 
 def all_of(client: Client, *, stable: bool) -> dict[int, tuple[int, int]]:
-    """By partition the offset and error that a fetch of all partitions lists."""
+    """The offset and error of each partition in a fetch of all partitions."""
     request = OffsetFetchRequestGroup(group_id=client.group_id, topics=None)
     answer = client.history.ask(StableOffsetFetch(request) if stable else request)
     return {
@@ -63,7 +61,7 @@ class TestWhoMayCommit:
         assert not any(isinstance(key, GroupMetadataKey) for key, _ in history.records())
 
     def test_a_generation_of_an_unknown_group(self, history: History) -> None:
-        """[138]: also in versions in which OffsetCommit says GROUP_ID_NOT_FOUND."""
+        """[138]: also in versions in which OffsetCommit answers GROUP_ID_NOT_FOUND."""
         client = history.client(member_id="m", generation_id=1)
         assert client.txn_commit(5, P) == ErrorCode.ILLEGAL_GENERATION
         assert history.groups() == {}
@@ -92,15 +90,15 @@ class TestWhoMayCommit:
         (client,) = history.stable(1, static=True)
         assert client.txn_commit(1, P, member_id=member_id) == ErrorCode.FENCED_INSTANCE_ID
 
-    def test_who_does_not_say_for_whom(self, history: History) -> None:
-        """[137]: producers before v3 cannot."""
+    def test_a_producer_that_does_not_name_its_member(self, history: History) -> None:
+        """[137]: producers before v3 cannot name a member."""
         history.stable(2)
         stranger = history.client()
         assert stranger.commit(5) == ErrorCode.UNKNOWN_MEMBER_ID
         assert stranger.txn_commit(5, P) == ErrorCode.NONE
 
     def test_in_any_phase_of_a_rebalance(self, history: History) -> None:
-        """[137] [138]: what was read before the rebalance can be committed with what was made of it."""
+        """[137] [138]: records read before a rebalance can be committed together with the results."""
         leader, follower = history.stable(2)
         leader.join()
         assert history.group().state is State.PREPARING_REBALANCE
@@ -143,7 +141,7 @@ class TestWhoMayCommit:
         ],
     )
     def test_while_the_shard_is_loading(self, history: History, version: int, error: ErrorCode) -> None:
-        """[139]: producers up to v1 fail on the code for loading."""
+        """[139]: producers up to v1 give up on the error code for loading."""
         history.begin_load()
         assert history.client().txn_commit(1, P, version) == error
 
@@ -159,7 +157,7 @@ class TestPending:
         now = client.fetched(stable=True)
         assert (now.committed_offset, now.committed_leader_epoch, now.metadata) == (5, 9, "m")
 
-    def test_nor_ever_if_that_is_aborted(self, history: History) -> None:
+    def test_it_is_never_seen_if_its_transaction_is_aborted(self, history: History) -> None:
         """[154]"""
         client = history.client()
         client.commit(3)
@@ -194,7 +192,7 @@ class TestPending:
         assert client.fetched(1, stable=True).committed_offset == 6
 
     def test_a_fetch_of_all_partitions(self, history: History) -> None:
-        """[143]: a partition of which nothing but a pending offset is known is not listed."""
+        """[143]: a partition that only has a pending offset is not listed."""
         client = history.client()
         client.txn_commit(1, P, partition=1)
         client.commit(3)
@@ -245,7 +243,7 @@ class TestPending:
         assert client.committed() == 4
 
     def test_a_restart_forgets_nothing_of_it(self, history: History) -> None:
-        """[163]: pending, committed and aborted offsets are after a load what they were before."""
+        """[163]: after a load, pending, committed and aborted offsets are as before."""
         client = history.client()
         client.commit(1)
         for partition, producer in enumerate((P, Q, 9)):
@@ -270,7 +268,7 @@ class TestPending:
 
 
 class TestTheLaterOneWins:
-    """Of two commits for one partition that is which is later in the log."""
+    """Of two commits for one partition, the one later in the log wins."""
 
     def test_a_consumer_s_commit_after_a_transaction_s(self, history: History) -> None:
         """[153] [163]"""
@@ -429,7 +427,7 @@ class TestExpiry:
         assert list(history.groups()) == ["group"]
 
     def test_a_group_is_kept_while_a_transaction_is_open(self, history: History) -> None:
-        """[150]: also one that has committed nothing yet."""
+        """[150]: even one that has committed nothing yet."""
         client = history.client()
         client.txn_commit(5, P)
         history.sleep(RETENTION_MS + CHECK_MS)
@@ -445,14 +443,14 @@ class TestFencing:
         assert client.txn_commit(6, P, producer_epoch=2) == ErrorCode.INVALID_PRODUCER_EPOCH
         assert client.txn_commit(6, Q, producer_epoch=2) == ErrorCode.NONE
 
-    def test_nor_one_that_a_marker_has_followed(self, history: History) -> None:
-        """Its transaction has ended: what comes late would be pending for ever (KIP-890)."""
+    def test_an_epoch_that_a_marker_has_followed_may_not_commit(self, history: History) -> None:
+        """Its transaction has ended: a late commit would be pending for ever (KIP-890)."""
         assert history.end_transaction(P, committed=False, producer_epoch=3) == ErrorCode.NONE
         history.restart()
         assert history.client().txn_commit(5, P, producer_epoch=2) == ErrorCode.INVALID_PRODUCER_EPOCH
         assert history.client().txn_commit(5, P, producer_epoch=3) == ErrorCode.NONE
 
-    def test_nor_end_a_transaction(self, history: History) -> None:
+    def test_an_older_epoch_may_not_end_a_transaction(self, history: History) -> None:
         client = history.client()
         client.txn_commit(5, P, producer_epoch=3)
         error = history.end_transaction(P, committed=True, producer_epoch=2)
@@ -486,8 +484,9 @@ class TestFencing:
         assert len(history.journal) == entries
 
 
-def test_of_a_shard_that_is_not_led_no_transaction_ends(history: History) -> None:
-    """A transaction coordinator tries again on NOT_LEADER_OR_FOLLOWER; it knows no coordinators of groups."""
+def test_no_transaction_ends_in_a_shard_without_a_leader(history: History) -> None:
+    """The transaction coordinator retries on NOT_LEADER_OR_FOLLOWER; it does not know the groups'
+    coordinators."""
     history.begin_load()
     assert history.end_transaction(P, committed=True) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     history.resign()
@@ -502,7 +501,7 @@ def test_a_commit_answers_in_the_order_asked(history: History) -> None:
 
 
 def test_members_and_transactions_in_one_history(history: History) -> None:
-    """A rebalance between a commit and its marker; the new owner reads what the transaction left."""
+    """A rebalance between a commit and its marker; the new owner reads the transaction's offset."""
     leader, follower = history.stable(2)
     leader.txn_commit(5, P)
     follower.leave()

@@ -1,7 +1,7 @@
-"""A transaction coordinator whose clock, producer ids and journal belong to the test.
+"""A transaction coordinator with the test's own clock, producer ids and journal.
 
 A `History` sends requests, lets time pass, writes the markers when it is told to, and remembers every answer.
-After each step what the journal holds is what the coordinator knows.
+After each step the journal and the coordinator must agree.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ T0, T1, OTHER = ("topic", 0), ("topic", 1), ("other", 0)
 
 
 class History:
-    """One shard of transactional ids. `endings`: the transactions whose markers are not written yet."""
+    """One shard of transactional ids."""
 
     def __init__(self, settings: Settings | None = None, *, first_producer_id: int = 1000) -> None:
         self.settings = settings or Settings()
         self.now_ms = NOW_MS
         self.journal: list[tuple[bytes, bytes | None]] = []
         self.endings: list[Ending] = []
+        """The transactions whose markers are not written yet."""
         self._producer_ids = count(first_producer_id)
         self._tokens = count()
         self.coordinator = self._new_coordinator()
@@ -53,12 +54,12 @@ class History:
         self.carry_out(self.coordinator.finish_load(0, self.now_ms))
 
     def restart(self) -> None:
-        """A new process on the same journal."""
+        """Start a new coordinator on the same journal."""
         self.coordinator = self._new_coordinator()
         self.load()
 
     def decide(self, request: Any, version: int = 5) -> Decision:
-        """The decision about a request, carried out; its reply has the token 0."""
+        """Decide about a request and carry the decision out; its reply has the token 0."""
         decision = self.coordinator.handle(Caller(0, version), request, self.now_ms)
         self.carry_out(decision)
         return decision
@@ -75,17 +76,17 @@ class History:
         self.endings += decision.endings
 
     def _check(self, transactional_id: str) -> None:
-        """What the journal was told last is what is known, but for the epoch before."""
+        """The last record must equal what the coordinator knows, except for the previous epoch."""
         stored, known = _decoded(self.journal[-1]).transaction, self.transaction(transactional_id)
         assert stored == (known and replace(known, last_producer_epoch=-1))
 
     def write_markers(self) -> None:
-        """Every partition of every transaction that is being ended gets its marker."""
+        """Write all markers of all transactions that are ending."""
         while self.endings:
             self.carry_out(self.coordinator.complete(self.endings.pop(0), self.now_ms))
 
     def pass_ms(self, ms: int) -> list[Decision]:
-        """Let time pass, and do what is due; what was decided."""
+        """Let time pass and do what is due; returns the decisions."""
         self.now_ms += ms
         decisions = []
         for decision in self.coordinator.advance(self.now_ms):
@@ -109,7 +110,7 @@ class History:
         return answer
 
     def add(self, producer: tuple[int, int], *partitions: tuple[str, int], **fields: Any) -> ErrorCode:
-        """The one error of all partitions."""
+        """The only error, the same for all partitions."""
         result = self.ask(AddPartitions(ID, *producer, partitions or (T0,), **fields))
         (error,) = {
             each.partition_error_code for t in result.topic_results for each in t.results_by_partition
@@ -124,7 +125,7 @@ class History:
         return self.ask(DescribeTransaction(ID), 0)
 
     def give_epoch(self, producer_epoch: int) -> None:
-        """As if the id had been used so often that its producer's epoch is this one."""
+        """Pretend that the id was used so often that its producer has this epoch."""
         transaction = self.transaction()
         assert transaction is not None
         self.carry_out(

@@ -1,4 +1,4 @@
-"""Partitions come into a transaction, or are asked for."""
+"""Partitions are added to a transaction, or looked up in it."""
 
 import pytest
 
@@ -14,7 +14,7 @@ NONE, ABORTABLE = ErrorCode.NONE, ErrorCode.TRANSACTION_ABORTABLE
 
 @pytest.fixture
 def history() -> History:
-    """A producer with the id 1000 and epoch 0."""
+    """A history with a producer of id 1000 and epoch 0."""
     history = History()
     history.init()
     return history

@@ -1,4 +1,4 @@
-"""Time, loading, and what administrators see."""
+"""The transaction coordinator over time, after a load, and as administrators see it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_transaction_is_open_for_as_long_as_its_producer_wanted() -> None:
     history = ongoing()
     assert history.coordinator.next_deadline_ms() == NOW_MS + INTERVAL_MS
     assert history.pass_ms(INTERVAL_MS) == []
-    assert history.pass_ms(TIMEOUT_MS - INTERVAL_MS) == []  # not longer, but not less either
+    assert history.pass_ms(TIMEOUT_MS - INTERVAL_MS) == []  # its whole timeout is not too long
     before = history.transaction()
     assert before is not None
     fenced = before.fenced(NOW_MS + TIMEOUT_MS + INTERVAL_MS)
@@ -103,7 +103,7 @@ def test_many_ids_expire_in_steps() -> None:
 def test_steps_that_are_not_taken_stay_due() -> None:
     history = ongoing()
     history.now_ms += TIMEOUT_MS + INTERVAL_MS
-    history.coordinator.advance(history.now_ms)  # a generator that nobody reads
+    history.coordinator.advance(history.now_ms)  # the generator is not read
     assert len(history.pass_ms(0)) == 1
 
 
@@ -186,11 +186,11 @@ def test_an_empty_transactional_id_is_no_question() -> None:
         ({"state_filters": ("Ongoing", "Empty")}, ["a", "b", "long"]),
         ({"state_filters": ("Dead", "PrepareEpochFence")}, []),
         ({"producer_id_filters": (1001, 1002, 7)}, ["b", "long"]),
-        ({"duration_filter": 0}, ["a", "long"]),  # Empty has no start: it is as old as can be, as in Kafka
+        ({"duration_filter": 0}, ["a", "long"]),  # Empty has no start: it counts as old, as in Kafka
         ({"duration_filter": 5}, ["a"]),
         ({"transactional_id_pattern": ""}, ["a", "b", "long"]),
         ({"transactional_id_pattern": "l.*g|a"}, ["a", "long"]),
-        ({"transactional_id_pattern": "o"}, []),  # all of the id must match
+        ({"transactional_id_pattern": "o"}, []),  # the pattern must match the whole id
         ({"transactional_id_pattern": "[ab]", "state_filters": ("Ongoing",)}, ["b"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""A transaction is committed or aborted, by old clients and by those that get a new epoch each time."""
+"""A transaction is committed or aborted, by old clients and by those that get a new epoch for each one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told(producer_id: int, producer_epoch: int) -> EndTxnResponse:
 
 
 def begun(*partitions: TopicPartition) -> History:
-    """A producer with the id 1000 and epoch 0, and these partitions in its transaction."""
+    """A producer with id 1000 and epoch 0, and these partitions in its transaction."""
     history = History()
     history.init()
     if partitions:
@@ -106,7 +106,7 @@ def test_an_old_client_learns_of_a_fault_before_it_is_told_to_wait_a_new_one_aft
 
 
 def in_state(state: State, version: int) -> History:
-    """Epoch 0 before, and from V2 on epoch 1 after a transaction."""
+    """In this state; the epoch is 0, and from V2 on 1 once a transaction has ended."""
     history = begun() if state is State.EMPTY else begun(T0)
     if state not in (State.EMPTY, State.ONGOING):
         committed = state in (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)
@@ -166,7 +166,7 @@ def test_many_transactions_with_an_epoch_each() -> None:
 
 
 def exhausted() -> History:
-    """An open transaction with the last epoch that a client is told."""
+    """An open transaction with the last epoch that a client may have."""
     history = History()
     history.init()
     history.give_epoch(LAST_PRODUCER_EPOCH)

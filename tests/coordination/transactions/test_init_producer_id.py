@@ -1,4 +1,4 @@
-"""A producer begins: who gets which epoch, and who is fenced."""
+"""A producer begins: which epoch it gets, and which producers are fenced."""
 
 from typing import Any
 
@@ -135,7 +135,7 @@ def test_the_producer_itself_goes_on_after_its_transaction_was_aborted_for_it() 
 
 
 @pytest.mark.parametrize("producer", [(-1, -1), (1000, 0), (999, 9)])
-def test_who_comes_while_the_markers_are_written_comes_back_later(producer: tuple[int, int]) -> None:
+def test_a_producer_that_begins_while_markers_are_written_must_retry(producer: tuple[int, int]) -> None:
     history = History()
     history.init()
     history.add((1000, 0))
@@ -149,7 +149,7 @@ def test_who_comes_while_the_markers_are_written_comes_back_later(producer: tupl
 
 
 def exhausted() -> History:
-    """Epoch 32766, the last that a client is told, of producer id 1000."""
+    """Producer id 1000 with epoch 32766, the last that a client may have."""
     history = History()
     history.init()
     history.give_epoch(LAST_PRODUCER_EPOCH)
@@ -177,7 +177,7 @@ def test_an_older_epoch_than_the_last_one_of_a_producer_id() -> None:
 
 
 def test_an_id_that_cannot_be_written() -> None:
-    """Of bytes that are no UTF-8 each is read as a character of three."""
+    """Each byte that is not UTF-8 is decoded to a character of three bytes."""
     history = History()
     answer = history.init(transactional_id="\N{REPLACEMENT CHARACTER}" * 10_923)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,4 +1,4 @@
-"""Regular expressions: Apache Kafka 4.2's answers, and no more time or memory than an id is worth."""
+"""Regular expressions: Apache Kafka 4.2's answers, with bounded time and memory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_kafka_does_not_know_either(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", [r"\pL{100}", ".{1000}" * 2, "((a{30}){30}){2}", r"\pL{999}" * 100])
 def test_an_expression_may_be_too_large(pattern: str) -> None:
-    """In `docs/differences.md`."""
+    """See docs/differences.md."""
     with pytest.raises(InvalidPattern):
         matcher(pattern)
 
@@ -102,7 +102,7 @@ def test_no_expression_takes_for_ever(pattern: str) -> None:
 
 
 def test_nothing_is_kept_of_an_expression() -> None:
-    """Many that meet many states take no more memory, one after the other, than one."""
+    """Many expressions with many states, one after the other, take no more memory than one."""
     code = """
 import random, resource
 from kshim.coordination.transactions.patterns import matcher

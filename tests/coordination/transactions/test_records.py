@@ -1,4 +1,4 @@
-"""A transaction survives the way through its record, but for the epoch before."""
+"""A transaction is decoded from its record as it was, without its previous epoch."""
 
 from __future__ import annotations
 

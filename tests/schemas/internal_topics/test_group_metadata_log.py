@@ -1,4 +1,4 @@
-"""The bytes of __consumer_offsets, against what Apache Kafka 4.2.0 writes and what older versions wrote."""
+"""The bytes of __consumer_offsets, compared with what Apache Kafka 4.2.0 and older versions write."""
 
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,7 @@ from schemas.message import MalformedMessage
 OFFSET_KEY = OffsetCommitKey(group="billing", topic="orders", partition=7)
 GROUP_KEY = GroupMetadataKey(group="billing")
 
-# Found in the log of an Apache Kafka 4.2.0 after a consumer of kafka-python had joined, committed and left.
+# From the log of Apache Kafka 4.2.0, after a consumer of kafka-python had joined, committed and left.
 JOINED = bytes.fromhex(
     "0003 0008636f6e73756d6572 00000002 000572616e6765"
     "0028 6170702d65633139613761332d373166622d346135332d613434342d313539653434663539623766"
@@ -36,7 +36,7 @@ COMMITTED = bytes.fromhex("0004 0000000000000001 00000000 056e6f7465 000001a1fd1
 LEFT = bytes.fromhex("0003 0008636f6e73756d6572 00000003 ffff ffff 000001a1fd12378f 00000000")
 CREATED = bytes.fromhex("0003 0000 00000000 ffff ffff 000001a1fd12350a 00000000")
 
-# And after an OffsetCommit v10, and a v4 with a retention time.
+# From the same log, after an OffsetCommit v10, and a v4 with a retention time.
 COMMITTED_BY_TOPIC_ID = bytes.fromhex(
     "0004 0000000000000005 ffffffff 01 000001a1fd27fbc8 01 0010 5081a2dd0d1e4809867f9043505429c0"
 )
@@ -123,7 +123,7 @@ def test_key_of_kind_0_is_an_offset_too() -> None:
     assert decode_key(bytes.fromhex("0000 000762696c6c696e67 00066f7264657273 00000007")) == OFFSET_KEY
 
 
-# One value in every version, written by the classes of Kafka 4.2.0.
+# The same value in every version, written by the classes of Kafka 4.2.0.
 TOPIC_ID = UUID("01020304-0506-0708-090a-0b0c0d0e0f10")
 OFFSETS = [
     ("0000 0000000000000064 00016d 0000018bcfe56800", {}),
@@ -144,7 +144,7 @@ OFFSETS = [
 
 @pytest.mark.parametrize(("data", "more"), OFFSETS)
 def test_offset_versions(data: str, more: dict[str, Any]) -> None:
-    """[158] [160]: also the flexible one, with tags that nobody knows yet."""
+    """[158] [160]: including the flexible version, with unknown tags."""
     value = OffsetCommitValue(offset=100, metadata="m", commit_timestamp=1700000000000, **more)
     assert decode_value(OFFSET_KEY, bytes.fromhex(data)) == value
 
@@ -193,7 +193,7 @@ def group_of(version: int) -> GroupMetadataValue:
 
 @pytest.mark.parametrize("version", range(5))
 def test_group_versions(version: int) -> None:
-    """[160]: the first two without a time."""
+    """[160]: the first two versions have no time."""
     assert decode_value(GROUP_KEY, bytes.fromhex(GROUPS[version])) == group_of(version)
 
 

@@ -1,4 +1,4 @@
-"""The bytes of __transaction_state, against what Apache Kafka 4.2.0 writes."""
+"""The bytes of __transaction_state, compared with what Apache Kafka 4.2.0 writes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from schemas.internal_topics.transaction_log import (
 )
 from schemas.message import MalformedMessage
 
-# Found in the log of an Apache Kafka 4.2.0: a producer began, wrote to two partitions, committed; then it
-# aborted a transaction of which it was told a new epoch.
+# From the log of Apache Kafka 4.2.0: a producer began, wrote to two partitions, and committed; then it
+# aborted a transaction, and got a new epoch for it.
 KEY = bytes.fromhex("0000 0009 676f6c64656e2e7478")
 HEAD, NEXT = "0001 00000000000000d6 0000 0000ea60", "0001 00000000000000d6 0001 0000ea60"
 BEGUN = bytes.fromhex(f"{HEAD} 00 00 000001a1fde20082 ffffffffffffffff 00")

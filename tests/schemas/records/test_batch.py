@@ -1,4 +1,5 @@
-"""Record batches: against kafka-clients' bytes, kafka-python's codec, and what Kafka refuses."""
+"""Record batches: compared with kafka-clients' bytes and kafka-python's codec, and with what Kafka
+refuses."""
 
 import struct
 import warnings
@@ -32,7 +33,7 @@ from schemas.records.batch import (
 )
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # the way in which kafka-python reads its definitions
+    warnings.simplefilter("ignore", DeprecationWarning)  # from how kafka-python reads definitions
     import kafka.codec
     from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
@@ -201,7 +202,7 @@ def good(**fields: Any) -> bytes:
     return with_fields(GOOD, **fields)
 
 
-# What Apache Kafka 4.2.0 answered to a Produce v9 with these bytes, on a topic with default configuration.
+# Apache Kafka 4.2.0's answers to a Produce v9 with these bytes, on a topic with default configs.
 ANSWERS: list[tuple[str, bytes, ErrorCode]] = [
     ("empty", b"", ErrorCode.INVALID_RECORD),
     ("truncated", GOOD[:-1], ErrorCode.INVALID_RECORD),
@@ -302,7 +303,7 @@ SNAPPY_BLOCK = bytes(cramjam.snappy.compress_raw(GOOD[HEADER_BYTES:]))
 
 
 class TestBadRecords:
-    """Batches whose header and CRC are right, and whose records are not."""
+    """Batches with a right header and CRC, whose records are wrong."""
 
     @given(st.binary(max_size=100), st.sampled_from(Compression), st.integers(0, 2**31 - 1))
     def test_any_bytes(self, body: bytes, codec: Compression, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Markers against those that Kafka's MemoryRecords.withEndTransactionMarker writes."""
+"""Markers, compared with those of Kafka's MemoryRecords.withEndTransactionMarker."""
 
 import pytest
 

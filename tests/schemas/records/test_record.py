@@ -1,4 +1,4 @@
-"""Records are counted by their lengths, quickly; it must come out as slowly, one varint after the other."""
+"""The quick count of records by their lengths gives the same as a slow one, varint by varint."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ STRETCHES = st.lists(st.tuples(SIZES, st.integers(1, 70)), min_size=1, max_size=
 
 
 def body_of(sizes: list[int]) -> bytes:
-    """Records whose values have these sizes."""
+    """A body of records whose values have these sizes."""
     body = bytearray()
     for number, size in enumerate(sizes):
         encode_record(body, Record(number, 0, None, bytes(size)), 0, number)
@@ -20,7 +20,7 @@ def body_of(sizes: list[int]) -> bytes:
 
 
 def fill(body: bytes, count: int) -> bool:
-    """Whether so many records fill the body."""
+    """Whether `count` records fill the body."""
     position = 0
     for _ in range(count):
         rest = shift = 0

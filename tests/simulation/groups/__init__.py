@@ -1,5 +1,6 @@
-"""Whole group histories from one seed: consumers, brokers, a journal and a network, all of them made up,
-around the coordinator and its runtime, which are real.
+"""Histories of groups from one seed, around the real coordinator and its runtime.
 
-`python -m tests.simulation.groups SEED` tells one history, and `--histories N` in its place runs many.
+Consumers, brokers, a journal and a network are simulated.
+
+`python -m tests.simulation.groups SEED` prints one history, and `--histories N` in its place runs many.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.groups SEED` tells one history; `--histories N [--from SEED]` runs many."""
+"""`python -m tests.simulation.groups SEED` prints one history; `--histories N [--from SEED]` runs many."""
 
 from __future__ import annotations
 

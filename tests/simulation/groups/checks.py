@@ -1,7 +1,7 @@
-"""What must be true, whatever goes wrong: of each decision, of each record, of each answer, after each step.
+"""What must always hold: of each decision, of each record, of each answer, and after each step.
 
-Answers are held against what is durable at the moment they leave the broker, so that nobody is ever told of
-something that a crash could take back.
+An answer is compared with what is durable when it leaves the broker, so that no client is ever told something
+that a crash could take back.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ EMPTY, PREPARING, COMPLETING, STABLE = (
     State.STABLE,
 )
 FOREIGN = 99
-"""A partition that no leader assigns, but others try to."""
+"""A partition that no leader assigns, but other members try to assign."""
 MONOTONE_TOPIC = "topic"
-"""Only group members commit for it, and each of them only moves on."""
+"""Only group members commit offsets for it, and no member ever commits a lower one."""
 
 ONE_DECISION: dict[tuple[State, State], frozenset[int]] = {
     (EMPTY, EMPTY): frozenset({0}),
@@ -60,17 +60,18 @@ ONE_DECISION: dict[tuple[State, State], frozenset[int]] = {
     (STABLE, COMPLETING): frozenset({1}),
     (STABLE, EMPTY): frozenset({1}),
 }
-"""From which state to which one decision may take a group, and by how much its generation then grows: by one
-whenever a join phase ends, be it that it began in the same moment."""
+"""The states between which one decision may move a group, and by how much its generation may grow: by one
+whenever a join phase ends, even one that began in the same moment."""
 
 
 def identity(member_id: str) -> str:
-    """Who a member is, across the ids that a static member has had: its instance id begins with "static"."""
+    """A name for a member that stays the same when a static member gets a new id: its instance id begins with
+    "static"."""
     return member_id.rpartition("-")[0] if member_id.startswith("static") else member_id
 
 
 def owned(assignment: bytes) -> tuple[int, ...]:
-    """An assignment of these clients: one byte for each partition."""
+    """The partitions of an assignment, one byte each."""
     return tuple(assignment)
 
 
@@ -79,7 +80,7 @@ OffsetKey = tuple[str, str, int]
 
 
 class Stands(NamedTuple):
-    """How a group stands between two decisions."""
+    """The state of a group between two decisions."""
 
     state: State
     generation: int
@@ -88,7 +89,7 @@ class Stands(NamedTuple):
 
 
 class Checks:
-    """Remembers of each group what the next decision, record and answer must agree with."""
+    """Remembers for each group what its next decision, record and answer must agree with."""
 
     def __init__(self) -> None:
         self.rebalances = 0
@@ -98,31 +99,33 @@ class Checks:
         self.offsets: dict[OffsetKey, OffsetCommitValue] = {}
         """What is durable: a plain reading of the journal, in which the last value of a key counts."""
         self.pending: dict[int, dict[OffsetKey, tuple[int, OffsetCommitValue]]] = defaultdict(dict)
-        """By producer id what is durable of its open transaction: where in the journal, and what."""
+        """For each producer id the durable offsets of its open transaction: each one's place in the journal,
+        and its value."""
         self._places: dict[OffsetKey, int] = {}
-        """Where in the journal that stands which counts."""
+        """The place in the journal of the offset that counts."""
         self._place = 0
         self._epochs: dict[tuple[int, int], int] = defaultdict(int)
-        """By shard and producer id the latest epoch that is durable."""
+        """For each shard and producer id the latest durable epoch."""
         self._coordinator_epochs: dict[tuple[int, int], int] = defaultdict(int)
-        """And that of the coordinator that ended its last transaction."""
+        """For each shard and producer id the epoch of the coordinator that ended its last transaction."""
         self._generations: dict[tuple[str, int], tuple[int, GroupMetadataValue]] = {}
-        """By group and generation what of it was durable last, and in which of the group's lives."""
+        """For each group and generation its last durable record, and in which of the group's lives it was
+        written."""
         self._kept: set[tuple[int, OffsetKey, int]] = set()
-        """Every offset that was durable once, with its producer: a later decision of the same turn, which is
-        durable with it, may have put another in its place."""
+        """Every offset that was ever durable, with its producer: a later decision of the same turn, durable
+        together with it, may have replaced it."""
         self._shard_of: dict[str, int] = {}
         self._stood: dict[tuple[Node, int], dict[str, Stands]] = {}
         self._leaders: dict[tuple[str, int, int, int], tuple[str, str | None, frozenset[str]]] = {}
         self._deleted: dict[str, int] = defaultdict(int)
         self._lives: dict[str, int] = defaultdict(int)
-        """How often each group was deleted, by a decision and for good: its generations then begin anew."""
+        """How often each group was deleted, by a decision and durably: its generations then start again."""
         self._owners: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)
 
     # ---- each decision
 
     def began_to_lead(self, node: Node, shard: int) -> None:
-        """A load has ended; what the shard read is what is durable."""
+        """A load has ended: the shard must know what is durable."""
         self.terms[shard] += 1
         self._stood.pop((node, shard), None)
         self.shard_knows_what_is_durable(node, shard)
@@ -171,7 +174,8 @@ class Checks:
     def _joined(
         self, node: Node, shard: int, request: JoinGroupRequest, answer: JoinGroupResponse, is_due: bool
     ) -> None:
-        """All are told of the same leader and protocol of a generation, and the leader of all members."""
+        """All members of a generation are told the same leader and protocol, and the leader is told all
+        members."""
         if answer.error_code != ErrorCode.NONE:
             return
         group = node.coordinator._shards[shard].groups[request.group_id]
@@ -180,7 +184,7 @@ class Checks:
         group_id, generation_id = request.group_id, answer.generation_id
         generation = (group_id, self._deleted[group_id], self.terms[shard], generation_id)
         known = self._leaders.setdefault(generation, told)
-        assert told == known, f"{group_id}: generation {generation_id} is {known} and {told}"
+        assert told == known, f"{group_id}: generation {generation_id} is told as {known} and as {told}"
         assert answer.protocol_name in {protocol.name for protocol in request.protocols}
         listed = [identity(member.member_id) for member in answer.members]
         assert len(listed) == len(set(listed)), f"{request.group_id}: a member is listed twice: {listed}"
@@ -199,7 +203,8 @@ class Checks:
     def _heard(
         self, node: Node, shard: int, request: HeartbeatRequest, answer: HeartbeatResponse, is_due: bool
     ) -> None:
-        """Who is told that all is well is a member of this generation, and has a whole session from now."""
+        """A member is told that all is well only if it is in this generation, and has a whole session from
+        now."""
         if answer.error_code == ErrorCode.NONE:
             group = node.coordinator._shards[shard].groups[request.group_id]
             member = group.members[request.member_id]
@@ -209,7 +214,7 @@ class Checks:
     def _decided_to_commit(
         self, node: Node, shard: int, request: OffsetCommitRequest, answer: OffsetCommitResponse, is_due: bool
     ) -> None:
-        """Members commit in their generation, and not while it is not known who owns what."""
+        """Members commit in their generation, and not between its join phase and its assignments."""
         if answer.topics[0].partitions[0].error_code == ErrorCode.NONE:
             group = node.coordinator._shards[shard].groups[request.group_id]
             generation = request.generation_id_or_member_epoch
@@ -226,7 +231,7 @@ class Checks:
         answer: TxnOffsetCommitResponse,
         is_due: bool,
     ) -> None:
-        """Who says for which member it commits, says so in the present generation."""
+        """A producer that names a member must name it in the present generation."""
         if answer.topics[0].partitions[0].error_code == ErrorCode.NONE and request.generation_id >= 0:
             group = node.coordinator._shards[shard].groups[request.group_id]
             assert group.generation == request.generation_id
@@ -253,7 +258,7 @@ class Checks:
         self._epochs[shard, producer_id] = epoch
 
     def _transaction_ends(self, marker: EndTxnMarker) -> None:
-        """What was committed before what counts now, elsewhere in the journal, does not count any more."""
+        """A committed transaction's offset counts if no later one for its partition is in the journal."""
         for key, (place, value) in self.pending.pop(marker.producer_id, {}).items():
             if marker.committed and self._places.get(key, -1) < place:
                 self._places[key], self.offsets[key] = place, value
@@ -278,7 +283,7 @@ class Checks:
                 self._generations[key.group, value.generation] = self._lives[key.group], value
 
     def _is_deleted(self, group_id: str, before: GroupMetadataValue | None) -> None:
-        """Nobody was in it, and none of its offsets is left."""
+        """A deleted group had no members, and leaves no offsets."""
         self._lives[group_id] += 1
         assert before is None or not before.members, f"{group_id} is deleted with its members"
         keys = [*self.offsets, *(key for pending in self.pending.values() for key in pending)]
@@ -301,7 +306,7 @@ class Checks:
     def _generation_is_durable(
         self, group_id: str, before: GroupMetadataValue | None, now: GroupMetadataValue
     ) -> None:
-        """Generations only grow, and one has one leader and one assignment."""
+        """Generations only grow, and each has one leader and one assignment."""
         everybody = [partition for member in now.members for partition in owned(member.assignment)]
         assert FOREIGN not in everybody, f"{group_id}: assigned by another than the leader: {now}"
         assert len(everybody) == len(set(everybody)), f"{group_id}: a partition is assigned twice: {now}"
@@ -349,13 +354,13 @@ class Checks:
                     assert (request.producer_id, key, partition.committed_offset) in self._kept
 
     def ended(self, shard: int, marker: EndTxnMarker, answer: ErrorCode) -> None:
-        """A marker that is acknowledged has ended the transaction."""
+        """An acknowledged marker has ended the transaction."""
         if answer == ErrorCode.NONE:
             left = {key for key in self.pending[marker.producer_id] if self._shard_of[key[0]] == shard}
             assert not left, f"{left} is pending although its transaction has ended"
 
     def _fetched_stable(self, request: StableOffsetFetch, answer: OffsetFetchResponseGroup) -> None:
-        """What a transaction may still move is refused, and only that; the rest is what is durable."""
+        """A stable fetch refuses exactly what a transaction may still move; the rest is what is durable."""
         unstable = {key for pending in self.pending.values() for key in pending}
         for topic in answer.topics:
             for partition in topic.partitions:
@@ -385,11 +390,11 @@ class Checks:
             assert shard.is_loading or set(known) <= shard.groups.keys(), "records without a group"
             for group in shard.groups.values():
                 nobody_is_missing = group.initial_delay is None and group.has_all_members_joined
-                assert group.state is not PREPARING or not nobody_is_missing, "everybody waits for nobody"
+                assert group.state is not PREPARING or not nobody_is_missing, "all joined, and still wait"
                 self._a_restart_would_restore(group, shard.hard_state.groups.get(group.group_id))
 
     def _a_restart_would_restore(self, group: ClassicGroup, stored: GroupMetadataValue | None) -> None:
-        """What a stable or empty group lives by is what its last record says."""
+        """The last record of a stable or empty group holds all that it needs after a restart."""
         if group.state is STABLE:
             assert stored is not None, f"{group.group_id} is stable without a record"
             live = {m.member_id: (m.group_instance_id, m.assignment) for m in group.members.values()}
@@ -399,7 +404,7 @@ class Checks:
             assert (group.generation, ()) == (stored.generation, stored.members)
 
     def shard_knows_what_is_durable(self, node: Node, shard: int) -> None:
-        """With nothing under way, what the shard holds is what the journal says."""
+        """With nothing in flight, the shard holds what the journal says."""
         hard_state = node.coordinator._shards[shard].hard_state
         of_shard = self._shard_of
         assert hard_state.groups == {
@@ -424,7 +429,7 @@ class Checks:
 
 
 def _begins(group: ClassicGroup, decision: Decision, most: int) -> None:
-    """A generation begins with those that are told of it; of the absent only static members are in it."""
+    """A generation begins with the members that are told of it; only static members may be absent."""
     told = {
         response.member_id
         for _, response in decision.replies

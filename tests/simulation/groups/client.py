@@ -1,8 +1,7 @@
-"""A consumer as seen by a broker: it finds its coordinator, joins, once more where it is given an id first,
-syncs, fetches what is committed, and then sends heartbeats and commits until it is told to join again.
+"""A simulated consumer: it finds its coordinator, joins, syncs, fetches, sends heartbeats and commits.
 
-It is honest: as a leader it gives each partition to one member, and it commits what it owns, and only onward.
-What goes wrong around it is not its doing (`faults`).
+It is honest: as a leader it gives each partition to one member, and it commits only what it owns, and only
+forward. Failures around it come from `faults`.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ NO_LONGER_A_MEMBER = frozenset(
 
 
 class Phase(StrEnum):
-    """What a consumer is about to do, or is waiting for."""
+    """What a consumer is about to do, or waits for."""
 
     FIND = "find"
     JOIN = "join"
@@ -65,7 +64,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Profile:
-    """What a consumer is configured with."""
+    """The configuration of a consumer."""
 
     group_id: str
     group_instance_id: str | None
@@ -76,7 +75,7 @@ class Profile:
 
     @property
     def heartbeat_interval_ms(self) -> int:
-        """Short enough to hear of a rebalance before it is over; else groups may never settle."""
+        """Short enough to hear of a rebalance before it is over; else groups might never settle."""
         return min(self.session_timeout_ms // 3, self.rebalance_timeout_ms // 2)
 
 
@@ -143,7 +142,7 @@ class Client:
         self._await(OffsetFetchRequestGroup(group_id=self.profile.group_id, topics=(topic,)), 9)
 
     def run(self) -> None:
-        """A heartbeat, or a commit of what was read since the last."""
+        """Send a heartbeat, or commit what was read since the last commit."""
         chance = self.world.chance
         if self.position and chance.random() < 0.4:
             for partition in self.position:
@@ -221,7 +220,7 @@ class Client:
     # ---- what it is told
 
     def hear(self, connection: Connection, request: Any, answer: Any) -> None:
-        """An answer came. It counts if it came over the connection of today, to what is still asked."""
+        """Take an answer; it counts only if it came over the current connection, for the current request."""
         stalled_ms = self.stalled_until_ms - self.world.clock.now_ms
         if not self.is_alive or connection is not self.connection:
             return
@@ -233,7 +232,7 @@ class Client:
             _HEARS[type(answer)](self, answer)
 
     def disconnected(self) -> None:
-        """Its connection is lost; whether its requests were carried out, it does not know."""
+        """Its connection is lost; it does not know whether its requests were carried out."""
         self.connection = None
         if self.is_alive:
             self.go(Phase.FIND, self.world.chance.randint(0, BACKOFF_MS))
@@ -284,7 +283,7 @@ class Client:
             self._told(ErrorCode(max(errors)), again=Phase.RUN)
 
     def _told(self, error: ErrorCode, again: Phase = Phase.JOIN) -> None:
-        """What a consumer does about an error, whatever it asked."""
+        """React to an error as consumers do, whatever the request was."""
         if error in FATAL:
             self.world.end(self)
         elif error in NO_COORDINATOR:
@@ -308,7 +307,7 @@ def assign(
 ) -> tuple[SyncGroupRequestAssignment, ...]:
     """Each partition to one member: "range" in blocks, "roundrobin" in turn, "sticky" to two members alone.
 
-    Who gets nothing is not named; a stranger is, who gets nothing either.
+    Members that get nothing are not named; a stranger is named, and gets nothing.
     """
     ids = sorted(member.member_id for member in members)
     count = len(ids)

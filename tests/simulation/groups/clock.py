@@ -1,4 +1,4 @@
-"""Simulated time: a queue of what will happen, one thing after the other."""
+"""Simulated time: a queue of future events, one after the other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 START_MS = 1_700_000_000_000
 ROUNDING_S = 0.0001
-"""Seconds are told a tenth of a millisecond late, so that whole milliseconds survive the way through them."""
+"""Added to times in seconds, so that they do not round down to the millisecond before."""
 
 
 class Call:
-    """Something that will happen, unless it is cancelled before."""
+    """A future event, unless it is cancelled."""
 
     __slots__ = ("arguments", "function")
 
@@ -36,18 +36,18 @@ class SimulatedClock:
         return self.now_ms / 1000 + ROUNDING_S
 
     def callLater(self, delay: float, function: Callable[..., object], *arguments: Any) -> Call:
-        """As Twisted's, in seconds; rounded up to whole milliseconds, for it must not come early."""
+        """Like Twisted's, in seconds; rounded up to whole milliseconds, because it must not come early."""
         return self.after(-int(-delay * 1000 // 1), function, *arguments)
 
     def after(self, delay_ms: int, function: Callable[..., object], *arguments: Any) -> Call:
-        """Let it happen in `delay_ms`; what is due at the same time happens in the order of these calls."""
+        """Call in `delay_ms`; calls for the same time are made in the order in which they were scheduled."""
         call = Call(function, arguments)
         self._order += 1
         heapq.heappush(self._queue, (self.now_ms + delay_ms, self._order, call))
         return call
 
     def step(self) -> bool:
-        """Let the next thing happen; False when nothing will ever happen again."""
+        """Make the next call; False if there is none."""
         while self._queue:
             due_ms, _, call = heapq.heappop(self._queue)
             if call.function is not None:

@@ -1,4 +1,4 @@
-"""What goes wrong, and what else comes in between: one table, from which chance picks."""
+"""All that can go wrong or happen in between: one table, from which one entry is picked at random."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ADMIN = "admin"
 
 
 def happens(world: World) -> None:
-    """One of these, by chance."""
+    """Let one of them happen, at random."""
     fault: Callable[[World], None]
     (fault,) = world.chance.choices(_FAULTS, cum_weights=_WEIGHTS)
     fault(world)
@@ -41,7 +41,7 @@ def happens(world: World) -> None:
 
 
 def _client_crashes(world: World) -> None:
-    """A consumer dies; it may come back, and may then remember who it was."""
+    """A consumer crashes; it may come back, and may then remember its member id."""
     client = _any_client(world)
     if client is None:
         return
@@ -88,7 +88,7 @@ def _client_leaves(world: World) -> None:
 
 
 def _client_changes_its_mind(world: World) -> None:
-    """It subscribes to something else, and joins again."""
+    """It changes its subscription, and rejoins."""
     client = _any_client(world)
     if client is not None and client.phase is Phase.RUN:
         client.subscription = b"%d" % world.chance.randint(0, 3)
@@ -101,7 +101,7 @@ def _client_arrives(world: World) -> None:
 
 
 def _old_request_arrives(world: World) -> None:
-    """The same request once more, early or late; a commit only if it was the last thing that was sent."""
+    """An old request arrives again, early or late; a commit only if it was the last request."""
     if not world.old:
         return
     recent = world.chance.random() < 0.5
@@ -134,7 +134,7 @@ def _stranger_commits(world: World) -> None:
 
 
 def _anyone_asks_anything(world: World) -> None:
-    """A request with whatever ids, generation and protocols there have ever been; it commits nothing."""
+    """A request with any ids, generation and protocols that have ever existed; it commits nothing."""
     if not world.old:
         return
     choice = world.chance.choice
@@ -154,14 +154,14 @@ def _anyone_asks_anything(world: World) -> None:
 
 
 def _member_commits_at_any_time(world: World) -> None:
-    """A commit with all that its sender knows of itself, whether it has synced or not."""
+    """A commit by a member with its true id and generation, whether it has synced or not."""
     client = _any_client(world)
     if client is not None and client.member_id and client.generation_id > 0:
         _administer(world, replace(client.commit_request(), topics=_commit_of("another", 1)), 9)
 
 
 def _follower_assigns(world: World) -> None:
-    """What it says is not for it to say."""
+    """A follower sends assignments, which must not count."""
     client = _any_client(world)
     leader = world.leaders[world.shard_for(client.profile.group_id)] if client else None
     if client is None or leader is None:
@@ -223,13 +223,13 @@ def _static_member_is_removed(world: World) -> None:
 
 
 def _offset_is_reset(world: World) -> None:
-    """A commit without a generation, which only an empty group takes."""
+    """A commit without a generation, which only an empty group accepts."""
     topics = _commit_of("another", world.chance.randint(0, 9))
     _administer(world, OffsetCommitRequest(group_id=world.chance.choice(GROUPS), topics=topics), 9)
 
 
 def _zombie_commits(world: World) -> None:
-    """A producer of an epoch that was followed by another; what it commits must be refused."""
+    """A commit of a producer's old epoch, which must be refused."""
     transactor = world.chance.choice(world.transactors)
     if transactor.epoch:
         request = transactor.request(epoch=transactor.epoch - 1)
@@ -237,7 +237,7 @@ def _zombie_commits(world: World) -> None:
 
 
 def _zombie_ends_a_transaction(world: World) -> None:
-    """So must a marker of such an epoch, or of a coordinator that was replaced."""
+    """A marker of an old epoch, or of a replaced coordinator, which must be refused too."""
     transactor = world.chance.choice(world.transactors)
     epochs = [transactor.epoch, transactor.coordinator_epoch]
     older = world.chance.randrange(2)
@@ -256,7 +256,7 @@ def _transactor_stalls(world: World) -> None:
 
 
 def _stray_marker_comes(world: World) -> None:
-    """A transaction ends that has committed nothing here."""
+    """A marker of a producer that has committed nothing here."""
     transactor = world.chance.choice(world.transactors)
     marker = EndTxnMarker(99, 0, world.chance.random() < 0.5, 0, world.clock.now_ms)
     world.end_transaction(transactor, marker)

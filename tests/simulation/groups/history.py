@@ -1,4 +1,4 @@
-"""A history as lines that can be read: when, who, what, and what was said."""
+"""A history as readable lines: when, who, what, and the message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from schemas.error_code import ErrorCode
 
 Happened = tuple[int, str, str, Any]
-"""When, in ms from the start; who; does what; and with what, a message as a rule."""
+"""When (ms from the start), who, what it does, and with what, mostly a message."""
 
 _SILENT = (None, "", (), b"", 0, -1, UUID(int=0))
 
@@ -21,7 +21,7 @@ def lines(happened: Iterable[Happened]) -> Iterable[str]:
 
 
 def described(value: Any) -> str:
-    """A message with its fields, without those that say nothing."""
+    """A message with its fields, without those that are empty."""
     if isinstance(value, tuple):
         inside = ", ".join(map(described, value))
         return f"{type(value).__name__}({inside})" if hasattr(value, "_fields") else f"[{inside}]"

@@ -1,8 +1,8 @@
-"""A journal that all brokers share: slow at times, and at times it loses what it was given.
+"""A journal that all brokers share; at times it is slow, and at times it loses appends.
 
-It keeps to its contract: records of a shard become durable in their order, and what fails was not kept, nor
-was anything behind it. A new leader of a shard shuts the old one out: of what was still being written then, a
-first part is durable and the rest is lost; the old one is told, which is too late to matter.
+It keeps its contract: a shard's records become durable in order, and nothing is kept of or behind a failed
+append. A new leader of a shard shuts the old one out: of the appends still in flight, a first part becomes
+durable and the rest is lost. The old leader is told, too late to matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Entry = JournalBatch | EndTxnMarker
 
 @dataclass(eq=False)
 class Write:
-    """One append under way."""
+    """One append in flight."""
 
     entry: Entry
     due_ms: int
@@ -32,7 +32,8 @@ class Write:
 
 
 class SimulatedJournal:
-    """What is durable, and what is on the way there. `watch` is told of all that becomes durable."""
+    """The durable entries, and the appends in flight. `watch` is called with each entry that becomes
+    durable."""
 
     def __init__(self, clock: SimulatedClock, chance: Random, watch: Callable[[int, Entry], None]) -> None:
         self.slowest_ms = 0
@@ -86,7 +87,7 @@ class SimulatedJournal:
         return not self._writes[shard]
 
     def shut_out(self, shard: int) -> None:
-        """Decide what becomes of the appends of a leader that is no more."""
+        """Decide which appends of a replaced leader become durable."""
         lost = self._writes.pop(shard, deque())
         for _ in range(self._chance.randint(0, len(lost))):
             if lost[0].fails:

@@ -1,4 +1,4 @@
-"""One broker: a real `Runtime` over a real `Coordinator`, each of whose decisions is shown to the checks."""
+"""One broker: a real `Runtime` over a real `Coordinator`, whose every decision is shown to the checks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Watcher(Protocol):
 
 
 class WatchedCoordinator(Coordinator):
-    """A coordinator that shows what it decides before that is carried out."""
+    """A coordinator that shows each decision before it is carried out."""
 
     node: Node
 
@@ -55,7 +55,8 @@ class WatchedCoordinator(Coordinator):
 
 
 class Node:
-    """A broker from its start to its crash. It answers what `tests.coordination.groups.invariants` asks."""
+    """A broker from its start to its crash. It provides what `tests.coordination.groups.invariants` asks
+    for."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class Node:
         return self._runtime.write_marker(shard, marker)
 
     def begin_to_lead(self, shard: int) -> None:
-        """From now on requests are told that the shard is loading."""
+        """From now on requests are answered that the shard is loading."""
         self.coordinator.begin_load(shard)
 
     def lead(self, shard: int, leader_epoch: int) -> None:
@@ -110,11 +111,11 @@ class Node:
         self._runtime.topics_deleted(topics)
 
     def end_turn(self) -> None:
-        """Its reactor comes to what it has put off to the end of its turn."""
+        """Run what the broker's reactor has put off to the end of its turn."""
         self._runtime.end_turn()
 
     def crash(self, led: Collection[int]) -> None:
-        """It is gone, and with it what it led."""
+        """The broker is gone, and leads nothing."""
         self.is_alive = False
         self._runtime._leads.clear()
         for shard in led:
@@ -132,7 +133,7 @@ class Node:
     # ---- what the checks ask
 
     def shown(self, decision: Decision, *, is_due: bool = False) -> Decision:
-        """The decision, which the checks have seen; `is_due`: time alone brought it about."""
+        """Show a decision to the checks, and return it; `is_due`: only the passing of time caused it."""
         self.is_touched = True
         self.watcher.decided(self, decision.shard, decision, is_due=is_due)
         return decision

@@ -1,4 +1,4 @@
-"""One history from its seed: trouble for a number of steps, then calm, in which all must come right."""
+"""One history from its seed: faults for a number of steps, then calm, in which all must come right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STEPS = 200
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one history; `error` is None where nothing was wrong."""
+    """The outcome of one history; `error` is None if nothing was wrong."""
 
     seed: int
     steps: int
@@ -25,11 +25,11 @@ class Outcome:
     failed_appends: int
     error: Exception | None
     happened: tuple[str, ...]
-    """The lines of the history, where they were asked for or something was wrong."""
+    """The lines of the history, if they were asked for or something was wrong."""
 
 
 def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
-    """Let `steps` things happen in the world of `seed`, and then let it come to rest."""
+    """Run `steps` steps in the world of `seed`, and then let it come to rest."""
     world = World(seed)
     trouble = world.chance.choice((0.02, 0.1, 0.3))
     error: Exception | None = None

@@ -1,4 +1,4 @@
-"""A modest number of histories; `python -m tests.simulation.groups --histories N` runs any number."""
+"""A few histories; `python -m tests.simulation.groups --histories N` runs any number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.groups.run import Outcome, run
 pytestmark = pytest.mark.thorough
 
 ONCE_FAILED = (83, 168, 226, 270, 306)
-"""Seeds in which something was wrong once."""
+"""Seeds that once found a fault."""
 
 
 def is_well(outcome: Outcome) -> None:
@@ -30,7 +30,7 @@ def test_long_histories(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)
-def test_what_once_failed(seed: int) -> None:
+def test_seeds_that_once_failed(seed: int) -> None:
     is_well(run(seed))
 
 
@@ -40,8 +40,8 @@ def test_a_seed_is_a_whole_history() -> None:
     assert once == again
 
 
-def test_histories_reach_what_is_worth_reaching() -> None:
-    """Groups do form, move and fail, and their members are refused in every way that they can be."""
+def test_histories_reach_the_rare_cases() -> None:
+    """Groups form, move and fail, and requests are refused with every error that they can get."""
     outcomes = [run(seed, tell=True) for seed in (*range(60), 118)]  # 118 fences a coordinator
     assert sum(outcome.rebalances for outcome in outcomes) > 500
     assert sum(outcome.broker_crashes for outcome in outcomes) > 20

@@ -1,7 +1,7 @@
-"""A producer that commits a group's offsets in transactions, and the coordinator that ends them.
+"""A simulated producer that commits a group's offsets in transactions, and the coordinator that ends them.
 
-It is honest: a transaction is under way when it commits, and the next one begins when the marker of the last
-is acknowledged. Its coordinator sends a marker until it is.
+It is honest: it commits only in an open transaction, and the next one begins when the last one's marker is
+acknowledged. Its coordinator sends a marker until it is acknowledged.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
     from tests.simulation.groups.world import World
 
 TOPIC = "another"
-"""For which others commit too, without a transaction."""
+"""A topic for which others commit too, without a transaction."""
 PARTITIONS = 3
 RETRY_MS = 300
 
 
 @dataclass(eq=False)
 class Transactor:
-    """One producer. `bumps`: its coordinator gives each transaction an epoch of its own (KIP-890)."""
+    """One producer."""
 
     world: World
     name: str
     group_id: str
     producer_id: int
     bumps: bool
+    """Its coordinator gives each transaction an epoch of its own (KIP-890)."""
     epoch: int = 0
     coordinator_epoch: int = 0
-    """Of the transaction coordinator that ended the last transaction."""
+    """The epoch of the transaction coordinator that ended the last transaction."""
     stalled_until_ms: int = 0
     is_open: bool = False
     is_retired: bool = False
@@ -48,7 +49,7 @@ class Transactor:
     _marker: EndTxnMarker | None = None
 
     def act(self) -> None:
-        """Commit, look, or end the transaction; then again after a while."""
+        """Commit, look, or end the transaction; repeat after a while."""
         chance = self.world.chance
         is_stalled = self.world.clock.now_ms < self.stalled_until_ms
         if self._marker is None and not self.is_retired and not is_stalled:
@@ -58,14 +59,14 @@ class Transactor:
             self.world.clock.after(chance.choice((50, 400, 2_000, 9_000)), self.act)
 
     def commit(self) -> None:
-        """As nobody in particular, or for a member of the group."""
+        """Commit without a member's identity, or as a member of the group."""
         self.is_open = True
         live = self.world.live(self.group_id)
         member = self.world.chance.choice(live) if live and self.world.chance.random() < 0.5 else None
         self.world.submit_to_leader(self.group_id, self.name, self.request(member), 5)
 
     def request(self, member: Client | None = None, epoch: int | None = None) -> TxnOffsetCommitRequest:
-        """The next commit: of one partition or of several."""
+        """The next commit, of one partition or of several."""
         self._offset += 1
         indexes = self.world.chance.choice(((0,), (1,), (0, 2)))
         partitions = tuple(
@@ -95,12 +96,12 @@ class Transactor:
         )
 
     def fetch(self) -> None:
-        """What is stable of all that the group has committed."""
+        """Fetch the stable offsets of all that the group has committed."""
         request = OffsetFetchRequestGroup(group_id=self.group_id, topics=None)
         self.world.submit_to_leader(self.group_id, self.name, StableOffsetFetch(request), 9)
 
     def end(self) -> None:
-        """Let the coordinator commit or abort the transaction: its marker goes out until that is heard."""
+        """Let the coordinator commit or abort the transaction: it sends the marker until that is answered."""
         if self.is_open and self._marker is None:
             self.is_open = False
             self._marker = EndTxnMarker(
@@ -124,7 +125,7 @@ class Transactor:
             self.epoch, self.coordinator_epoch = marker.producer_epoch, marker.coordinator_epoch
 
     def retire(self) -> None:
-        """Begin nothing any more."""
+        """Begin no further transaction."""
         self.is_retired = True
         self.end()
 

@@ -1,7 +1,7 @@
-"""Everything of one history: brokers, the journal they share, consumers, and the network in between.
+"""The world of one history: brokers, the journal they share, consumers, and the network in between.
 
-A step is one thing that happens: a request or an answer arrives, an append settles, a deadline comes, a
-consumer acts. After each the checks look at every broker that had a part in it.
+A step is one event: a request or an answer arrives, an append settles, a deadline comes, a consumer acts.
+After each step the checks look at every broker that took part in it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ GROUPS = ("one", "two")
 SHARDS = 2
 NODES = 2
 LONGEST_MS = 600_000
-"""What a group may take to settle once nothing goes wrong any more: twice what a first JoinGroup may wait."""
+"""How long a group may take to settle once nothing goes wrong any more: twice the longest wait of a first
+JoinGroup."""
 STEADY_MS = 7_000
-"""For how long a settled group is watched: longer than the shortest session."""
+"""How long a settled group is watched: longer than the shortest session."""
 MOST_EVENTS = 20_000
 ASSIGNORS = (
     ("range",),
@@ -65,7 +66,7 @@ class World:
         self.clients: list[Client] = []
         self.transactors: list[Transactor] = []
         self.old: list[tuple[Client, Any, int]] = []
-        """Requests that were sent: who, what, version."""
+        """The requests that were sent: client, request, version."""
         self.broker_crashes = 0
         self.client_crashes = 0
         self.moves = 0
@@ -94,14 +95,15 @@ class World:
     # ---- what happens
 
     def step(self) -> bool:
-        """Let one thing happen, and look at what it did; False when nothing will happen any more."""
+        """Let one event happen and check its effects; False if no event is left."""
         self.steps += 1
         went_on = self.clock.step()
         self.look()
         return went_on
 
     def look(self) -> None:
-        """See that what just happened left everything as it must be. Raises AssertionError and all else."""
+        """Check that the last event left everything as it must be. Raises AssertionError, and any error it
+        finds."""
         for settled in self.journal.fired:
             settled.addErrback(self._broken.append)
         self.journal.fired.clear()
@@ -120,7 +122,7 @@ class World:
     # ---- consumers
 
     def newcomer(self, profile: Profile | None = None, delay_ms: int | None = None) -> Client:
-        """A consumer that has never joined."""
+        """Add a consumer that has never joined."""
         client = Client(self, f"c{len(self.clients)}", profile or self.new_profile())
         self.clients.append(client)
         self.note(client.name, "starts", client.profile)
@@ -140,14 +142,14 @@ class World:
         )
 
     def _new_transactor(self, producer_id: int) -> None:
-        """A producer that commits offsets of some group in transactions."""
+        """Add a producer that commits some group's offsets in transactions."""
         group_id, bumps = self.chance.choice(GROUPS), self.chance.random() < 0.5
         transactor = Transactor(self, f"p{producer_id}", group_id, producer_id, bumps)
         self.transactors.append(transactor)
         self.clock.after(self.chance.randint(0, 4_000), transactor.act)
 
     def end(self, client: Client) -> None:
-        """The consumer is gone, without a word to anybody."""
+        """The consumer is gone, without telling anybody."""
         self.note(client.name, "is gone")
         client.phase = Phase.GONE
         self.disconnect(client)
@@ -162,7 +164,7 @@ class World:
     # ---- network
 
     def connect(self, client: Client) -> Connection | None:
-        """A connection to the coordinator of its group, which may be the wrong one at times."""
+        """Connect to the coordinator of the client's group; at times, to a wrong one."""
         node = self.leaders[self.shard_for(client.profile.group_id)]
         if self.chance.random() < 0.03:
             node = self.chance.choice(self.nodes)
@@ -184,20 +186,20 @@ class World:
         self.clock.after(delay_ms, self._arrive, client, connection, request, version)
 
     def _arrive(self, client: Client, connection: Connection, request: Any, version: int) -> None:
-        """A request sent before its connection was lost may still be carried out; a commit is not, lest it
-        come behind a later one."""
+        """A request sent before its connection was lost may still be carried out; a commit is not, because it
+        might arrive after a later one."""
         if connection.is_open or type(request) is not OffsetCommitRequest:
             self.submit(connection.node, client.name, request, version, client, connection)
 
     def submit_to_leader(self, group_id: str, client_id: str, request: Any, version: int) -> None:
-        """Give a request to who leads the group's shard, if anybody does; nobody hears the answer."""
+        """Give a request to the leader of the group's shard, if there is one; nobody hears the answer."""
         leader = self.leaders[self.shard_for(group_id)]
         if leader is not None:
             self.note(client_id, f"asks {leader.name}", request)
             self.submit(leader, client_id, request, version)
 
     def end_transaction(self, transactor: Transactor, marker: EndTxnMarker) -> None:
-        """Give a marker to who leads the shard of the transactor's group, if anybody does."""
+        """Give a marker to the leader of the shard of the transactor's group, if there is one."""
         shard = self.shard_for(transactor.group_id)
         node = self.leaders[shard]
         if node is None:
@@ -222,7 +224,7 @@ class World:
         client: Client | None = None,
         connection: Connection | None = None,
     ) -> None:
-        """Give `node` a request; nobody hears the answer where no client is named."""
+        """Give `node` a request; without a client nobody hears the answer."""
         if not node.is_alive:
             return
         self.requests += 1
@@ -256,7 +258,7 @@ class World:
         return self.nodes[0].coordinator.shard_for(group_id)
 
     def elect(self, shard: int, delay_ms: int) -> None:
-        """Nobody leads `shard`; after `delay_ms` some broker begins to, and loads it."""
+        """`shard` has no leader now; after `delay_ms` some broker becomes its leader, and loads it."""
         self.leaders[shard] = None
         self._elections[shard] += 1
         self.clock.after(delay_ms, self._begin_to_lead, shard, self._elections[shard])
@@ -285,7 +287,7 @@ class World:
         self.leaders[shard] = node
 
     def move(self, shard: int) -> None:
-        """Its leader gives `shard` up, and another election is held."""
+        """Its leader gives `shard` up, and another one is elected."""
         leader = self.leaders[shard]
         if leader is None:
             return
@@ -295,7 +297,8 @@ class World:
         self.elect(shard, self.chance.choice((0, 100, 2_000)))
 
     def crash(self, node: Node) -> None:
-        """A broker dies with all it had in memory; one of its name starts at once, and leads nothing yet."""
+        """A broker dies with all that it had in memory; one with its name starts at once, and leads nothing
+        yet."""
         self.broker_crashes += 1
         self.note(node.name, "crashes")
         led = [shard for shard in range(SHARDS) if node.leads(shard)]
@@ -318,9 +321,9 @@ class World:
     # ---- in the end all is well
 
     def settles(self) -> None:
-        """With nothing going wrong any more, every group is stable with its live members, or empty.
+        """Once nothing goes wrong any more, every group becomes stable with its live members, or empty.
 
-        It stays so; and when the members are gone, it is empty.
+        It stays so; and when its members have left, it is empty.
         """
         self.note("all", "is calm")
         self._calm_ms = self.clock.now_ms
@@ -350,14 +353,14 @@ class World:
         assert done(), otherwise
 
     def _stays_settled(self) -> None:
-        """Nothing that was under way when all became calm comes after this, and nothing new begins."""
+        """No rebalance comes late, and none begins."""
         until_ms = self.clock.now_ms + STEADY_MS
         generations = self._generations()
         while self.clock.now_ms < until_ms and self.step():
             assert self._generations() == generations, "a group rebalances without a cause"
 
     def _generations(self) -> dict[str, int]:
-        """The generation of each group that has members; others may expire."""
+        """The generation of each group that has members; other groups may expire."""
         groups = [group for node in self.nodes for group in node.groups().values()]
         return {group.group_id: group.generation for group in groups if group.members}
 

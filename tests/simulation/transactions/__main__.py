@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.transactions SEED` tells a history; `--histories N [--from SEED]` runs many."""
+"""`python -m tests.simulation.transactions SEED` shows a history; `--histories N [--from SEED]` runs many."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A broker, its producers and its crashes, all from one seed.
 
-Two producers share each transactional id and fence each other. Each does one thing at a time: begins, writes
-to partitions in a transaction, commits or aborts. Writes become durable one by one; a crash loses the others,
-and every answer that was on its way. What must hold is told by `judge`, when all has come to rest.
+Each transactional id has two producers, which fence each other. Each producer does one thing at a time: it
+begins, writes to partitions in a transaction, commits or aborts. Writes become durable one by one; a crash
+loses the rest, and every answer on its way. Once all has come to rest, `judge` checks what must hold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from schemas.records.end_txn_marker import decode_marker
 from tests.api.harness import NOW_MS, collect, context, create, new_broker, result
 
 STEPS = 1_500
-"""Of a history."""
+"""Steps of a history."""
 PARTITIONS = 3
 AGAIN = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -43,11 +43,11 @@ AGAIN = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS,
 }
-"""After these a producer sends the same request once more."""
+"""After these errors a producer sends the same request again."""
 
 
 class SlowLog(MemoryLog):
-    """A log whose appends take their place at once, and are durable in their order, when the test says so."""
+    """A log whose appends take their place at once, and become durable, in order, when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class SlowLog(MemoryLog):
             done.callback(appended)
 
     def after_crash(self) -> SlowLog:
-        """What is left of it."""
+        """The log that a crash leaves."""
         log = SlowLog()
         for place, more in self.appended[: len(self.appended) - len(self.waiting)]:
             log.append(*place, **more)
@@ -76,16 +76,17 @@ class SlowLog(MemoryLog):
 
 @dataclass(eq=False)
 class Transaction:
-    """One transaction as its producer has seen it. wanted: what it has asked for, once it has."""
+    """One transaction as its producer has seen it."""
 
     acknowledged: list[bytes] = field(default_factory=list)
     wanted: str = ""
+    """"commit" or "abort", once its producer has asked for it."""
     outcome: str = ""
 
 
 @dataclass(eq=False)
 class Producer:
-    """A client of one transactional id. request: what it sends until it is answered."""
+    """A client of one transactional id."""
 
     transactional_id: str
     knows_epochs: bool
@@ -93,12 +94,13 @@ class Producer:
     current: Transaction | None = None
     sequences: dict[int, int] = field(default_factory=dict)
     request: tuple[str, Any] | None = None
+    """Sent until it is answered."""
     answers: list[Any] | None = None
     value: tuple[int, bytes] = (0, b"")
 
     @property
     def name(self) -> str:
-        """The id, and which of its two producers: the one that gets a new epoch each time, or not."""
+        """The id, and 2 for the producer that gets an epoch for each transaction, or 1."""
         return f"{self.transactional_id}{2 if self.knows_epochs else 1}"
 
 
@@ -136,7 +138,7 @@ class World:
         return self.store.log
 
     def crash(self) -> None:
-        """Only what is durable is left; who waits for an answer sends its request once more."""
+        """Only what is durable is left; producers that wait for an answer send their request again."""
         self.crashes += 1
         self.tell("broker", "crashes", f"{len(self.log.waiting)} appends are lost")
         for call in self.clock.getDelayedCalls():
@@ -161,13 +163,13 @@ class World:
         producer.answers = collect(function(self.broker, asked, request))
 
     def tell(self, who: str, does: str, what: str) -> None:
-        """A line of the history."""
+        """Add a line to the history."""
         self.happened.append(f"{self.clock.seconds() - self.began_s:9.3f}  {who:8} {does:8} {what}")
 
     # ---- the producers
 
     def step(self) -> None:
-        """One thing happens."""
+        """Let one thing happen."""
         choice = self.random.random()
         if choice < 0.01:
             self.crash()
@@ -180,7 +182,7 @@ class World:
         else:
             self.act(self.random.choice(self.producers))
         if self.random.random() < 0.7:
-            self.clock.advance(0)  # a turn of the reactor is over; else more happens in it
+            self.clock.advance(0)  # end the reactor's turn; else more happens in it
 
     def act(self, producer: Producer) -> None:
         if producer.answers:
@@ -188,7 +190,7 @@ class World:
         elif producer.answers is None:
             if producer.request is None:
                 if producer.ids is None and self.random.random() < 0.9:
-                    return  # else the two would do nothing but fence each other
+                    return  # else the two would only fence each other
                 producer.request = self.next_request(producer)
             self.ask(producer)
 
@@ -253,7 +255,7 @@ class World:
         return "end", request
 
     def hear(self, producer: Producer) -> None:
-        """Take an answer in; whoever is refused for good begins anew."""
+        """Take an answer; a producer that is fenced begins again."""
         assert producer.answers is not None
         assert producer.request is not None
         (answer,), producer.answers = producer.answers, None
@@ -283,14 +285,14 @@ class World:
     # ---- the end
 
     def rest(self) -> None:
-        """Let all that is under way become durable, and every transaction that is open run out of time."""
+        """Let all writes become durable, and all open transactions run out of time."""
         for _ in range(20):
             while self.log.waiting:
                 self.log.settle(1)
             self.clock.advance(11)
 
     def judge(self) -> None:
-        """Nothing is open; each transaction ended as a whole, and as its producer was told."""
+        """Nothing is open, and each transaction ended as a whole, as its producer was told."""
         fates = self.fates()
         for transaction in self.transactions:
             told = {fates[value] for value in transaction.acknowledged}
@@ -298,10 +300,10 @@ class World:
             if told and transaction.outcome:
                 assert told == {transaction.outcome}, f"{transaction}: {told}"
             if transaction.wanted != "commit":
-                assert told <= {"abort"}, f"{transaction} was committed by nobody"
+                assert told <= {"abort"}, f"{transaction} was committed unasked"
 
     def fates(self) -> dict[bytes, str]:
-        """What became of each record."""
+        """Whether each record was committed or aborted."""
         fates: dict[bytes, str] = {}
         for partition in self.topic.partitions:
             offsets = self.log.offsets(partition.partition_no)
@@ -330,7 +332,7 @@ def _error(kind: str, answer: Any) -> ErrorCode:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one history; `error` is None where nothing was wrong."""
+    """The outcome of one history; `error` is None if nothing was wrong."""
 
     seed: int
     steps: int
@@ -341,11 +343,11 @@ class Outcome:
     crashes: int
     error: Exception | None
     happened: tuple[str, ...]
-    """The lines of the history, where they were asked for or something was wrong."""
+    """The lines of the history, if they were asked for or something was wrong."""
 
 
 def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
-    """Let `steps` things happen in the world of `seed`, let it come to rest, and judge it."""
+    """Run `steps` steps in the world of `seed`, let it come to rest, and judge it."""
     world = World(seed)
     error: Exception | None = None
     try:

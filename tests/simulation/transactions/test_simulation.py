@@ -1,4 +1,4 @@
-"""Whole histories of transactional producers on a broker that crashes, each from a seed."""
+"""Random histories of transactional producers on a broker that crashes, each from a seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.thorough
 
 
 ONCE_FAILED: list[int] = []
-"""Seeds whose history found a fault."""
+"""Seeds that once found a fault."""
 
 
 @pytest.mark.parametrize("seed", [*range(12), *ONCE_FAILED])
@@ -23,5 +23,5 @@ def test_every_transaction_is_committed_or_aborted_as_a_whole(seed: int) -> None
     finally:
         logging.disable(logging.NOTSET)
     assert outcome.error is None, "\n".join(outcome.happened)
-    assert outcome.committed > 5, "the history is about nothing"
+    assert outcome.committed > 5, "no transaction took place"
     assert outcome.crashes > 3

@@ -1,1 +1,1 @@
-"""Confluent's JavaScript client: `drive.js` asks, the tests judge the answers."""
+"""Confluent's JavaScript client: `drive.js` makes the calls, the tests judge the answers."""

@@ -1,5 +1,5 @@
-// Asks a broker all that Confluent's JavaScript client can ask, and prints each answer as a line of JSON:
-// {"step": …, "result": …}. Usage: node drive.js HOST:PORT PREFIX — of the topics and groups that it makes.
+// Makes every call of Confluent's JavaScript client to a broker, and prints each answer as a line of JSON:
+// {"step": …, "result": …}. Usage: node drive.js HOST:PORT PREFIX, which begins the names of all topics and groups.
 
 const { KafkaJS } = require("@confluentinc/kafka-javascript");
 
@@ -18,7 +18,7 @@ function tell(step, result) {
   console.log(JSON.stringify({ step, result: result ?? null }, plain));
 }
 
-// The errors of a call that has to fail: one for each thing that it named, by number, or one by name.
+// The errors of a call that must fail: a code for each thing that it named, or the name of one error.
 async function errorsOf(call) {
   try {
     return { answered: await call() };
@@ -60,7 +60,7 @@ async function produce() {
     kafkaJS: { idempotent: true, compression: KafkaJS.CompressionTypes.GZIP },
   });
   await producer.connect();
-  // anew for each call: send() changes the headers that it is given
+  // new ones for each call, because send() changes its headers
   const messages = () => partitions.map((partition) => ({
     partition,
     key: `key ${partition}`,

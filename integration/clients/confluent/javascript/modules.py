@@ -1,7 +1,7 @@
 """The modules of `package.json`, installed once with npm, into the same cache as the jars.
 
-The client is partly C++. Where npm cannot download it compiled, it compiles it, for some minutes, with the
-system's libraries: a C++ compiler, node's headers, and those of libcurl, OpenSSL, zlib and zstd are needed.
+The client is partly C++. Where npm cannot download a compiled one, it compiles it, which takes some minutes,
+a C++ compiler, and the headers of node, libcurl, OpenSSL, zlib and zstd.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ INSTALL_TIMEOUT_S = 1800
 
 
 class NodeMissing(Exception):
-    """The client cannot be run; str() says why."""
+    """The client cannot run; str() says why."""
 
 
 def fetch_modules() -> Path:
-    """The directory of the modules. Raises NodeMissing."""
+    """Install the modules if need be; returns their directory. Raises NodeMissing."""
     if not (shutil.which("node") and shutil.which("npm")):
         raise NodeMissing("node and npm are not installed")
     (version,) = json.loads(PACKAGE.read_text())["dependencies"].values()
@@ -38,7 +38,8 @@ def fetch_modules() -> Path:
 
 
 def _install(modules: Path) -> None:
-    """Install into a directory beside, so that `modules` is there only when it is complete."""
+    """Install into a temporary directory next to `modules`, so that `modules` exists only when it is
+    complete."""
     with tempfile.TemporaryDirectory(dir=modules.parent) as directory:
         shutil.copy(PACKAGE, directory)
         try:
@@ -56,4 +57,4 @@ def _install(modules: Path) -> None:
         if done.returncode != 0:
             raise NodeMissing(f"npm cannot install {PACKAGE}:\n{done.stderr[-2000:]}")
         os.rename(directory, modules)
-        Path(directory).mkdir()  # for TemporaryDirectory to remove
+        Path(directory).mkdir()  # TemporaryDirectory wants to remove it

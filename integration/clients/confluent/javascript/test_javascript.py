@@ -1,4 +1,4 @@
-"""One run of `drive.js` against each broker, and what its answers have to be."""
+"""One run of `drive.js` against each broker, and what its answers must be."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STABLE, CLASSIC = 3, 2
 
 @pytest.fixture(scope="session")
 def modules() -> Path:
-    """What is missing on this machine is an error in CI, a skip elsewhere."""
+    """If modules cannot be had, that is an error in CI and a skip elsewhere."""
     try:
         return fetch_modules()
     except NodeMissing as error:
@@ -42,7 +42,7 @@ def prefix() -> str:
 
 @pytest.fixture(scope="session")
 def answers(modules: Path, broker: Server, prefix: str) -> Mapping[str, Any]:
-    """By the name of the step, what `drive.js` told."""
+    """What `drive.js` printed, by the name of the step."""
     done = subprocess.run(
         ["node", str(DRIVE), broker.bootstrap, prefix],
         env={**os.environ, "NODE_PATH": str(modules)},

@@ -1,4 +1,4 @@
-"""What the tests of Confluent's client do again and again."""
+"""Helpers for the tests of Confluent's Python client."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Key = TypeVar("Key")
 
 VERSION = tuple(int(part) for part in confluent_kafka.__version__.split(".")[:2])
 ANSWER_S = 20
-"""No answer may take longer: kshim's and Apache Kafka's take milliseconds."""
+"""No answer may take longer; kshim's and Apache Kafka's take milliseconds."""
 QUIET = {"log_level": 0, "reconnect.backoff.ms": 20}
 
 
 def needs(name: str, owner: object = AdminClient) -> pytest.MarkDecorator:
-    """For a test of what older versions of the client have not."""
+    """Marks a test of something that older versions of the client do not have."""
     reason = f"{name} is not in confluent-kafka {confluent_kafka.__version__}"
     return pytest.mark.skipif(not hasattr(owner, name), reason=reason)
 
@@ -43,13 +43,13 @@ def name_of(error: KafkaException | KafkaError) -> str:
 
 
 def offsets(partitions: list[TopicPartition]) -> dict[int, int]:
-    """partition -> offset; none of them has an error."""
+    """partition -> offset; asserts that no partition has an error."""
     assert [partition.error for partition in partitions if partition.error] == []
     return {partition.partition: partition.offset for partition in partitions}
 
 
 def send(producer: Producer, topic: str, *values: bytes | str | None, **options: Any) -> list[Any]:
-    """The delivered messages, as they were acknowledged."""
+    """Send records; returns the delivered messages."""
     delivered: list[Any] = []
     failed: list[KafkaError] = []
 
@@ -68,7 +68,7 @@ def send(producer: Producer, topic: str, *values: bytes | str | None, **options:
 
 
 def receive(consumer: Consumer, count: int) -> list[Any]:
-    """`count` messages, and those that come with them; events that are errors are raised."""
+    """At least `count` messages; raises the errors that come as events."""
     messages: list[Any] = []
     deadline = time.monotonic() + ANSWER_S
     while len(messages) < count:
@@ -82,7 +82,7 @@ def receive(consumer: Consumer, count: int) -> list[Any]:
 
 
 def poll_until(condition: Callable[[], object], *consumers: Consumer, what: str) -> None:
-    """Poll all of them, so that their callbacks are called, until the condition holds."""
+    """Poll all clients, so that their callbacks are called, until the condition holds."""
     deadline = time.monotonic() + ANSWER_S
     errors: list[KafkaError] = []
     while not condition():

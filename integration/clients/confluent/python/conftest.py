@@ -16,11 +16,11 @@ from integration.support.server import Server
 
 
 def _named_by_librdkafka(config: dict[str, object]) -> dict[str, object]:
-    """With dots, but for what is a callback."""
+    """librdkafka's names, which have dots; callbacks keep theirs."""
     return {key if callable(value) else key.replace("_", "."): value for key, value in config.items()}
 
 
-# One for all tests: librdkafka 2.6 often takes a second to end a client.
+# One for all tests: librdkafka 2.6 often takes a second to close a client.
 @pytest.fixture(scope="session")
 def admin(broker: Server) -> AdminClient:
     return AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
@@ -28,7 +28,7 @@ def admin(broker: Server) -> AdminClient:
 
 @pytest.fixture
 def new_consumer(broker: Server) -> Iterator[Callable[..., Consumer]]:
-    """Makes consumers, of the group `group_id` if it is given, that begin at the start and commit nothing."""
+    """Makes consumers that start at the beginning and commit nothing; `group_id` may name their group."""
     made: list[Consumer] = []
 
     def new(group_id: str = "none", /, **config: object) -> Consumer:
@@ -61,13 +61,13 @@ def new_producer(broker: Server) -> Callable[..., Producer]:
 
 @pytest.fixture(scope="session")
 def producer(new_producer: Callable[..., Producer]) -> Producer:
-    """For tests that do nothing but send with it."""
+    """For tests that need nothing special of a producer."""
     return new_producer()
 
 
 @pytest.fixture
 def new_topic(admin: AdminClient, topic: str) -> Callable[..., str]:
-    """Makes a topic that no other test uses, and waits until it is listed with all its leaders."""
+    """Makes a topic that no other test uses, and waits until all its partitions are listed with leaders."""
 
     def new(partitions: int = 1, *, suffix: str = "", **config: str) -> str:
         name = topic + suffix

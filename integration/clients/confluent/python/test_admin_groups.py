@@ -1,4 +1,4 @@
-"""AdminClient and groups: list, describe, offsets that are looked at and moved, delete."""
+"""AdminClient and groups: list, describe, read and move offsets, delete."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def member(new_consumer: Callable[..., Consumer], group_id: str, topic_of_two: s
 
 @pytest.fixture
 def simple_group(new_consumer: Callable[..., Consumer], group_id: str, topic_of_two: str) -> str:
-    """A group without members: somebody has only committed."""
+    """A group without members, only with commits."""
     name = f"{group_id}-simple"
     new_consumer(name).commit(offsets=[TopicPartition(topic_of_two, 1, 7)], asynchronous=False)
     return name
 
 
 def committed(admin: AdminClient, group_id: str, *partitions: TopicPartition, **options: Any) -> Any:
-    """Of these partitions, or of all."""
+    """The committed offsets of these partitions, or of all."""
     asked = ConsumerGroupTopicPartitions(group_id, list(partitions) or None)
     answer = outcome(admin.list_consumer_group_offsets([asked], **options)[group_id])
     assert answer.group_id == group_id
@@ -124,7 +124,7 @@ def test_describe_consumer_groups(
         (topic_of_two, 0),
         (topic_of_two, 1),
     }
-    if HAS_TYPES:  # as old as the answer that names them
+    if HAS_TYPES:  # as old as the response version that names them
         asked = admin.describe_consumer_groups([group_id], include_authorized_operations=True)
         allowed = [operation.name for operation in outcome(asked[group_id]).authorized_operations]
         assert allowed == [*GROUP_OPERATIONS, *OF_ITS_CONFIGS]

@@ -1,4 +1,4 @@
-"""AdminClient and what guards a cluster: neither server has an authorizer, and kshim has no passwords."""
+"""AdminClient and security: neither server has an authorizer, and kshim has no SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHA_256 = ScramMechanism.SCRAM_SHA_256
 
 def test_access_control_lists_without_an_authorizer(admin: AdminClient) -> None:
     assert outcomes(admin.create_acls([BINDING])) == {BINDING: "SECURITY_DISABLED"}
-    assert outcome(admin.describe_acls(ANY)) == []  # librdkafka leaves out the error of the answer
+    assert outcome(admin.describe_acls(ANY)) == []  # librdkafka drops the response's error
     assert outcomes(admin.delete_acls([ANY])) == {ANY: "SECURITY_DISABLED"}
 
 
@@ -60,7 +60,7 @@ def test_a_password_that_is_set(admin: AdminClient, topic: str, is_kshim: bool) 
     user = f"user-of-{topic}"
     upsertion = UserScramCredentialUpsertion(user, ScramCredentialInfo(SHA_256, 5000), b"secret")
     answer = outcomes(admin.alter_user_scram_credentials([upsertion]))
-    if is_kshim:  # docs/differences.md: none can be set
+    if is_kshim:  # docs/differences.md: kshim lets none be set
         assert answer == {user: "_UNSUPPORTED_FEATURE"}
         return
     assert answer == {user: None}

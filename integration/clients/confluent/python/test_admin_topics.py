@@ -1,4 +1,4 @@
-"""AdminClient and topics: create, enlarge, describe, configure, elect leaders, delete records and all."""
+"""AdminClient and topics: create, enlarge, describe, configure, elect leaders, delete records and topics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from integration.support.server import Server
 
 TOPIC_OPERATIONS = "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS".split()
 GROUP_HAS_ITS_NUMBER = (2, 10)
-"""2.6 asks for the configs of a group with a number that no resource has."""
+"""2.6 describes a group's configs under a number that no resource type has."""
 CLUSTER_OPERATIONS = (
     "CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE".split()
 )
@@ -53,19 +53,19 @@ def entry(name: str, value: str | None, operation: str) -> ConfigEntry:
 
 
 def lasting(things: list[Any]) -> list[Any]:
-    """The list, never freed: delete_records() of 2.6 to 2.10 releases what it is given once too often."""
+    """The list, never freed: in 2.6 to 2.10 delete_records() releases its argument once too often."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(things))
     return things
 
 
 def configured(admin: AdminClient, resource: ConfigResource, source: ConfigSource) -> dict[str, str]:
-    """What was set there."""
+    """The configs that were set on the topic itself."""
     entries = admin.describe_configs([resource])[resource].result(ANSWER_S)
     return {name: found.value for name, found in entries.items() if found.source == source.value}
 
 
 def wait_configured(admin: AdminClient, name: str, expected: dict[str, str]) -> None:
-    """Apache Kafka tells of a change a moment after it was made."""
+    """Apache Kafka reports a change a moment after it was made."""
     source = ConfigSource.DYNAMIC_TOPIC_CONFIG
     wait_until(lambda: configured(admin, of_topic(name), source) == expected, ANSWER_S, f"{expected}")
 
@@ -147,7 +147,7 @@ def test_describe_and_alter_configs(admin: AdminClient, new_topic: Callable[...,
 
     wanted = {"cleanup.policy": "compact", "flush.ms": "7"}
     assert outcomes(admin.alter_configs([of_topic(name, set_config=wanted)])) == {of_topic(name): None}
-    wait_configured(admin, name, wanted)  # what is not named is as it was at first
+    wait_configured(admin, name, wanted)  # configs that are not named go back to their defaults
     refused = {
         of_topic(name, set_config={"no.such.config": "1"}): "INVALID_CONFIG",
         of_topic(f"{topic}-unknown", set_config={"retention.ms": "1"}): "UNKNOWN_TOPIC_OR_PART",
@@ -188,7 +188,7 @@ def test_configs_of_a_broker(admin: AdminClient) -> None:
 
     assert alter(entry(interval, "5000", "SET")) is None
     wait_until(lambda: configured(admin, of_broker(), source) == {interval: "5000"}, ANSWER_S, "set")
-    assert alter(entry("num.partitions", "2", "SET")) == "INVALID_REQUEST"  # of all brokers only
+    assert alter(entry("num.partitions", "2", "SET")) == "INVALID_REQUEST"  # a cluster-wide config
     assert alter(entry(interval, None, "DELETE")) is None
     wait_until(lambda: configured(admin, of_broker(), source) == {}, ANSWER_S, "set back")
     entries = admin.describe_configs([of_broker()])[of_broker()].result(ANSWER_S)
@@ -249,7 +249,7 @@ def test_list_offsets(
     name = new_topic(2)
     for number in range(10):
         send(producer, name, str(number), partition=0, timestamp=1000 * (number + 1))
-    expected = {  # by what was asked for: offset and timestamp of the full and of the empty partition
+    expected = {  # offset and timestamp of the full and of the empty partition, by what was asked for
         OffsetSpec.earliest(): ((0, -1), (0, -1)),
         OffsetSpec.latest(): ((10, -1), (0, -1)),
         OffsetSpec.max_timestamp(): ((9, 10_000), (-1, -1)),
@@ -299,4 +299,4 @@ def test_elect_leaders(admin: AdminClient, new_topic: Callable[..., str], topic:
         (name, 7): "UNKNOWN_TOPIC_OR_PART",
         (f"{topic}-unknown", 0): "UNKNOWN_TOPIC_OR_PART",
     }
-    assert outcome(admin.elect_leaders(kind)) == {}  # of all partitions, none needs it
+    assert outcome(admin.elect_leaders(kind)) == {}  # of all partitions; none needs an election

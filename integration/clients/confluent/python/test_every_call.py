@@ -1,4 +1,4 @@
-"""No public method of the installed clients is left untried: a new one fails here until a test calls it."""
+"""Every public method of the installed clients is tried: a new one fails here until a test calls it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 SOURCES = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
 CALLED = set(re.findall(r"\b(\w+)\.(\w+)\(", SOURCES))
 NAMES = {AdminClient: {"admin"}, Consumer: {"consumer"}, Producer: {"producer"}}
-"""What the tests call the things."""
+"""The names that the tests use for the clients."""
 LOCAL = {"set_sasl_credentials"}
-"""For SASL, which these servers do not ask for; nothing is sent."""
+"""For SASL, which these servers do not use; nothing is sent."""
 
 
 @pytest.mark.parametrize("kind", NAMES, ids=lambda kind: kind.__name__)

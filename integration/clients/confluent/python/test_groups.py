@@ -1,4 +1,4 @@
-"""Groups of two: who owns what, told by the callbacks of both members and by the broker."""
+"""Groups of two: both members' callbacks and the broker tell which partitions each owns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUICK = {"session.timeout.ms": 6000, "heartbeat.interval.ms": 200}
 
 
 class Member:
-    """A consumer, and what its callbacks said: `owned` now, and what each call took away."""
+    """A consumer, and what its callbacks reported."""
 
     def __init__(self, consumer: Consumer, topic: str) -> None:
         self.consumer = consumer
@@ -50,7 +50,7 @@ class Member:
 
 
 def share(*members: Member) -> bool:
-    """Each partition has one owner, and all own as many; and so say the consumers themselves."""
+    """Each partition has one owner, and all own equally many; the consumers themselves say the same."""
     owned = [sorted(member.owned) for member in members]
     told = [sorted(tp.partition for tp in member.consumer.assignment()) for member in members]
     sizes = {len(partitions) for partitions in owned}
@@ -100,7 +100,9 @@ def test_two_share_and_one_leaves(
     poll_until(lambda: share(first), first.consumer, what="one owns all again")
 
 
-def test_who_unsubscribes_leaves(join: Callable[..., Member], admin: AdminClient, group_id: str) -> None:
+def test_a_member_that_unsubscribes_leaves(
+    join: Callable[..., Member], admin: AdminClient, group_id: str
+) -> None:
     member = join()
     poll_until(lambda: share(member), member.consumer, what="one owns all")
     member.consumer.unsubscribe()

@@ -1,4 +1,4 @@
-"""What there is: of one topic, of all topics, of topics by a pattern."""
+"""Metadata of one topic, of all topics, of topics by a pattern, and of the cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from integration.support.awaiting import wait_until
 from integration.support.server import Server
 
 SOON = {"topic.metadata.refresh.interval.ms": 200, "metadata.max.age.ms": 1000}
-"""A consumer looks for new topics this often."""
+"""How often a consumer looks for new topics."""
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_one_topic_is_listed_alone(
 def test_a_consumer_makes_no_topic_by_asking(
     admin: AdminClient, consumer: Consumer, topic: str, new_topic: Callable[..., str]
 ) -> None:
-    for _ in range(2):  # a second time: the first has not made it
+    for _ in range(2):  # the second time shows that the first has not created it
         found = consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
         assert (name_of(found.error), found.partitions) == ("UNKNOWN_TOPIC_OR_PART", {})
     assert topic not in admin.list_topics(timeout=ANSWER_S).topics
@@ -140,7 +140,7 @@ def test_two_patterns_and_a_name(
 
 
 def test_statistics_name_the_broker(broker: Server) -> None:
-    """AdminClient's poll() calls what it was given."""
+    """AdminClient's poll() calls the statistics callback."""
     told: list[str] = []
     admin = AdminClient(
         {"bootstrap.servers": broker.bootstrap, "statistics.interval.ms": 50, "stats_cb": told.append}

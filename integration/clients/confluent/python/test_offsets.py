@@ -23,7 +23,7 @@ FIRST_MS, STEP_MS = 1_000_000, 1000
 
 @pytest.fixture
 def topic_of_ten(new_topic: Callable[..., str], producer: Producer) -> str:
-    """Two partitions; the first has the records 0 to 9, each a second later than the one before."""
+    """A topic of two partitions; the first has records 0 to 9, at intervals of a second."""
     name = new_topic(2)
     for number in range(10):
         send(producer, name, str(number), partition=0, timestamp=FIRST_MS + number * STEP_MS)
@@ -32,7 +32,7 @@ def topic_of_ten(new_topic: Callable[..., str], producer: Producer) -> str:
 
 @pytest.fixture
 def consumer(new_consumer: Callable[..., Consumer], group_id: str, topic_of_ten: str) -> Consumer:
-    """Of the group, with partition 0 from its start."""
+    """A consumer of the group, with partition 0 from its start."""
     consumer = new_consumer(group_id)
     consumer.assign([TopicPartition(topic_of_ten, 0, OFFSET_BEGINNING)])
     return consumer
@@ -122,7 +122,7 @@ def test_stored_offsets_are_committed(
         )
 
 
-def test_who_comes_later_begins_at_what_is_committed(
+def test_a_later_consumer_begins_at_the_committed_offset(
     consumer: Consumer, new_consumer: Callable[..., Consumer], group_id: str, topic_of_ten: str
 ) -> None:
     consumer.commit(offsets=[TopicPartition(topic_of_ten, 0, 8)], asynchronous=False)

@@ -1,4 +1,4 @@
-"""What is sent comes back as it was, however it was sent."""
+"""Records are read as they were sent, in whatever way they were sent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_compressions_of_the_topic(
     new_topic: Callable[..., str],
     read: Callable[..., list[Any]],
 ) -> None:
-    """The broker compresses anew what comes in another way."""
+    """The broker recompresses batches that come in another compression."""
     topic = new_topic(compression_type=compression.replace("none", "uncompressed"))
     producer = new_producer(compression_type="gzip")
     send(producer, topic, *["again and again" * 100] * 3, partition=0)

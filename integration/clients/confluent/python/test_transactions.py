@@ -1,4 +1,4 @@
-"""Transactions: what is committed is read, what is aborted is not, one producer at a time."""
+"""Transactions: committed records are read, aborted ones are not, and an id has one producer at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from integration.clients.confluent.python.clients import ANSWER_S, name_of, offs
 
 @pytest.fixture
 def begin(new_producer: Callable[..., Producer], topic: str) -> Callable[[], Producer]:
-    """A transactional producer that has begun; the next one has the same id."""
+    """A transactional producer that has begun; all of them have the same id."""
 
     def begin() -> Producer:
         producer = new_producer(transactional_id=f"tx-of-{topic}")
@@ -25,7 +25,7 @@ def begin(new_producer: Callable[..., Producer], topic: str) -> Callable[[], Pro
 
 @pytest.fixture
 def read(new_consumer: Callable[..., Consumer]) -> Callable[..., list[bytes]]:
-    """All values of partition 0 up to a last one."""
+    """All values of partition 0 up to the one that ends the reading."""
 
     def read(topic: str, last: bytes, isolation_level: str) -> list[bytes]:
         consumer = new_consumer(isolation_level=isolation_level)
