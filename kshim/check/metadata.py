@@ -7,12 +7,8 @@ from typing import NamedTuple
 
 from kshim.check.faults import Fault
 from kshim.check.stored import Stored
+from kshim.cluster.keys import CLUSTER_ID, NEXT_PARTITION_NO, TOPIC
 from kshim.cluster.topics import Topic, decode_topic
-
-# As kshim.cluster.cluster writes them.
-CLUSTER_ID = b"cluster/id"
-NEXT_PARTITION_NO = b"cluster/next_partition_no"
-TOPIC = b"topic/"
 
 
 class Known(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import lmdb
 
 from kshim.storage.embedded.data_dir import DataDirLock
-from kshim.storage.embedded.environment import FORMAT
+from kshim.storage.embedded.rows import FORMAT
 from kshim.storage.interfaces import StorageError
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from kshim.check.faults import Fault
 from kshim.check.metadata import Known, known_topics
 from kshim.check.partition import PartitionCheck
 from kshim.check.stored import Stored
-from kshim.storage.embedded.producers import ABORTED, KEY
-from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY, SO_FAR
+from kshim.storage.embedded.rows import ABORTED, CHUNK_KEY, KEY, OFFSET, PARTITION_KEY, SO_FAR
 from kshim.storage.interfaces import StorageError
 from kshim.storage.producers import Aborted, ProducerState, decode_producer
 

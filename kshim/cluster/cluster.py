@@ -28,6 +28,14 @@ from kshim.cluster.checks import (
 )
 from kshim.cluster.config_changes import ConfigChange, altered
 from kshim.cluster.internal_topics import auto_created
+from kshim.cluster.keys import (
+    BROKER_CONFIGS,
+    CLUSTER_ID,
+    DELETED,
+    NEXT_PARTITION_NO,
+    NEXT_PRODUCER_ID,
+    TOPIC,
+)
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kshim.cluster.replicas import fitted, placed
 from kshim.cluster.topic_configs import LogConfig, log_config
@@ -46,13 +54,6 @@ if TYPE_CHECKING:
     from kshim.storage.interfaces import Log, Metadata
 
 _PRODUCER_ID_BLOCK = 1000  # ids taken by one durable write, as in Kafka
-
-_CLUSTER_ID = b"cluster/id"
-_NEXT_PARTITION_NO = b"cluster/next_partition_no"
-_NEXT_PRODUCER_ID = b"cluster/next_producer_id"
-_TOPIC = b"topic/"
-_DELETED = b"deleted_partition/"
-_BROKER_CONFIGS = b"broker_configs/"
 
 _GROUP_METADATA_CONFIGS = {
     "cleanup.policy": "compact",
@@ -148,20 +149,20 @@ class Cluster:
 
     async def _start(self) -> None:
         changes: Changes = {}
-        for key, value in self._metadata.items(_BROKER_CONFIGS):
-            self._dynamic[key.removeprefix(_BROKER_CONFIGS).decode()] = json.loads(value)
-        for key, value in self._metadata.items(_TOPIC):
-            stored = decode_topic(key.removeprefix(_TOPIC).decode(), value)
+        for key, value in self._metadata.items(BROKER_CONFIGS):
+            self._dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
+        for key, value in self._metadata.items(TOPIC):
+            stored = decode_topic(key.removeprefix(TOPIC).decode(), value)
             self._show(self._fitted(stored, changes))
-        self._next_partition_no = int(self._metadata.get(_NEXT_PARTITION_NO) or 0)
-        self._next_producer_id = self._producer_ids_end = int(self._metadata.get(_NEXT_PRODUCER_ID) or 0)
-        for key, _ in self._metadata.items(_DELETED):  # a crash came between the deletion and its end
-            self._log.delete(int(key.removeprefix(_DELETED)))
+        self._next_partition_no = int(self._metadata.get(NEXT_PARTITION_NO) or 0)
+        self._next_producer_id = self._producer_ids_end = int(self._metadata.get(NEXT_PRODUCER_ID) or 0)
+        for key, _ in self._metadata.items(DELETED):  # a crash came between the deletion and its end
+            self._log.delete(int(key.removeprefix(DELETED)))
             changes[key] = None
-        cluster_id = (self._metadata.get(_CLUSTER_ID) or b"").decode()
+        cluster_id = (self._metadata.get(CLUSTER_ID) or b"").decode()
         if not cluster_id:
             cluster_id = uuid_text(new_topic_id(self._random_uuid))
-            changes[_CLUSTER_ID] = cluster_id.encode()
+            changes[CLUSTER_ID] = cluster_id.encode()
         made: list[Topic] = []
         if GROUP_METADATA_TOPIC not in self.topics:
             count = self._config.offsets_topic_num_partitions
@@ -228,9 +229,7 @@ class Cluster:
         outcome = {topic.topic_id: refuse_deletion(topic, self._by_id) for topic in topics}
         deleted = [self._by_id[topic_id] for topic_id, refusal in outcome.items() if refusal is None]
         gone = {
-            b"%s%d" % (_DELETED, p.partition_no): p.partition_no
-            for topic in deleted
-            for p in topic.partitions
+            b"%s%d" % (DELETED, p.partition_no): p.partition_no for topic in deleted for p in topic.partitions
         }
         if deleted:
             await self._metadata.put(
@@ -319,7 +318,7 @@ class Cluster:
         outcome, topics, brokers = altered(wanted, node_id, self.topics, self._dynamic, broker)
         if not validate_only and (topics or brokers):
             changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
-            changes |= {_BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
+            changes |= {BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
             await self._metadata.put(changes)
             self._show_configs(topics, brokers)
         return outcome
@@ -349,7 +348,7 @@ class Cluster:
     async def _producer_id_of_new_block(self) -> int:
         if self._next_producer_id == self._producer_ids_end:
             end = self._producer_ids_end + _PRODUCER_ID_BLOCK
-            await self._metadata.put({_NEXT_PRODUCER_ID: b"%d" % end})
+            await self._metadata.put({NEXT_PRODUCER_ID: b"%d" % end})
             self._producer_ids_end = end
         return self._take_producer_id()
 
@@ -398,7 +397,7 @@ class Cluster:
         """
         first = self._next_partition_no
         self._next_partition_no += len(replicas)
-        changes[_NEXT_PARTITION_NO] = b"%d" % self._next_partition_no
+        changes[NEXT_PARTITION_NO] = b"%d" % self._next_partition_no
         return tuple(
             Partition.new(start + n, first + n, nodes, self.running) for n, nodes in enumerate(replicas)
         )
@@ -420,7 +419,7 @@ class Cluster:
 
 
 def _topic_key(name: str) -> bytes:
-    return _TOPIC + name.encode()
+    return TOPIC + name.encode()
 
 
 def _encode(configs: Mapping[str, str]) -> bytes | None:

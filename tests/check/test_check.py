@@ -14,8 +14,7 @@ from kshim.cluster import Cluster, NewTopic
 from kshim.configs.config import Config
 from kshim.storage.embedded import EmbeddedStore, compaction
 from kshim.storage.embedded.environment import Environment, WriteTransaction
-from kshim.storage.embedded.producers import KEY
-from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY, SO_FAR
+from kshim.storage.embedded.rows import CHUNK_KEY, KEY, OFFSET, PARTITION_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction
 from kshim.storage.journal import LogJournal
 from kshim.storage.producers import NO_TRANSACTION, ProducerState, SentBatch, encode_producer

@@ -19,7 +19,7 @@ from kshim.storage import compaction as rules
 from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, writes
 from kshim.storage.embedded.compaction import Compactor, _Compacting
 from kshim.storage.embedded.environment import Environment
-from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR
+from kshim.storage.embedded.rows import CHUNK_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction, JournalBatch, Offsets, StorageError, TimestampOffset
 from kshim.storage.journal import LogJournal
 from schemas.records.batch import (

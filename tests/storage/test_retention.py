@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kshim.storage.embedded import EmbeddedStore, compaction, freeing, log, writer, writes
 from kshim.storage.embedded.environment import Environment
-from kshim.storage.embedded.writes import CHUNK_KEY
+from kshim.storage.embedded.rows import CHUNK_KEY
 from kshim.storage.interfaces import Appended, Cleanup, Compaction, Retention, StorageError, Store
 from kshim.storage.memory import MemoryStore
 from schemas.records.batch import Record, batches, encode, records

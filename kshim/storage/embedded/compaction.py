@@ -7,7 +7,6 @@ short is begun anew.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from struct import Struct
 from typing import NamedTuple
 
 from twisted.logger import Logger
@@ -16,7 +15,8 @@ from kshim.storage.chunk import Chunk
 from kshim.storage.compaction import Compacted, Latest
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
 from kshim.storage.embedded.producers import forget_aborted, load_aborted, load_producers
-from kshim.storage.embedded.writes import CHUNK_BYTES, CHUNK_KEY, PARTITION_KEY, SO_FAR, log_start_offset
+from kshim.storage.embedded.rows import CHUNK_KEY, PARTITION_KEY, PROGRESS, SO_FAR
+from kshim.storage.embedded.writes import CHUNK_BYTES, log_start_offset
 from kshim.storage.interfaces import Compaction
 from kshim.storage.producers import Aborted, Producers
 from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
@@ -25,8 +25,6 @@ STEP_BYTES = 16 * 1024
 """Bytes that a step reads; one chunk, if that is larger."""
 STEP_CHUNKS = 256
 """How many chunks one transaction may replace."""
-
-PROGRESS = Struct(">QQ")
 
 logger = Logger()
 

@@ -7,7 +7,7 @@ store. So a restart goes on with a deletion, and no write that was queued after 
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
 from kshim.storage.embedded.freeing import free_chunks
 from kshim.storage.embedded.producers import free_producers
-from kshim.storage.embedded.writes import PARTITION_KEY
+from kshim.storage.embedded.rows import PARTITION_KEY
 
 
 class Deletion:

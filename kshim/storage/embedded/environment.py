@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import lmdb
 
+from kshim.storage.embedded.rows import FORMAT
 from kshim.storage.interfaces import StorageError, StorageFull
 
 __all__ = ["Environment", "Read", "WriteTransaction"]
@@ -28,7 +29,6 @@ FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
 """How far beyond the limit deletions and compaction may go: freeing pages first takes some."""
 NO_ROOM_BYTES = 1024**2
-FORMAT = b"1"
 
 if TYPE_CHECKING:
     ReadTransaction = lmdb.Transaction[memoryview]

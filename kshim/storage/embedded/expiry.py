@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from kshim.storage.chunk import Chunk
 from kshim.storage.embedded.environment import Environment
-from kshim.storage.embedded.writes import CHUNK_KEY, SO_FAR, chunk_sizes, last_chunk_key, log_start_offset
+from kshim.storage.embedded.rows import CHUNK_KEY, SO_FAR
+from kshim.storage.embedded.writes import chunk_sizes, last_chunk_key, log_start_offset
 from kshim.storage.interfaces import Retention
 from kshim.storage.retention import expired
 

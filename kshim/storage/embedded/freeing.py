@@ -1,7 +1,7 @@
 """Frees chunks: a bounded number in one transaction, because its commit holds up the next append."""
 
 from kshim.storage.embedded.environment import Environment, WriteTransaction
-from kshim.storage.embedded.writes import CHUNK_KEY
+from kshim.storage.embedded.rows import CHUNK_KEY
 
 STEP_CHUNKS = 64
 

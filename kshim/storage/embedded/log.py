@@ -15,11 +15,9 @@ from kshim.storage.embedded.compaction import Pass, Progress, load_progress
 from kshim.storage.embedded.environment import Environment, ReadTransaction
 from kshim.storage.embedded.expiry import Check, Expired
 from kshim.storage.embedded.producers import last_aborted_offset, load_aborted, load_producers
+from kshim.storage.embedded.rows import CHUNK_KEY, MAX_OFFSET, SO_FAR
 from kshim.storage.embedded.writer import Writer
 from kshim.storage.embedded.writes import (
-    CHUNK_KEY,
-    MAX_OFFSET,
-    SO_FAR,
     Append,
     Forget,
     Trim,

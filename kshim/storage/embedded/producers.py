@@ -1,16 +1,12 @@
-"""Producers and aborted transactions in LMDB, written in the transaction that makes their batches durable.
-
-producers (partition_no u32, producer_id u64) -> ProducerState
-aborted   (partition_no u32, last_offset u64) -> producer_id i64, first_offset u64, last_stable_offset u64
-"""
+"""Producers and aborted transactions in LMDB, written in the transaction that makes their batches durable."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from struct import Struct
 from typing import TYPE_CHECKING
 
 from kshim.storage.embedded.environment import Environment, ReadTransaction, WriteTransaction
+from kshim.storage.embedded.rows import ABORTED, KEY, MAX_OFFSET
 from kshim.storage.producers import (
     Aborted,
     Changes,
@@ -22,10 +18,6 @@ from kshim.storage.producers import (
 
 if TYPE_CHECKING:
     import lmdb
-
-KEY = Struct(">IQ")
-ABORTED = Struct(">qQQ")
-LAST = 2**64 - 1
 
 STEP_ROWS = 1000
 """How many rows one transaction may free."""
@@ -78,7 +70,7 @@ def load_aborted(
 def last_aborted_offset(environment: Environment, transaction: ReadTransaction, partition_no: int) -> int:
     """The offset of a partition's last abort marker; -1 if there is none."""
     cursor = transaction.cursor(environment.aborted)
-    found = cursor.set_range(KEY.pack(partition_no, LAST))
+    found = cursor.set_range(KEY.pack(partition_no, MAX_OFFSET))
     if not (cursor.prev() if found else cursor.last()):
         return -1
     found_no, last_offset = KEY.unpack(cursor.key())
@@ -94,8 +86,8 @@ def forget_aborted(
 
 def free_producers(environment: Environment, transaction: WriteTransaction, partition_no: int) -> int:
     """Delete a step of the rows of a partition. Returns how many rows, at most STEP_ROWS."""
-    freed = _free(transaction, environment.producers, partition_no, LAST)
-    return freed or free_aborted(environment, transaction, partition_no, LAST)
+    freed = _free(transaction, environment.producers, partition_no, MAX_OFFSET)
+    return freed or free_aborted(environment, transaction, partition_no, MAX_OFFSET)
 
 
 def free_aborted(environment: Environment, transaction: WriteTransaction, partition_no: int, end: int) -> int:

@@ -6,7 +6,7 @@ A log start offset is durable before anything below it is freed, so a restart go
 from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
 from kshim.storage.embedded.freeing import free_chunks
 from kshim.storage.embedded.producers import free_aborted
-from kshim.storage.embedded.writes import CHUNK_KEY, OFFSET, PARTITION_KEY
+from kshim.storage.embedded.rows import CHUNK_KEY, OFFSET, PARTITION_KEY
 
 
 class Trimming:

@@ -1,15 +1,5 @@
-"""The writes that the writer is given, and the rows that a transaction makes of them.
+"""The writes that the writer is given, and the rows that a transaction makes of them."""
 
-log       (partition_no u32, last_offset u64) -> max timestamp so far i64, record batches
-meta      key -> value
-producers, aborted: see `kshim.storage.embedded.producers`
-starts    partition_no u32 -> log start offset u64, where it is not 0
-deleted   partition_no u32 -> empty: the partition is being deleted
-compacted partition_no u32 -> the offset up to which it is compacted u64, how many records were left there u64
-kshim     "format" -> the version of this format
-"""
-
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,15 +7,9 @@ from twisted.internet.defer import Deferred
 
 from kshim.storage.embedded.environment import Environment, ReadTransaction, WriteTransaction
 from kshim.storage.embedded.producers import forget_producers, put_changes
+from kshim.storage.embedded.rows import CHUNK_KEY, MAX_OFFSET, OFFSET, PARTITION_KEY, SO_FAR
 from kshim.storage.interfaces import Appended
 from kshim.storage.producers import NO_CHANGES, Changes
-
-CHUNK_KEY = struct.Struct(">IQ")
-PARTITION_KEY = struct.Struct(">I")
-SO_FAR = struct.Struct(">q")
-
-OFFSET = struct.Struct(">Q")
-MAX_OFFSET = 2**64 - 1
 
 CHUNK_BYTES = 64 * 1024
 """Appends of one commit to one partition share chunks up to this size: LMDB gives values of more than about

@@ -1,0 +1,15 @@
+"""The keys under which the cluster keeps what it knows, in the metadata of the store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLUSTER_ID: Final = b"cluster/id"
+NEXT_PARTITION_NO: Final = b"cluster/next_partition_no"
+NEXT_PRODUCER_ID: Final = b"cluster/next_producer_id"
+TOPIC: Final = b"topic/"
+"""Then the topic's name."""
+DELETED: Final = b"deleted_partition/"
+"""Then a partition_no whose records are still to be deleted."""
+BROKER_CONFIGS: Final = b"broker_configs/"
+"""Then a node id, or nothing for the configs of all brokers."""
