@@ -363,13 +363,13 @@ class TestDeletion:
         monkeypatch.setattr("kshim.storage.embedded.writer.RETRY_S", 0)
         store = open_embedded()
         reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        deleted = when_deleted(store, monkeypatch)
         with monkeypatch.context() as broken:
             fail_writes(broken, StorageError("EIO"))
             store.log.delete(1)
             reactor.wait(store.metadata.put({b"a": b"b"}))  # the step comes before or after it
             reactor.wait(store.metadata.put({b"a": b"b"}))
-        assert entries(store) == 1
-        deleted = when_deleted(store, monkeypatch)
+            assert entries(store) == 1
         deleted()
         assert entries(store) == 0
 
