@@ -47,6 +47,8 @@ POLL_MS = 5000
 
 # A killed server is back within a second: reconnect that often
 RECONNECT = {"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 500}
+if "api_version_auto_timeout_ms" in KafkaConsumer.DEFAULT_CONFIG:
+    RECONNECT["api_version_auto_timeout_ms"] = 20_000  # the default, 2 s, can be too short on a busy machine
 
 
 def new_producer(bootstrap: str, **options: Any) -> KafkaProducer:

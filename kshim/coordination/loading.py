@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.coordination.decision import Decision
 from kshim.coordination.fencing import ProducerIdAndEpoch
-from kshim.storage.interfaces import NO_PRODUCER, Journal, JournalBatch, StorageError
+from kshim.storage.interfaces import NO_PRODUCER, Journal, JournalBatch, StorageDamaged
 from schemas.message import MalformedMessage
 from schemas.records.end_txn_marker import EndTxnMarker
 
@@ -101,7 +101,7 @@ class Loading:
             try:
                 record = self._coordinator.decode(key, value)
             except MalformedMessage as error:
-                raise StorageError(f"{name} holds a corrupt record: {error}") from error
+                raise StorageDamaged(f"{name} holds a corrupt record: {error}") from error
             if record is None:
                 logger.warning("%s: skipped a record of an unknown kind: %s", name, key.hex())
             else:

@@ -31,10 +31,13 @@ from kshim.coordination.loading import Leader, Loadable, Loading
 from kshim.requests import RequestContext
 from kshim.requests.later import Later
 from kshim.storage.clock import Clock
-from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageError
+from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
 from schemas.error_code import ErrorCode
 
 logger = logging.getLogger(__name__)
+
+RELOAD_S = 1
+"""The pause before a shard is loaded again whose journal could not be read."""
 
 
 class Coordinator(Loadable, Protocol):
@@ -89,6 +92,8 @@ class Runtime:
         self._is_running = False
         self._leads: dict[int, Lead] = {}
         self._loading: dict[int, Loading] = {}
+        self._reloads: dict[int, Any] = {}
+        """The calls that load a shard again whose journal could not be read."""
         self._leader_epochs: dict[int, int] = {}
         self._in_flight: Counter[int] = Counter()
         """How many appends of each shard have not settled, be it led still or not."""
@@ -121,7 +126,7 @@ class Runtime:
         What comes later is answered COORDINATOR_NOT_AVAILABLE.
         """
         self._is_running = False
-        for shard in {*self._leads, *self._loading}:
+        for shard in {*self._leads, *self._loading, *self._reloads}:
             self._give_up(shard)
         self.end_turn()  # nothing is left to append
         self._alarm.cancel()
@@ -335,8 +340,15 @@ class Runtime:
                 loading.call = self._clock.callLater(0, self._go_on_loading, loading)
         except StorageError as error:
             logger.error("%s-%d: cannot be loaded: %s", self._coordinator.topic, loading.shard, error)
+            if not isinstance(error, StorageDamaged):
+                again = self._clock.callLater(RELOAD_S, self._load_again, loading.shard, loading.leader)
+                self._reloads[loading.shard] = again
             loading.served.errback(error)
         self._alarm.set()
+
+    def _load_again(self, shard: int, leader: Leader) -> None:
+        del self._reloads[shard]
+        self._begin_load(shard, leader).served.addErrback(lambda _: None)
 
     def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
         """Whether the shard is served now. Raises StorageError; it is not led here then, which is better than
@@ -360,6 +372,8 @@ class Runtime:
     def _give_up(self, shard: int) -> None:
         """Let go of a shard that is led or loading; nothing happens to another."""
         lead, loading = self._leads.pop(shard, None), self._loading.pop(shard, None)
+        if (again := self._reloads.pop(shard, None)) is not None:
+            again.cancel()
         if loading is not None:
             self._coordinator.unload(shard, self._now_ms())
             loading.cancel()

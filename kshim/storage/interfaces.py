@@ -42,6 +42,10 @@ class StorageFull(StorageError):
     """No room: the disk is full, or the store has reached its size limit."""
 
 
+class StorageDamaged(StorageError):
+    """What was read is not what was written; to read it again is no use."""
+
+
 class DataDirLocked(StorageError):
     """Another process has the data directory open."""
 

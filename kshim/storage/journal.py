@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 
-from kshim.storage.interfaces import NO_PRODUCER, Appended, JournalBatch, Log, StorageError
+from kshim.storage.interfaces import NO_PRODUCER, Appended, JournalBatch, Log, StorageDamaged
 from schemas.records.batch import CorruptRecordBatch, Record, batches, decode_header, encode, records
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 
@@ -60,7 +60,7 @@ class LogJournal:
                         yield entry
                     offset = decode_header(batch).next_offset
             except CorruptRecordBatch as error:
-                raise StorageError(f"__consumer_offsets-{shard} at offset {offset}: {error}") from None
+                raise StorageDamaged(f"__consumer_offsets-{shard} at offset {offset}: {error}") from None
 
 
 def _entry(batch: memoryview) -> JournalBatch | EndTxnMarker | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -263,6 +263,40 @@ class TestLoading:
         served.addErrback(lambda failure: failure.trap(StorageError))
         assert result(served) is StorageError
         assert f"__consumer_offsets-{shard}: cannot be loaded" in caplog.text
+        assert server.fetch("a").error_code == ErrorCode.NOT_COORDINATOR
+
+    def test_a_journal_that_cannot_be_read_yet_is_read_later(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shard = shard_of(server)
+        server.runtime.unload(shard)
+        with monkeypatch.context() as broken:
+
+            def load(_: int) -> NoReturn:
+                raise StorageError("a sync has failed")
+
+            broken.setattr(server.journal, "load", load)
+            served = server.runtime.load(shard, Leader(leader_epoch=1))
+            assert type(result(served.addErrback(lambda failure: failure.value))) is StorageError
+            server.clock.advance(1.5)
+            assert server.fetch("a").error_code == ErrorCode.NOT_COORDINATOR
+        server.clock.advance(1)
+        assert server.fetch("a").error_code == ErrorCode.NONE
+
+    def test_a_shard_that_is_given_up_is_not_read_later(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shard = shard_of(server)
+        server.runtime.unload(shard)
+        with monkeypatch.context() as broken:
+
+            def load(_: int) -> NoReturn:
+                raise StorageError("a sync has failed")
+
+            broken.setattr(server.journal, "load", load)
+            server.runtime.load(shard, Leader(leader_epoch=1)).addErrback(lambda _: None)
+        server.runtime.unload(shard)
+        server.clock.advance(10)
         assert server.fetch("a").error_code == ErrorCode.NOT_COORDINATOR
 
     def test_a_journal_that_ends_early_is_all_there_is(self, server: Server) -> None:

@@ -28,7 +28,7 @@ def keys(store: EmbeddedStore, partition_no: int, max_bytes: int = 10**9) -> lis
 
 def entries(store: EmbeddedStore) -> int:
     """The number of chunks."""
-    with store._environment.read(store._environment.log) as transaction:
+    with store._environment.read("log") as transaction:
         return transaction.stat(store._environment.log)["entries"]
 
 

@@ -99,7 +99,7 @@ def fill(store: EmbeddedStore, reactor: Reactor, count: int = 30, now_ms: int = 
 def largest_timestamps(store: EmbeddedStore) -> list[tuple[int, int]]:
     """For each chunk its last offset, and the largest timestamp so far."""
     environment = store._environment
-    with environment.read(environment.log) as transaction:
+    with environment.read("log") as transaction:
         return [(CHUNK_KEY.unpack(k)[1], SO_FAR.unpack_from(v)[0]) for k, v in transaction.cursor()]
 
 
@@ -222,7 +222,7 @@ class TestPass:
         for number in range(300):
             reactor.result(store.log.append(1, one(b"%d" % number, b""), now_ms=0))
         await_passes(store, reactor)
-        with store._environment.read(store._environment.log) as transaction:
+        with store._environment.read("log") as transaction:
             chunks = transaction.stat(store._environment.log)["entries"]
         assert chunks <= 300 - store.log._partitions[1].progress.end + 2
         assert len(stored(store)) == 300
@@ -385,7 +385,7 @@ class TestSteps:
         reactor.result(store.close())
         assert forgotten == [(1, False)]
         environment = open_embedded()._environment
-        with environment.read(environment.log) as transaction:
+        with environment.read("log") as transaction:
             assert {bytes(key[:4]) for key in transaction.cursor().iternext(values=False)} == {b"\0\0\0\2"}
 
     def test_a_failure_ends_the_pass_and_nothing_else(

@@ -222,12 +222,14 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
 count = 0
 while not isinstance(result := reactor.wait(store.log.append(1, batch, now_ms=0))[0], Exception):
     count += 1
-# No StorageFull: the disk itself has room.
+# No StorageFull: the disk itself has room, so the sync may have failed, and nothing is read meanwhile.
 print("full" if isinstance(result, StorageError) and count >= 5 else repr((result, count)))
-read = sum(1 for offset in range(count) if len(store.log.read(1, offset, 1)) == len(batch))
-print("consistent" if store.log.offsets(1) == Offsets(0, count, count, count) and read == count else read)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-print("works again" if reactor.result(store.log.append(1, batch, now_ms=0)).base_offset == count else "")
+while isinstance(result := reactor.wait(store.log.append(1, batch, now_ms=0))[0], StorageError):
+    pass  # until the data file is open again
+read = sum(1 for offset in range(count + 1) if len(store.log.read(1, offset, 1)) == len(batch))
+print("consistent" if store.log.offsets(1) == Offsets(0, *[count + 1] * 3) and read == count + 1 else read)
+print("works again" if result.base_offset == count else result)
 reactor.result(store.close())
 """
 
@@ -354,7 +356,7 @@ class TestDeletion:
         store = open_embedded()
         store.log.delete(7)
         reactor.result(store.metadata.put({b"what was deleted": None}))
-        with store._environment.read(store._environment.deleted) as transaction:
+        with store._environment.read("deleted") as transaction:
             assert [bytes(key) for key, _ in transaction.cursor()] == [bytes([0, 0, 0, 7])]
 
     def test_is_tried_again_when_the_disk_works_again(
@@ -392,6 +394,16 @@ class TestDataDirectory:
         holder.wait()
         holder.stdout.close()
         open_embedded()
+
+    def test_is_for_its_user_alone(self, open_embedded: OpenStore, tmp_path: Path, reactor: Reactor) -> None:
+        store, place = open_embedded(tmp_path / "a"), tmp_path / "a"
+        assert place.stat().st_mode & 0o777 == 0o700
+        files = list(place.iterdir())
+        assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+        reactor.result(store.close())
+        (place / "data.mdb").chmod(0o644)
+        open_embedded(tmp_path / "a")
+        assert (place / "data.mdb").stat().st_mode & 0o777 == 0o600
 
     def test_is_made_with_its_parents(self, open_embedded: OpenStore, tmp_path: Path) -> None:
         open_embedded(tmp_path / "a" / "b")

@@ -51,7 +51,7 @@ def stored(store: Store, partition_no: int = 1) -> list[int]:
 
 def chunks(store: EmbeddedStore) -> list[tuple[int, int]]:
     """(partition_no, last offset) of every chunk that takes up space."""
-    with store._environment.read(store._environment.log) as transaction:
+    with store._environment.read("log") as transaction:
         return [CHUNK_KEY.unpack(key) for key in transaction.cursor().iternext(values=False)]
 
 
@@ -266,7 +266,7 @@ class TestOnDisk:
         store.log.delete(1)
         settle(store, reactor)
         assert chunks(store) == []
-        with store._environment.read(store._environment.starts) as transaction:
+        with store._environment.read("starts") as transaction:
             assert list(transaction.cursor()) == []
 
     def test_compaction_brings_nothing_back(

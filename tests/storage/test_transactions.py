@@ -275,8 +275,7 @@ class TestRestart:
         deleted = when_deleted(store, monkeypatch)
         store.log.delete(1)
         assert deleted() == 8  # chunks, 31 producers, one aborted transaction, the end
-        environment = store._environment
-        for database in (environment.producers, environment.aborted):
-            with environment.read(database) as transaction:
+        for database in ("producers", "aborted"):
+            with store._environment.read(database) as transaction:
                 assert {bytes(key[:4]) for key, _ in transaction.cursor()} == {bytes([0, 0, 0, 2])}
         assert state(store.log, 2) == kept

@@ -7,6 +7,7 @@ from queue import SimpleQueue
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import lmdb
 import pytest
@@ -32,6 +33,10 @@ class Disk:
         self.going.put(error)
 
 
+class LostSyncError(StorageError):
+    """The disk has not written what it was told to sync."""
+
+
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk([], SimpleQueue(), SimpleQueue())
@@ -39,12 +44,13 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     def slow(name: str) -> None:
         real = getattr(Environment, name)
 
-        def call(*args: Any, **options: Any) -> None:
+        def call(*args: Any, **options: Any) -> Any:
             disk.calls.append(name)
             disk.arrived.put(None)
             if (error := disk.going.get(timeout=PATIENCE_S)) is not None:
+                args[0].is_trusted = not isinstance(error, LostSyncError)
                 raise error
-            real(*args, **options)
+            return real(*args, **options)
 
         monkeypatch.setattr(Environment, name, call)
 
@@ -98,6 +104,66 @@ class TestDurability:
             reactor.result(second)
         assert disk.calls == ["write", "write", "sync"]
 
+    def test_a_write_that_changes_nothing_makes_nothing_durable(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    ) -> None:
+        """LMDB commits it without a sync."""
+        store = open_embedded(sync=True)
+        append = store.log.append(1, batch_of(0), now_ms=0)
+        disk.arrived.get(timeout=PATIENCE_S)
+        nothing = store.metadata.put({b"absent": None})
+        disk.going.put(None)
+        disk.go()
+        disk.arrived.get(timeout=PATIENCE_S)
+        assert disk.calls == ["write", "write", "sync"]
+        assert not reactor.has_calls
+        disk.going.put(None)
+        assert reactor.wait(append, nothing) == [Appended(0, 0, -1), None]
+
+    def test_a_commit_whose_sync_fails_takes_the_one_before_along(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    ) -> None:
+        """The kernel may have dropped both, and would call the next sync a success."""
+        store = open_embedded(sync=True)
+        first = store.log.append(1, batch_of(0), now_ms=0)
+        disk.arrived.get(timeout=PATIENCE_S)
+        second = store.log.append(1, batch_of(1), now_ms=0)
+        disk.going.put(None)
+        disk.go(LostSyncError("EIO"))
+        disk.arrived.get(timeout=PATIENCE_S)  # a write to the file that was opened again
+        assert [str(error) for error in reactor.wait(first, second)] == ["EIO", "EIO"]
+        assert disk.calls == ["write", "write", "write"]
+        disk.going.put(None)
+        disk.go()
+        again = store.log.append(1, batch_of(2), now_ms=0)
+        disk.go()
+        disk.go()
+        assert reactor.result(again) == Appended(1, 0, -1)
+        assert keys(store, 1) == [b"0", b"2"]
+
+    def test_nothing_is_read_or_written_until_the_file_is_open_again(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(writer_module, "RETRY_S", 0.05)
+        store = open_embedded(sync=True)
+        append = store.log.append(1, batch_of(0), now_ms=0)
+        disk.go()
+        disk.go(LostSyncError("EIO"))
+        assert str(reactor.wait(append)[0]) == "EIO"
+        for _ in range(2):
+            disk.go()
+            disk.arrived.get(timeout=PATIENCE_S)
+            disk.going.put(LostSyncError("EIO again"))
+        disk.arrived.get(timeout=PATIENCE_S)
+        disk.going.put(None)
+        disk.arrived.get(timeout=PATIENCE_S)
+        assert disk.calls == ["write", "sync"] * 4
+        disk.going.put(None)
+        again = store.log.append(1, batch_of(2), now_ms=0)
+        disk.go()
+        disk.go()
+        assert reactor.result(again) == Appended(1, 0, -1)
+
     def test_a_sync_that_fails_is_told_and_what_is_there_is_looked_at_again(
         self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
     ) -> None:
@@ -140,6 +206,41 @@ class TestDurability:
         disk.go()
         assert reactor.result(second) == Appended(1, 0, -1)
         assert disk.calls == ["write", "sync", "write", "sync"]
+
+
+class TestTrust:
+    """What the environment says of a commit."""
+
+    def test_only_a_commit_that_changes_a_page_syncs(self, tmp_path: Path) -> None:
+        opened = Environment(tmp_path, sync=True, max_bytes=10**7)
+        assert opened.write(lambda transaction: None) is False
+        assert opened.write(lambda transaction: transaction.put(b"a", b"1", db=opened.meta) and None) is True
+        assert opened.write(lambda transaction: transaction.delete(b"b", db=opened.meta) and None) is False
+        opened.close()
+
+    def test_after_a_failed_sync_the_file_is_opened_again(self, tmp_path: Path) -> None:
+        opened = Environment(tmp_path, sync=True, max_bytes=10**7)
+        opened.write(lambda transaction: transaction.put(b"a", b"1", db=opened.meta) and None)
+        opened.is_trusted = False
+        with pytest.raises(StorageError, match="a sync has failed"):
+            opened.write(lambda transaction: None)
+        with pytest.raises(StorageError, match="a sync has failed"), opened.read("meta"):
+            pass
+        with pytest.raises(StorageError, match="a sync has failed"):
+            opened.sync()
+        opened.reopen()
+        with opened.read("meta") as transaction:
+            assert bytes(transaction.get(b"a", b"")) == b"1"
+        opened.close()
+
+    def test_a_full_disk_fails_before_it_syncs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        opened = Environment(tmp_path, sync=True, max_bytes=10**7)
+        for error, is_trusted in ((lmdb.DiskError("ENOSPC"), True), (lmdb.Error("EIO"), False)):
+            transaction = SimpleNamespace(commit=Mock(side_effect=error))
+            with pytest.raises(type(error)):
+                opened._commit(transaction)  # type: ignore[arg-type]
+            assert opened.is_trusted is is_trusted
+        opened.close()
 
 
 class TestFailure:

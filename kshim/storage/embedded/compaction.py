@@ -37,7 +37,7 @@ class Progress(NamedTuple):
 
 
 def load_progress(environment: Environment, partition_no: int) -> Progress:
-    with environment.read(environment.compacted) as transaction:
+    with environment.read("compacted") as transaction:
         found = transaction.get(PARTITION_KEY.pack(partition_no))
         return Progress() if found is None else Progress(*PROGRESS.unpack(found))
 
@@ -126,7 +126,7 @@ class _Compacting:
         self._replace(Progress(latest.end, self._records), compacted.gone)
 
     def _load(self) -> tuple[list[Aborted], Producers]:
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             aborted = list(load_aborted(self._environment, transaction, self._partition_no))
             return aborted, load_producers(self._environment, transaction, self._partition_no)
 
@@ -140,7 +140,7 @@ class _Compacting:
     def _next_chunks(self, offset: int) -> list[Chunk]:
         found: list[Chunk] = []
         size = 0
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             cursor = transaction.cursor()
             cursor.set_range(CHUNK_KEY.pack(self._partition_no, offset))
             for key, value in cursor.iternext():

@@ -7,6 +7,9 @@ from pathlib import Path
 from kshim.storage.interfaces import DataDirLocked, StorageError
 
 LOCK_FILE = "kshim.lock"
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+"""Records may be secret: only the user who runs the server reads them."""
 
 
 class DataDirLock:
@@ -14,8 +17,10 @@ class DataDirLock:
 
     def __init__(self, data_dir: Path) -> None:
         try:
-            data_dir.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            data_dir.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            self._fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+            for file in data_dir.glob("*.mdb"):  # an earlier version has left them to be read by all
+                file.chmod(FILE_MODE)
         except OSError as error:
             raise StorageError(f"cannot use data directory {data_dir}: {error.strerror}") from None
         try:

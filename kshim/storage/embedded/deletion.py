@@ -15,7 +15,7 @@ class Deletion:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        with environment.read(environment.deleted) as transaction:
+        with environment.read("deleted") as transaction:
             keys = [bytes(key) for key in transaction.cursor().iternext(keys=True, values=False)]
         self.pending = [PARTITION_KEY.unpack(key)[0] for key in keys]
         self._noted = len(self.pending)

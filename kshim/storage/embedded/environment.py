@@ -7,7 +7,10 @@ an open one would also keep LMDB from reusing freed pages.
 
 A commit takes two syncs: of its pages, and then of the page that says where they begin. The second is left to
 the next commit, whose first sync does both, or to `sync()`. Until then a loss of power costs the last commit,
-but no earlier one and not the file (LMDB's MDB_NOMETASYNC).
+but no earlier one and not the file (LMDB's MDB_NOMETASYNC). A commit that changes no page syncs
+nothing; LMDB's transaction number tells.
+
+After a failed sync nothing is trusted (`reopen`).
 """
 
 import shutil
@@ -16,11 +19,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import lmdb
 
-from kshim.storage.embedded.rows import FORMAT
+from kshim.storage.embedded.data_dir import FILE_MODE
+from kshim.storage.embedded.rows import FORMAT, REOPENED
 from kshim.storage.interfaces import StorageError, StorageFull
 
 __all__ = ["Environment", "Read", "WriteTransaction"]
@@ -37,6 +41,9 @@ else:
     ReadTransaction = WriteTransaction = lmdb.Transaction
 
 
+Database = Literal["log", "meta", "starts", "producers", "aborted", "deleted", "compacted"]
+
+
 class Environment:
     """Opens or creates the databases in `data_dir`. Raises StorageError."""
 
@@ -45,17 +52,22 @@ class Environment:
         self._max_bytes = max_bytes
         self.is_synced = sync
         """Whether commits must outlive a loss of power; else the system decides when they are on disk."""
-        self._map_bytes = min(FIRST_MAP_BYTES, max_bytes)
+        self.is_trusted = True
+        """False from a sync that has failed until `reopen`; nothing is read or written in between."""
         self._map_lock = threading.Lock()
+        self._open()
+
+    def _open(self) -> None:
+        self._map_bytes = min(FIRST_MAP_BYTES, self._max_bytes)
         try:
             self._env = lmdb.Environment(
-                str(data_dir),
+                str(self._data_dir),
                 map_size=self._map_bytes,
                 max_dbs=16,
                 max_spare_txns=2,
-                sync=sync,
+                sync=self.is_synced,
                 metasync=False,
-                mode=0o644,
+                mode=FILE_MODE,
             )
             # An existing file may be larger than what was asked for.
             self._map_bytes = self._env.info()["map_size"]
@@ -65,7 +77,7 @@ class Environment:
                 self._env.close()
                 raise
         except lmdb.Error as error:
-            raise StorageError(f"data directory {data_dir} cannot be opened: {error}") from None
+            raise StorageError(f"data directory {self._data_dir} cannot be opened: {error}") from None
 
     def _open_databases(self) -> None:
         self._env.reader_check()  # readers that were killed would keep freed pages from being reused
@@ -81,45 +93,111 @@ class Environment:
 
     def _check_format(self, transaction: WriteTransaction) -> None:
         is_new = transaction.stat(self._env.open_db(None, transaction))["entries"] == 0
-        about = self._env.open_db(b"kshim", transaction)
+        self._kshim = self._env.open_db(b"kshim", transaction)
         if is_new:
-            transaction.put(b"format", FORMAT, db=about)
-        found = transaction.get(b"format", db=about)
+            transaction.put(b"format", FORMAT, db=self._kshim)
+        found = transaction.get(b"format", db=self._kshim)
         if found != FORMAT:
             held = "data that is not kshim's" if found is None else f"data of format {found.decode()}"
             raise StorageError(f"data directory {self._data_dir} holds {held}; need format {FORMAT.decode()}")
 
-    def read(self, database: "lmdb._Database") -> "Read":
+    def read(self, database: Database) -> "Read":
         """Begin a read transaction, for a `with` that must end before control returns to the reactor."""
-        return Read(self._env, self._map_lock, database)
+        return Read(self, database)
 
-    def write(self, change: Callable[[WriteTransaction], None], *, beyond_bytes: int = 0) -> None:
+    def begin_read(self, database: Database) -> ReadTransaction:
+        """Used by `Read`. Raises lmdb.Error, StorageError."""
+        self._map_lock.acquire()
+        try:
+            self._refuse_untrusted()
+            return self._env.begin(db=getattr(self, database), buffers=True)
+        except BaseException:
+            self._map_lock.release()
+            raise
+
+    def end_read(self, transaction: ReadTransaction) -> None:
+        """Used by `Read`."""
+        transaction.abort()
+        self._map_lock.release()
+
+    def write(self, change: Callable[[WriteTransaction], None], *, beyond_bytes: int = 0) -> bool:
         """Commit what `change` does to a transaction; it is called again with a new one if the map has grown.
 
-        On return the commit outlives this process; once the next write or sync() has returned, also a loss of
-        power. Raises StorageFull, StorageError; then nothing was changed.
+        On return the commit outlives this process; once the next write that returns True, or sync(), has
+        returned, also a loss of power. False: no page has changed, so the commit has synced nothing. Raises
+        StorageFull, StorageError; then nothing was changed, and `is_trusted` says whether what was written
+        before can still be made durable.
         """
         while True:
             try:
-                transaction = self._env.begin(write=True)
-                try:
-                    change(transaction)
-                    transaction.commit()
-                finally:
-                    transaction.abort()
-                return
+                return self._write(change)
             except lmdb.MapFullError:
                 self._grow(self._max_bytes + beyond_bytes)
             except lmdb.Error as error:
                 raise self._failure(error) from None
 
+    def _write(self, change: Callable[[WriteTransaction], None]) -> bool:
+        self._refuse_untrusted()
+        before = self._env.info()["last_txnid"]
+        transaction = self._env.begin(write=True)
+        try:
+            change(transaction)
+            self._commit(transaction)
+        finally:
+            transaction.abort()
+        return self._env.info()["last_txnid"] > before
+
+    def _commit(self, transaction: WriteTransaction) -> None:
+        """If the map or the disk is full, LMDB fails before it syncs; else its sync may have failed."""
+        try:
+            transaction.commit()
+        except lmdb.MapFullError:
+            raise
+        except lmdb.Error as error:
+            self.is_trusted = isinstance(self._failure(error), StorageFull)
+            raise
+
     def sync(self) -> None:
-        """Make the last commit outlive a loss of power. Raises StorageFull, StorageError."""
+        """Make the last commit outlive a loss of power. Raises StorageFull, StorageError; then it may be
+        lost, and another sync that succeeds proves nothing.
+        """
+        self._refuse_untrusted()
         if self.is_synced:
             try:
                 self._env.sync(True)
             except lmdb.Error as error:
+                self.is_trusted = False
                 raise self._failure(error) from None
+
+    def _refuse_untrusted(self) -> None:
+        if not self.is_trusted:
+            raise StorageError(f"a sync has failed, and {self._data_dir} is not open again")
+
+    def reopen(self) -> None:
+        """Begin again with what the data file holds after a commit or sync that has failed.
+
+        The kernel may have dropped pages that it could not write, and may call the next sync a success
+        nevertheless. So the file is opened anew: it begins with the last commit or the one before, both
+        whole. A commit of its own and a sync make it durable. Raises StorageError; then nothing is trusted
+        still.
+        """
+        with self._map_lock:
+            self._env.close()
+            self._open()
+        self.is_trusted = True
+        try:
+            for database in get_args(Database):
+                with self.read(database) as transaction:
+                    transaction.cursor().last()
+            self.write(self._note_reopening)
+            self.sync()
+        except BaseException:
+            self.is_trusted = False
+            raise
+
+    def _note_reopening(self, transaction: WriteTransaction) -> None:
+        count = int(transaction.get(REOPENED, b"0", db=self._kshim))
+        transaction.put(REOPENED, b"%d" % (count + 1), db=self._kshim)
 
     def _failure(self, error: lmdb.Error) -> StorageError:
         # On a full disk a write is often cut short first, which LMDB calls an input/output error.
@@ -135,36 +213,31 @@ class Environment:
             self._env.set_mapsize(self._map_bytes)
 
     def close(self) -> None:
-        with suppress(lmdb.Error):  # whatever was reported as durable is so already
-            self._env.sync(True)
+        if self.is_trusted:
+            with suppress(lmdb.Error):  # whatever was reported as durable is so already
+                self._env.sync(True)
         self._env.close()
 
 
 class Read:
     """A read transaction for the length of a `with`. LMDB's errors become StorageError."""
 
-    __slots__ = ("_database", "_env", "_lock", "_transaction")
+    __slots__ = ("_database", "_environment", "_transaction")
 
-    def __init__(self, env: lmdb.Environment, lock: threading.Lock, database: "lmdb._Database") -> None:
-        self._env = env
-        self._lock = lock
+    def __init__(self, environment: Environment, database: Database) -> None:
+        self._environment = environment
         self._database = database
 
     def __enter__(self) -> ReadTransaction:
-        self._lock.acquire()
         try:
-            self._transaction = self._env.begin(db=self._database, buffers=True)
-        except BaseException as error:
-            self._lock.release()
-            if isinstance(error, lmdb.Error):
-                raise StorageError(f"reading: {error}") from None
-            raise
+            self._transaction = self._environment.begin_read(self._database)
+        except lmdb.Error as error:
+            raise StorageError(f"reading: {error}") from None
         return self._transaction
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._transaction.abort()
-        self._lock.release()
+        self._environment.end_read(self._transaction)
         if isinstance(error, lmdb.Error):
             raise StorageError(f"reading: {error}") from None

@@ -71,13 +71,13 @@ class _Looking:
 
     def bounds(self) -> tuple[int, int]:
         """The log start offset and the end offset."""
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             start = log_start_offset(self._environment, transaction, self._partition_no)
             last = last_chunk_key(transaction, self._partition_no)
             return start, start if last is None else max(start, CHUNK_KEY.unpack(last)[1] + 1)
 
     def seek(self, offset: int) -> Chunk | None:
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             cursor = transaction.cursor()
             if not cursor.set_range(CHUNK_KEY.pack(self._partition_no, offset)):
                 return None
@@ -92,5 +92,5 @@ class _Looking:
             offset = found[-1][0] + 1
 
     def _some_sizes(self, offset: int) -> list[tuple[int, int]]:
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             return chunk_sizes(transaction, self._partition_no, offset)

@@ -134,7 +134,7 @@ class EmbeddedLog:
         end = high_watermark if up_to is None else min(up_to, high_watermark)
         if not partition.start <= offset < end:
             return b""
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             chunks = _chunks(transaction, partition_no, offset, high_watermark)
             return chunk.read(chunks, offset, end, max_bytes, min_one)
 
@@ -155,29 +155,29 @@ class EmbeddedLog:
     def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
         if start > self._partition(partition_no).last_aborted_offset:
             return ()
-        with self._environment.read(self._environment.aborted) as transaction:
+        with self._environment.read("aborted") as transaction:
             return between(load_aborted(self._environment, transaction, partition_no, start), start, end)
 
     def offset_for_time(self, partition_no: int, timestamp_ms: int) -> TimestampOffset | None:
         partition = self._partition(partition_no)
         start, end = partition.start, partition.high_watermark
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             return chunk.offset_for_time(_seek(transaction, partition_no, end), start, end, timestamp_ms)
 
     def max_timestamp(self, partition_no: int) -> TimestampOffset | None:
         partition = self._partition(partition_no)
         start, end = partition.start, partition.high_watermark
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             return chunk.max_timestamp(_seek(transaction, partition_no, end), start, end)
 
     def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
         partition = self._partition(partition_no)
         start, end = partition.start, partition.high_watermark
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             return epoch_boundary(_seek(transaction, partition_no, end), start, end, leader_epoch)
 
     def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             return chunk_sizes(transaction, partition_no, offset)
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
@@ -301,7 +301,7 @@ class EmbeddedLog:
     def _load(self, partition_no: int) -> _Partition:
         if partition_no in self._deleted:
             return _Partition(0, 0, NO_TIMESTAMP)
-        with self._environment.read(self._environment.log) as transaction:
+        with self._environment.read("log") as transaction:
             start = log_start_offset(self._environment, transaction, partition_no)
             key = last_chunk_key(transaction, partition_no)
             if key is None:

@@ -17,13 +17,13 @@ class EmbeddedMetadata:
         self._writer = writer
 
     def get(self, key: bytes) -> bytes | None:
-        with self._environment.read(self._environment.meta) as transaction:
+        with self._environment.read("meta") as transaction:
             value = transaction.get(key)
             return None if value is None else bytes(value)
 
     def items(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         found = []
-        with self._environment.read(self._environment.meta) as transaction:
+        with self._environment.read("meta") as transaction:
             cursor = transaction.cursor()
             if cursor.set_range(prefix):
                 for key, value in cursor.iternext():

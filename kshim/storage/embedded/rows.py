@@ -7,7 +7,7 @@ aborted   (partition_no u32, last_offset u64) -> producer_id i64, first_offset u
 starts    partition_no u32 -> log start offset u64, where it is not 0
 deleted   partition_no u32 -> empty: the partition is being deleted
 compacted partition_no u32 -> the offset up to which it is compacted u64, how many records were left there u64
-kshim     "format" -> the version of this format
+kshim     "format" -> the version of this format; "reopened" -> how often a failed sync has made it begin anew
 
 Numbers are big-endian, so that the order of the keys is that of the numbers.
 """
@@ -18,6 +18,7 @@ from struct import Struct
 from typing import Final
 
 FORMAT: Final = b"1"
+REOPENED: Final = b"reopened"
 
 PARTITION_KEY: Final = Struct(">I")
 CHUNK_KEY: Final = Struct(">IQ")

@@ -15,7 +15,7 @@ class Trimming:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._starts: dict[int, int] = {}
-        with environment.read(environment.starts) as transaction:
+        with environment.read("starts") as transaction:
             chunks = transaction.cursor(environment.log)
             for key, value in transaction.cursor():
                 (partition_no,), (start,) = PARTITION_KEY.unpack(key), OFFSET.unpack(value)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
@@ -32,6 +32,7 @@ CALM_S = 5.0
 RETRY_S = 1.0
 """The pause after a step that failed."""
 logger = Logger()
+T = TypeVar("T")
 
 
 class Ledger(Protocol):
@@ -149,19 +150,23 @@ class Writer:
         """Commit the queued writes, and hold them; the commit makes the writes held before durable."""
         refused = [write for generation, write in queued if generation <= self._failed_generation]
         if refused:
-            self._reactor.callFromThread(self._on_failed, refused, self._failed_generation, self._error)
+            self._fail(refused, self._failed_generation, self._error)
         # The others are of one generation: the next begins only when the reactor is told of a failure.
         writes = [write for generation, write in queued if generation > self._failed_generation]
         if not writes:
             return
         generation = queued[-1][0]
-        error = _error_of(lambda: self._environment.write(partial(self._apply, writes)))
+        has_changed, error = _result_of(lambda: self._environment.write(partial(self._apply, writes)))
         if error is None:
-            self._settle_held()
-            self._held, self._held_generation = writes, generation
-        else:
+            if has_changed:
+                self._settle_held()
+            self._held, self._held_generation = [*self._held, *writes], generation
+            return
+        if self._environment.is_trusted:
             self._sync()
-            self._fail(writes, generation, error)
+        else:  # the sync of this commit was to make the held writes durable, too
+            writes, self._held = [*self._held, *writes], ()
+        self._fail(writes, generation, error)
 
     def _apply(self, writes: Sequence[Write], transaction: WriteTransaction) -> None:
         self._note(transaction)
@@ -169,7 +174,7 @@ class Writer:
 
     def _sync(self) -> None:
         """Make the held writes durable, if there are any."""
-        error = _error_of(self._environment.sync) if self._held else None
+        error = _result_of(self._environment.sync)[1] if self._held else None
         if error is None:
             self._settle_held()
         else:
@@ -208,11 +213,14 @@ class Writer:
 
     def _wait_s(self) -> float | None:
         """Seconds until the next step of a chore: 0 for now, None for never."""
-        if not any(chore.due for chore in self._chores):
+        if self._environment.is_trusted and not any(chore.due for chore in self._chores):
             return None
         return max(0.0, self._rested_at - time.monotonic())
 
     def _do_chore(self) -> None:
+        if not self._environment.is_trusted:
+            self._reopen()
+            return
         chore = next(chore for chore in self._chores if chore.due)
         started_at = time.monotonic()
         try:
@@ -227,13 +235,20 @@ class Writer:
         now = time.monotonic()
         self._rested_at = now + PAUSES * (now - started_at)
 
+    def _reopen(self) -> None:
+        """Begin again after a failed commit or sync; until that succeeds, nothing is read or written."""
+        _, error = _result_of(self._environment.reopen)
+        if error is None:
+            logger.warn("the data file is open again, and what it holds is durable")
+        else:
+            self._rested_at = time.monotonic() + RETRY_S
 
-def _error_of(change: Callable[[], None]) -> StorageError | None:
-    """The error that `change` raises, as a StorageError: queued writes must be answered in any case."""
+
+def _result_of(change: Callable[[], T]) -> tuple[T | None, StorageError | None]:
+    """What `change` returns, or raises as a StorageError: queued writes must be answered in any case."""
     try:
-        change()
+        return change(), None
     except StorageError as error:
-        return error
+        return None, error
     except Exception as error:
-        return StorageError(f"{type(error).__name__}: {error}")
-    return None
+        return None, StorageError(f"{type(error).__name__}: {error}")
