@@ -1,6 +1,4 @@
-"""The server's parts in their order: store, cluster, group coordinator, listener; stopped the other way
-round.
-"""
+"""Starts the server's parts in order: store, cluster, coordinators, listeners; stops them in reverse."""
 
 from __future__ import annotations
 
@@ -44,7 +42,9 @@ class Server:
     """All brokers of one process: `start()` it once, `stop()` it once."""
 
     def __init__(self, config: Config, reactor: Any, store: Store | None = None) -> None:
-        """reactor: where it listens, and its clock. store: instead of the one that the config names."""
+        """reactor: accepts the connections, and is the clock. store: used instead of the one that `config`
+        names.
+        """
         self._config = config
         self._reactor = reactor
         self._store = store or new_store(config, reactor)
@@ -108,7 +108,7 @@ class Server:
         return addresses
 
     async def _listen(self, broker: Broker) -> list[Endpoint]:
-        """Accept connections of clients, and of `kshim cluster`. Errbacks CannotListen."""
+        """Accept connections from clients and from `kshim cluster`. Raises CannotListen."""
         config, cluster = self._config, broker.cluster
         answers = {node_id: partial(answer, _as_node(broker, node_id)) for node_id in cluster.node_ids}
         self._listeners = new_listeners(answers, config, self._reactor)
@@ -121,7 +121,9 @@ class Server:
         return addresses
 
     def stop(self) -> Deferred[None]:
-        """Accept nothing more, finish what is under way, close the store. Fires when done, every time."""
+        """Accept nothing more, finish the requests under way, close the store. Each call fires when that is
+        done.
+        """
         return self._stop_lock.run(self._stop)
 
     async def _stop(self) -> None:
@@ -156,7 +158,7 @@ def new_store(config: Config, reactor: Any) -> Store:
 
 
 def _leaders(cluster: Cluster) -> dict[int, Leader]:
-    """Of the shards of the group coordinator that some broker leads."""
+    """The leader of each shard of the group coordinator, by shard; shards without a leader are left out."""
     return {
         partition.index: Leader(partition.leader, partition.leader_epoch)
         for partition in cluster.group_metadata_topic.partitions
@@ -165,18 +167,20 @@ def _leaders(cluster: Cluster) -> dict[int, Leader]:
 
 
 def _as_node(broker: Broker, node_id: int) -> Broker:
-    """The broker `node_id`, which shares everything with `broker` but what its clients have open."""
+    """The broker `node_id`; it shares everything with `broker` except its fetch sessions."""
     return replace(broker, node_id=node_id, fetch_sessions=FetchSessions())
 
 
 def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log) -> None:
-    """Let groups be coordinated where their partition is led now, and wake who waits for a former leader."""
+    """Load the shards that have a new leader, unload those without one, and wake fetches parked at the old
+    one.
+    """
     for topic, _, after in moves:
         if topic.name == GROUP_METADATA_TOPIC and after.leader == NO_LEADER:
             groups.unload(after.index, after.leader_epoch)
         elif topic.name == GROUP_METADATA_TOPIC:
             leader = Leader(after.leader, after.leader_epoch)
-            groups.load(after.index, leader).addErrback(lambda _: None)  # the log knows
+            groups.load(after.index, leader).addErrback(lambda _: None)  # already logged
         log.wake(after.partition_no)
 
 

@@ -1,6 +1,6 @@
 """AddOffsetsToTxn (25): let a transaction commit offsets of a group (KIP-98).
 
-The offsets will be records of one partition of `__consumer_offsets`, which is what is added.
+The partition of `__consumer_offsets` that holds the group's offsets is added to the transaction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FIRST_VERSION_WITH_FENCED = 2
 def add_offsets_to_txn(
     broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> Later[AddOffsetsToTxnResponse]:
-    """Whether or not the group exists; PRODUCER_FENCED came with v2 (KIP-588)."""
+    """The group need not exist. Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH (KIP-588)."""
 
     def respond(result: AddPartitionsToTxnResult) -> AddOffsetsToTxnResponse:
         error = result.topic_results[0].results_by_partition[0].partition_error_code

@@ -1,7 +1,7 @@
 """AddPartitionsToTxn (24): let a transaction write to partitions (KIP-98).
 
-Up to v3 a client adds them to its one transaction. Later versions are for brokers, which add partitions for
-clients of KIP-890, many transactions in one request, or only verify that they were added.
+Up to v3 a client adds partitions to its one transaction. Later versions are for brokers: one request names
+many transactions, and adds partitions for clients of KIP-890 or only verifies that they were added.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIRST_VERSION_FOR_BROKERS = 4
 def add_partitions_to_txn(
     broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> Later[AddPartitionsToTxnResponse]:
-    """Where one partition does not exist nothing is added, and the others are answered so."""
+    """Add all partitions of a transaction; none of them if one does not exist (OPERATION_NOT_ATTEMPTED)."""
     if context.api_version >= FIRST_VERSION_FOR_BROKERS:
         outcomes = [
             _add(
@@ -81,7 +81,7 @@ def _of_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
 
 
 def _of_old_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
-    """With INVALID_PRODUCER_EPOCH for PRODUCER_FENCED, which came with v2 (KIP-588)."""
+    """The answer below v2, where PRODUCER_FENCED is INVALID_PRODUCER_EPOCH (KIP-588)."""
     errors = [
         ((topic.name, each.partition_index), ErrorCode(each.partition_error_code))
         for topic in result.topic_results

@@ -1,4 +1,4 @@
-"""AlterConfigs (33): replace all that was set of the configs of topics and brokers (KIP-133).
+"""AlterConfigs (33): replace all configs that are set on topics and brokers (KIP-133).
 
 Kafka deprecates it in favour of IncrementalAlterConfigs; older clients have only this.
 """

@@ -1,5 +1,6 @@
-"""AlterPartitionReassignments (45): give partitions other replicas (KIP-455). v1 may forbid another number of
-them (KIP-860).
+"""AlterPartitionReassignments (45): give partitions other replicas (KIP-455).
+
+v1: a request may forbid a change of their number (KIP-860).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from schemas.messages.alter_partition_reassignments import (
 def alter_partition_reassignments(
     broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> Later[AlterPartitionReassignmentsResponse]:
-    """Each partition by itself. It is done before the answer, unless a new replica's broker is stopped. Where
-    no topic is named, nothing of the request is in the answer, as in Apache Kafka.
+    """Reassign each partition by itself, before the answer unless a new replica's broker is stopped.
+
+    If no topic is named, the answer holds nothing of the request, as in Apache Kafka.
     """
     if not request.topics:
         return AlterPartitionReassignmentsResponse()

@@ -1,7 +1,7 @@
 """ApiVersions (18): which APIs this server has, in which versions.
 
-v3 the client names its software (KIP-511); v4 features may have a minimum version of 0 (KIP-1022). A version
-above ours is answered in v0, with UNSUPPORTED_VERSION and our range for this one API (KIP-511), see
+v3: the client names its software (KIP-511); v4: features may have a minimum version of 0 (KIP-1022). A
+version above ours is answered in v0, with UNSUPPORTED_VERSION and our range for this one API (KIP-511), see
 `unsupported`.
 
 The one feature announced is transaction.version 2: clients that see it get a new producer epoch for each
@@ -32,22 +32,22 @@ TRANSACTION_VERSION = "transaction.version"
 SUPPORTED = (SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=2),)
 FINALIZED = (FinalizedFeatureKey(name=TRANSACTION_VERSION, min_version_level=2, max_version_level=2),)
 FEATURES_EPOCH = 1
-"""Which state of the features this is; they never change."""
+"""The version of the finalized features; they never change."""
 
 # What Kafka accepts as the name and the version of a client's software.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-# Where what is announced is not exactly what the schemas hold.
+# The announced versions: those of the schemas, with the exceptions below.
 ANNOUNCED = VERSIONS | {
-    # Kafka announces 0 and closes the connection at 0 to 2: librdkafka would switch compression off
-    # (KAFKA-18659).
+    # Kafka also announces 0 to 2, at which it closes the connection: without them librdkafka would switch
+    # compression off (KAFKA-18659).
     ApiKey.PRODUCE: range(VERSIONS[ApiKey.PRODUCE].stop),
 }
 
 
 def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """Tell of all that is `ANNOUNCED`."""
+    """Answer with `ANNOUNCED` and the features."""
     if context.api_version >= 3:
         software = (request.client_software_name, request.client_software_version)
         if not all(map(_SOFTWARE.fullmatch, software)):
@@ -61,7 +61,7 @@ def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRe
 
 
 def unsupported(versions: range) -> ApiVersionsResponse:
-    """The answer, in v0, to an ApiVersions request of a version that is none of `versions`."""
+    """The v0 answer to an ApiVersions request whose version is none of `versions`."""
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_entries({ApiKey.API_VERSIONS: versions})
     )

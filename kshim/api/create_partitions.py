@@ -1,4 +1,4 @@
-"""CreatePartitions (37): let topics have more partitions (KIP-195)."""
+"""CreatePartitions (37): give topics more partitions (KIP-195)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The partitions could not
 def create_partitions(
     broker: Broker, context: RequestContext, request: CreatePartitionsRequest
 ) -> Later[CreatePartitionsResponse]:
-    """Each topic by itself; the new partitions are durable, and in Metadata, before the answer."""
+    """Extend each topic by itself; the new partitions are durable, and in Metadata, before the answer."""
     count = Counter(topic.name for topic in request.topics)
     twice = [_result(name, TWICE) for name, times in count.items() if times > 1]
     others: list[Later[CreatePartitionsTopicResult]] = [

@@ -1,4 +1,6 @@
-"""CreateTopics (19): make topics, each with its partitions and configs; or say whether they could be made."""
+"""CreateTopics (19): create topics, each with its partitions and configs, or only check whether they could
+be.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 def create_topics(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
 ) -> Deferred[CreateTopicsResponse]:
-    """Each topic is made or refused by itself; those that are made are durable, and in Metadata, before the
+    """Each topic is created or refused by itself; those created are durable, and in Metadata, before the
     answer.
     """
     count = Counter(topic.name for topic in request.topics)

@@ -1,4 +1,4 @@
-"""DeleteGroups (42): each group is deleted by its own shard; one that cannot be leaves the others be."""
+"""DeleteGroups (42): each group is deleted by its own shard; a failure does not affect the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsReq
 def delete_groups(
     broker: Broker, context: RequestContext, request: DeleteGroupsRequest
 ) -> Later[DeleteGroupsResponse]:
-    """A group that is named twice is deleted once, and answered once."""
+    """Delete each group; one that is named twice is deleted once, and answered once."""
 
     def respond(results: list[DeletableGroupResult]) -> DeleteGroupsResponse:
         return DeleteGroupsResponse(results=tuple(results))

@@ -1,6 +1,6 @@
-"""DeleteRecords (21): let partitions begin at a later offset (KIP-107). v2 flexible.
+"""DeleteRecords (21): let partitions begin at a later offset (KIP-107). v2: flexible.
 
-Answered when the new log start offsets are durable; the space is freed behind the scenes.
+Answered when the new log start offsets are durable; the space is freed later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_OFFSET = -1
 def delete_records(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
 ) -> Later[DeleteRecordsResponse]:
-    """Each partition by itself. Of one that is named twice the last entry counts."""
+    """Delete from each partition by itself. If one is named twice, the last entry counts."""
     wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
         of_topic = wanted.setdefault(topic.name, {})
@@ -50,7 +50,7 @@ def delete_records(
 
 
 def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Later[DeleteRecordsPartitionResult]:
-    """What becomes of one partition, by Kafka's checks in their order."""
+    """Delete from one partition, after Kafka's checks in their order."""
     topic = broker.cluster.topics.get(name)
     partition = None if topic is None else topic.partition(wanted.partition_index)
     if topic is None or partition is None:

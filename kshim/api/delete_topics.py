@@ -1,4 +1,4 @@
-"""DeleteTopics (20): forget topics and their records. From v6 on by name or by topic id (KIP-516)."""
+"""DeleteTopics (20): delete topics and their records, by name or, from v6 on, by topic id (KIP-516)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def delete_topics(
 
 
 def _forget(broker: Broker, deleted: list[Topic]) -> None:
-    """What groups committed does not outlive its topic."""
+    """Delete the offsets that groups committed for deleted topics."""
     if deleted:
         broker.groups.topics_deleted([topic.name for topic in deleted])
 
@@ -59,7 +59,7 @@ def _forget(broker: Broker, deleted: list[Topic]) -> None:
 def _sort_out(
     broker: Broker, wanted: Iterable[DeleteTopicState]
 ) -> tuple[list[Topic], list[DeletableTopicResult]]:
-    """The topics to delete, and the results of what cannot be deleted."""
+    """The topics to delete, and the refusals of the others."""
     topics: dict[UUID, Topic] = {}
     refused: list[DeletableTopicResult] = []
     for (name, topic_id), times in Counter((item.name, item.topic_id) for item in wanted).items():
@@ -81,7 +81,7 @@ def _sort_out(
 
 
 def _fault(name: str | None, topic_id: UUID) -> str | None:
-    """What is wrong with an entry whatever topics there are: it is not one name or one id."""
+    """Why an entry is invalid whichever topics exist: it must have a name or an id, and not both."""
     if name is None and topic_id == ZERO_UUID:
         return "Neither topic name nor id were specified."
     if name is not None and topic_id != ZERO_UUID:

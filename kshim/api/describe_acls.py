@@ -11,7 +11,7 @@ from schemas.messages.describe_acls import DescribeAclsRequest, DescribeAclsResp
 def describe_acls(
     broker: Broker, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
-    """Everybody may do everything; tools know this error, and say so."""
+    """Refuse as Kafka does without an authorizer; tools know this error, and report it as such."""
     require_known(
         request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type
     )

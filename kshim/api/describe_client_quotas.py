@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (48): there are no quotas, so that a filter that can be read finds none (KIP-546)."""
+"""DescribeClientQuotas (48): there are no quotas, so every valid filter finds none (KIP-546)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENTITY_TYPES = ("user", "client-id", "ip")
 def describe_client_quotas(
     broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    """Nothing, or what is wrong with the filter."""
+    """No entries, or the error of an invalid filter."""
     error, message = _fault(request.components)
     if error is not ErrorCode.NONE:
         return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)

@@ -17,7 +17,7 @@ BROKERS, CONTROLLERS = 1, 2  # endpoint types (KIP-919)
 def describe_cluster(
     broker: Broker, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
-    """Only brokers can be asked for: there are no controllers to connect to."""
+    """Describe the brokers; there are no controllers to connect to."""
     cluster = broker.cluster
     if request.endpoint_type == CONTROLLERS:
         return DescribeClusterResponse(

@@ -1,7 +1,7 @@
-"""DescribeConfigs (32): the configs of topics and of the broker. v1 synonyms (KIP-226), v3 types and
-documentation.
+"""DescribeConfigs (32): the configs of topics and of the broker.
 
-Listed is all that Kafka lists; the documentation of what has no effect here says so.
+v1: synonyms (KIP-226); v3: types and documentation. All configs that Kafka lists are listed; the
+documentation says which of them have no effect here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Invalid(Exception):
 
 
 RESOURCE_TYPES = frozenset({*ResourceType, 16, 32})
-"""Those that Apache Kafka knows: also of client metrics and groups."""
+"""The types that Apache Kafka knows; 16 and 32 are client metrics and groups."""
 MALFORMED = _Invalid(
     ErrorCode.INVALID_REQUEST,
     "This most likely occurs because of a request being malformed by the client library or the message was "
@@ -51,7 +51,9 @@ MALFORMED = _Invalid(
 def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """Each resource by itself, as the broker that is asked sees it; none beside a type that nobody knows."""
+    """Describe each resource by itself, as this broker sees it; refuse all if one has a type that Kafka
+    lacks.
+    """
     if all(resource.resource_type in RESOURCE_TYPES for resource in request.resources):
         results = [_result(broker, resource, request) for resource in request.resources]
     else:
@@ -109,7 +111,7 @@ def _describe_topic(broker: Broker, name: str) -> Iterable[DescribedConfig]:
 
 
 def _describe_broker(broker: Broker, name: str) -> Iterable[DescribedConfig]:
-    """The empty name stands for the defaults of all brokers that were set at run time."""
+    """The empty name stands for the run-time defaults of all brokers."""
     configs = broker.cluster.broker_configs(broker.node_id)
     if name == ALL_BROKERS:
         return described_defaults(configs)

@@ -1,4 +1,4 @@
-"""DescribeGroups (15): each group is asked of its own shard; one that fails does not affect the others."""
+"""DescribeGroups (15): each group is described by its own shard; a failure does not affect the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsReque
 def describe_groups(
     broker: Broker, context: RequestContext, request: DescribeGroupsRequest
 ) -> Later[DescribeGroupsResponse]:
-    """The groups in the order asked for, with what the caller may do to them when it asks (v3, KIP-430)."""
+    """The groups in the order asked for, with the authorized operations if asked for (v3, KIP-430)."""
 
     def respond(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
         if request.include_authorized_operations:

@@ -1,6 +1,6 @@
 """DescribeLogDirs (35): the partitions in this broker's one directory, and how large they are (KIP-113).
 
-v4 the size of the disk (KIP-827).
+v4: the size of the disk (KIP-827).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNKNOWN_BYTES = -1
 def describe_log_dirs(
     broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Deferred[DescribeLogDirsResponse]:
-    """All partitions that this broker has a replica of, or those of them that are named.
+    """Describe all partitions that have a replica on this broker, or the named ones among them.
 
     A log may be long: other requests have their turn while its bytes are counted.
     """
@@ -58,7 +58,9 @@ async def _describe_log_dirs(
 
 
 def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> dict[str, list[Partition]]:
-    """Null is all; what is not here, and what is named twice, is not told."""
+    """The partitions to describe, by topic, each once; null asks for all, and those not on this broker are
+    left out.
+    """
     topics = broker.cluster.topics
     if request.topics is None:
         asked: Iterable[tuple[str, Iterable[int]]] = (

@@ -1,5 +1,7 @@
-"""DescribeProducers (61): which producers write to a partition, and since which offset in a transaction
-(KIP-664). Every replica tells it, as `TransactionsCommand find-hanging --broker-id` asks.
+"""DescribeProducers (61): a partition's producers, and the first offsets of their open transactions
+(KIP-664).
+
+Every replica answers, as `TransactionsCommand find-hanging --broker-id` needs.
 """
 
 from __future__ import annotations

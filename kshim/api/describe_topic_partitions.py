@@ -25,10 +25,10 @@ ResponseTopic = DescribeTopicPartitionsResponseTopic
 def describe_topic_partitions(
     broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """The topics asked for, none named is all, from the cursor on; and the cursor of the next page.
+    """A page of the topics asked for, or of all if none is named; and the cursor of the next page.
 
-    A cursor in none of the topics asked for is refused for all of them, as Kafka does, and an empty name at
-    the beginning.
+    As in Kafka, all topics are refused if the cursor names none of those asked for, or if a request without a
+    cursor names an empty one.
     """
     start = request.cursor or Cursor(topic_name="", partition_index=0)
     asked = [topic.name for topic in request.topics]

@@ -1,4 +1,4 @@
-"""DescribeTransactions (65): what the coordinator knows of transactional ids (KIP-664)."""
+"""DescribeTransactions (65): what the coordinator knows about transactional ids (KIP-664)."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from schemas.messages.describe_transactions import DescribeTransactionsRequest, 
 def describe_transactions(
     broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Later[DescribeTransactionsResponse]:
-    """Each as it is once all that it has been told is durable."""
+    """Forward each id to its shard, which answers once its state is durable."""
     return broker.transactions.submit(context, request)

@@ -16,7 +16,7 @@ from schemas.messages.describe_user_scram_credentials import (
 def describe_user_scram_credentials(
     broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    """All users are none; whoever is named is not found."""
+    """No users, if all are asked for; RESOURCE_NOT_FOUND for each one that is named."""
     times = Counter(user.name for user in request.users or ())
     return DescribeUserScramCredentialsResponse(results=tuple(_result(user, n) for user, n in times.items()))
 

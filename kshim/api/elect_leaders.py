@@ -1,4 +1,4 @@
-"""ElectLeaders (43): let the preferred, or any, replicas lead partitions (KIP-183, KIP-460)."""
+"""ElectLeaders (43): let the preferred replica, or any replica, lead partitions (KIP-183, KIP-460)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 def elect_leaders(
     broker: Broker, context: RequestContext, request: ElectLeadersRequest
 ) -> Later[ElectLeadersResponse]:
-    """Each partition by itself. Where all are asked for, those that stay as they are go unmentioned."""
+    """Elect a leader for each partition. If all are asked for, those that need no election are left out."""
     asked = request.topic_partitions
     wanted = None
     if asked is not None:
@@ -49,7 +49,7 @@ def elect_leaders(
 
 
 def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
-    """An entry for each of the request."""
+    """A result for each partition of the request, in its order."""
     results = (_result(index, refusal) for (_, index), refusal in outcome)
     return tuple(
         ReplicaElectionResult(
@@ -60,7 +60,7 @@ def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[Repli
 
 
 def _changed(outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
-    """All topics, with those of their partitions that needed an election."""
+    """All topics, with the results of those partitions that needed an election."""
     by_topic: dict[str, list[PartitionResult]] = {}
     for (name, index), refusal in outcome:
         results = by_topic.setdefault(name, [])

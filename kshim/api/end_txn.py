@@ -1,6 +1,6 @@
 """EndTxn (26): commit or abort a transaction (KIP-98).
 
-v5 the answer has the producer id and epoch of the next transaction (KIP-890).
+v5: the answer has the producer id and epoch of the next transaction (KIP-890).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FIRST_VERSION_WITH_FENCED = 2
 
 
 def end_txn(broker: Broker, context: RequestContext, request: EndTxnRequest) -> Later[EndTxnResponse]:
-    """Answered when the outcome is durable; PRODUCER_FENCED came with v2 (KIP-588)."""
+    """Answer when the outcome is durable; below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH (KIP-588)."""
 
     def respond(response: EndTxnResponse) -> EndTxnResponse:
         fenced = response.error_code == ErrorCode.PRODUCER_FENCED

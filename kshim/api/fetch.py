@@ -1,5 +1,7 @@
-"""Fetch (1): record batches from an offset on, at once or when enough have come. v7 fetch sessions (KIP-227);
-v11 from any replica (KIP-392); v13 names topics by id (KIP-516); v16 tells who leads (KIP-951).
+"""Fetch (1): record batches from an offset on, at once or when enough have come.
+
+v7: fetch sessions (KIP-227); v11: from any replica (KIP-392); v13: topics by id (KIP-516); v16: the current
+leader (KIP-951).
 """
 
 from __future__ import annotations
@@ -30,10 +32,9 @@ from schemas.messages.fetch import (
 
 
 def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Later[FetchResponse]:
-    """Answer at once if there are min_bytes, or an error, or no time; else park until one of these.
+    """Answer at once if there are min_bytes, an error, or no time to wait; else park until one of these.
 
-    A parked Fetch is also finished by `context.hurry`: what is behind it on its connection would have to
-    wait.
+    `context.hurry` also ends the wait: it would delay the requests behind it on the connection.
     """
     by_topic_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     session = broker.fetch_sessions.open(request, by_topic_id, broker.now_ms())
@@ -69,7 +70,7 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
 def _answer(
     broker: Broker, context: RequestContext, session: FetchSession, reads: PartitionReads
 ) -> FetchResponse:
-    """What is new of the session, or, where it begins or is not kept, all of it."""
+    """The news of the session; all its partitions if it begins here or is not kept."""
     told = reads.known + reads.unknown
     if session.goes_on:
         session.watch(broker.log)
@@ -88,7 +89,7 @@ def _answer(
 
 
 def _by_topic(reads: Iterable[PartitionRead]) -> tuple[FetchableTopicResponse, ...]:
-    """Partitions of one topic that follow each other share its entry."""
+    """Consecutive partitions of one topic share its entry."""
     by_topic: list[tuple[CachedTopic, list[PartitionData]]] = []
     for cached, data, _ in reads:
         topic = cached.topic
@@ -106,14 +107,18 @@ def _node_endpoint(node_id: int, host: str, port: int) -> NodeEndpoint:
 
 
 def _lacks_an_id(reads: PartitionReads) -> bool:
-    """Is there a topic without an id before the end of the answer? Apache Kafka cannot write that."""
+    """Whether a topic without an id comes before the last unknown one: Apache Kafka cannot write such an
+    answer.
+    """
     return len(reads.unknown) > 1 and any(
         read.cached.topic.name is None and not read.cached.topic.topic_id.int for read in reads.unknown[:-1]
     )
 
 
 def _failed(request: FetchRequest, by_topic_id: bool) -> FetchResponse:
-    """As Apache Kafka answers what makes it fail: each entry has the error too, where topics have names."""
+    """The answer to a request at which Apache Kafka fails: the error, and on each entry too if topics have
+    names.
+    """
     error = ErrorCode.UNKNOWN_SERVER_ERROR
     return FetchResponse(
         error_code=error,

@@ -1,7 +1,7 @@
 """FindCoordinator (10): which broker coordinates a group (0) or the transactions of a transactional id (1).
 
-It is the one that leads the partition where the coordinator keeps its records of that key. From v4 on many
-keys at once (KIP-699).
+That is the leader of the partition where the coordinator keeps its records of that key. v4: many keys at once
+(KIP-699).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ TRANSACTION = 1
 def find_coordinator(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> Later[FindCoordinatorResponse]:
-    """The first who asks for a transactional id waits until `__transaction_state` is made."""
+    """The first request for a transactional id waits until `__transaction_state` is created."""
     topic = _topic(broker, request.key_type)
     return then(topic, partial(_respond, broker, context, request))
 
 
 def _topic(broker: Broker, key_type: int) -> Topic | Deferred[Topic | None] | None:
-    """Where the coordinator of that type keeps its records; None if there is no such place."""
+    """The topic where the coordinator of that type keeps its records; None if there is no such topic."""
     if key_type == GROUP:
         return broker.cluster.group_metadata_topic
     if key_type != TRANSACTION:

@@ -8,5 +8,5 @@ from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def heartbeat(broker: Broker, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
-    """Ask the coordinator."""
+    """Forward to the group's coordinator; the reply says whether the member must rejoin."""
     return broker.groups.submit(context, request)

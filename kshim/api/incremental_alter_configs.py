@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (44): set, unset, or edit as lists, configs of topics and brokers (KIP-339)."""
+"""IncrementalAlterConfigs (44): set, unset, append to or subtract from configs, one by one (KIP-339)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """InitProducerId (22): a producer id and epoch, for an idempotent or a transactional producer (KIP-98).
 
-v3 the producer id and epoch that a producer has, to go on with the next epoch (KIP-360); v4 PRODUCER_FENCED
+v3: a producer may name its id and epoch, to go on with the next epoch (KIP-360); v4: PRODUCER_FENCED
 (KIP-588).
 """
 
@@ -20,7 +20,7 @@ NONE = -1
 def init_producer_id(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> Later[InitProducerIdResponse]:
-    """Without a transactional id a new producer id with epoch 0, whatever the producer had, as in Kafka."""
+    """Without a transactional id: a new producer id with epoch 0, whatever the producer had, as in Kafka."""
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refusal(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:

@@ -1,6 +1,6 @@
 """JoinGroup (11): the coordinator decides; the answer is fitted to the version.
 
-Without a protocol the name is "" up to v6 and null from v7 on (KIP-559).
+If there is no protocol, its name is "" up to v6 and null from v7 on (KIP-559).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 def join_group(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
 ) -> Later[JoinGroupResponse]:
-    """Join, and be answered when the join phase is complete."""
+    """Forward to the group's coordinator, which answers when the join phase is complete."""
     answer = broker.groups.submit(context, request)
     if context.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL:
         return then(answer, _with_null_protocol)

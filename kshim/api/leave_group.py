@@ -10,5 +10,5 @@ from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 def leave_group(
     broker: Broker, context: RequestContext, request: LeaveGroupRequest
 ) -> Later[LeaveGroupResponse]:
-    """Ask the coordinator."""
+    """Forward to the group's coordinator; the reply has each member's error."""
     return broker.groups.submit(context, request)

@@ -1,6 +1,6 @@
-"""ListConfigResources (74): what may have configs (KIP-1142).
+"""ListConfigResources (74): the resources that may have configs (KIP-1142).
 
-v0 asks for client metrics, which are not served, so that there are none.
+v0 asks for client metrics, which are not served: its list is empty.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from schemas.messages.list_config_resources import (
 
 FIRST_VERSION_WITH_TYPES = 1
 CLIENT_METRICS = 16
-OF_KAFKA = (2, 4, 8, 16, 32)  # also client metrics and groups
+OF_KAFKA = (2, 4, 8, 16, 32)  # 16 and 32: client metrics and groups
 
 
 def list_config_resources(
     broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """All topics and all brokers that run, which have loggers; no types asked for are all types."""
+    """All topics and all running brokers, which have loggers; no types asked for means all types."""
     asked = request.resource_types or OF_KAFKA
     if context.api_version < FIRST_VERSION_WITH_TYPES:
         asked = (CLIENT_METRICS,)

@@ -48,7 +48,7 @@ def _tiered(log: Log, partition: Partition, end: int) -> Found:
 
 
 def _below(found: Found, end: int) -> Found:
-    """Who reads committed records only is not told of any other."""
+    """`found`, unless it is beyond the end of what the client may read."""
     return found if found is not None and found.offset < end else None
 
 
@@ -63,7 +63,7 @@ SPECIAL: dict[int, tuple[int, Callable[[Log, Partition, int], Found]]] = {
 
 
 def list_offsets(broker: Broker, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Each partition by itself. One that is named twice is refused, once."""
+    """Look up each partition by itself. One that is named twice is refused, once."""
     asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
     for topic in request.topics:
         partitions = asked.setdefault(topic.name, {})
@@ -123,7 +123,7 @@ def _answer(
 
 
 def _end(log: Log, partition: Partition, request: ListOffsetsRequest) -> int:
-    """The end of what the caller may read."""
+    """The offset at which the records end that the client may read."""
     offsets = log.offsets(partition.partition_no)
     if request.replica_id != CONSUMER:
         return offsets.log_end_offset
@@ -132,5 +132,5 @@ def _end(log: Log, partition: Partition, request: ListOffsetsRequest) -> int:
 
 
 def _refusal(partition_index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
-    """No offset: because of an error, or because no record is as late as asked."""
+    """An answer without an offset: because of an error, or because no record is as late as asked."""
     return ListOffsetsPartitionResponse(partition_index=partition_index, error_code=error)

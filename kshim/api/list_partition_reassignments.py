@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (46): which partitions are on their way to other replicas (KIP-455).
+"""ListPartitionReassignments (46): the partitions that are moving to other replicas (KIP-455).
 
-Only such as wait for a broker that is stopped: all others are there at once.
+Only those that wait for a stopped broker: all others move at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas.messages.list_partition_reassignments import (
 def list_partition_reassignments(
     broker: Broker, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """Those of the topics asked for, of all where null is asked for; unknown ones have none."""
+    """The reassignments of the topics asked for, or of all for null; unknown topics have none."""
     topics = broker.cluster.topics
     asked: list[tuple[Topic, Sequence[int]]]
     if request.topics is None:

@@ -1,6 +1,6 @@
 """ListTransactions (66): the transactional ids of this broker (KIP-664).
 
-v1 open for longer than duration_filter (KIP-994); v2 whose id matches a regular expression (KIP-1152).
+v1: a filter by duration (KIP-994); v2: by a regular expression for the id (KIP-1152).
 """
 
 from __future__ import annotations

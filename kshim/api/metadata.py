@@ -1,6 +1,4 @@
-"""Metadata (3): brokers, topics, partitions and their leaders; makes topics that are asked for, where
-allowed.
-"""
+"""Metadata (3): brokers, topics, partitions and their leaders; creates missing topics where allowed."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
     """The topics asked for: null is all (in v0, none named is all); by topic id alone if the request has any
     id. Below v12 an id is an error, although v10 has the field.
 
-    A topic that has just been made is answered at once, with its leader. Kafka answers
+    A topic that the request creates is in the answer, with its leader. Kafka answers
     UNKNOWN_TOPIC_OR_PARTITION first, and the client asks again.
     """
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
@@ -75,7 +73,7 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
 
 
 def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: list[str]) -> list[str]:
-    """The missing topics that this request makes."""
+    """The missing topics that this request creates."""
     asked = version < FIRST_VERSION_WITH_AUTO_CREATION_FLAG or request.allow_auto_topic_creation
     if not (asked and broker.config.auto_create_topics_enable):
         return []
@@ -133,7 +131,9 @@ def _existing(broker: Broker, version: int, topic: Topic, operations: int) -> Me
 def _partition(
     partition: Partition, running: Collection[int], only_running: bool
 ) -> MetadataResponsePartition:
-    """only_running: clients of v0 take a replica for an error that no broker of the answer is."""
+    """only_running: leave out stopped replicas; to clients of v0 a replica outside the broker list is an
+    error.
+    """
     replicas, error = partition.replicas, ErrorCode.NONE
     if only_running:
         replicas = tuple(node for node in replicas if node in running)
@@ -166,7 +166,7 @@ def _absent(
 
 
 def _refused(topics: Iterable[MetadataRequestTopic], error: ErrorCode) -> MetadataResponse:
-    """Nothing is told, not even of the brokers; v13 has a place for the error beside the topics."""
+    """The error for each topic, and no brokers; v13 has a place for the error beside the topics."""
     return MetadataResponse(
         error_code=error,
         topics=tuple(

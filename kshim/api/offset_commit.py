@@ -1,6 +1,6 @@
 """OffsetCommit (8): commits for partitions that exist go to the coordinator, the others are refused here.
 
-From v10 on topics are named by id (KIP-848's follow-up). When nothing is left for the coordinator it is not
+From v10 on topics are named by id (KIP-848's follow-up). If nothing is left for the coordinator it is not
 asked, so a commit of no partitions always succeeds, for any group.
 """
 
@@ -29,7 +29,7 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> Later[OffsetCommitResponse]:
-    """Each partition is answered for itself: those refused here first, then the coordinator's."""
+    """Each partition has its own answer: those refused here first, then the coordinator's."""
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []

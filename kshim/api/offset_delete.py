@@ -1,6 +1,6 @@
-"""OffsetDelete (47): what was committed for partitions that exist is deleted by the coordinator.
+"""OffsetDelete (47): the coordinator deletes offsets of partitions that exist, the others are refused here.
 
-It is asked in any case, because an error of the group comes before those of topics and partitions.
+The coordinator is always asked, because an error of the group precedes those of topics and partitions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemas.messages.offset_delete import (
 def offset_delete(
     broker: Broker, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
-    """Each partition is answered for itself: those refused here first, then the coordinator's."""
+    """Each partition has its own answer: those refused here first, then the coordinator's."""
     known: list[OffsetDeleteRequestTopic] = []
     refused: list[OffsetDeleteResponseTopic] = []
     for named in request.topics:

@@ -1,8 +1,7 @@
-"""OffsetFetch (9): what groups have committed. Up to v7 for one group, then for many; from v10 on by topic
-id.
+"""OffsetFetch (9): the offsets that groups have committed.
 
-A group's error stands on the group from v8 on, at the top in v2 to v7; v0 and v1 know only errors of
-partitions.
+Up to v7 for one group, from v8 on for many; from v10 on by topic id. A group's error stands on the group from
+v8 on, at the top in v2 to v7; v0 and v1 know only errors of partitions.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 def offset_fetch(
     broker: Broker, context: RequestContext, request: OffsetFetchRequest
 ) -> Later[OffsetFetchResponse]:
-    """The groups in the order asked for. A commit under way is waited for, whatever `require_stable` says;
-    with it, what a transaction may still move is refused (KIP-447).
+    """The groups in the order asked for. The answer always waits for commits under way; with
+    `require_stable`, offsets that an open transaction may still move are refused (KIP-447).
     """
 
     def fetch(group: OffsetFetchRequestGroup) -> Later[OffsetFetchResponseGroup]:

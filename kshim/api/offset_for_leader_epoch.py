@@ -1,5 +1,6 @@
-"""OffsetForLeaderEpoch (23): where the records of a leader epoch end, so that a consumer finds out after a
-change of leaders whether its position was truncated (KIP-320).
+"""OffsetForLeaderEpoch (23): the offset at which the records of a leader epoch end.
+
+A consumer finds out with it, after a change of leaders, whether its position was truncated (KIP-320).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from schemas.messages.offset_for_leader_epoch import (
 def offset_for_leader_epoch(
     broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Each partition by itself."""
+    """Look up each partition by itself."""
     return OffsetForLeaderEpochResponse(
         topics=tuple(
             OffsetForLeaderTopicResult(

@@ -1,5 +1,6 @@
-"""Produce (0): append record batches. v13 names topics by id (KIP-516); v8 tells which records are refused
-(KIP-467).
+"""Produce (0): append record batches.
+
+v8: the answer names the records that are refused (KIP-467); v13: topics by id (KIP-516).
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ NOT_SAID = LeaderIdAndEpoch()
 T = TypeVar("T")
 Entry = tuple[TopicProduceData, PartitionProduceData]
 Answered = Later[PartitionProduceResponse]
-"""The answer to one partition's batch: a refusal at once, else when the batch is durable."""
+"""The answer for one partition's batch: a refusal at once, else when the batch is durable."""
 
 
 class _Target(NamedTuple):
-    """What one partition is sent, and where it is to go."""
+    """One partition's batch, and where it is to be appended."""
 
     topic: Topic
     partition: Partition
@@ -65,7 +66,7 @@ class _Target(NamedTuple):
 def produce(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> Later[ProduceResponse | None]:
-    """The answer to all partitions comes when the last one is durable; with acks=0 there is none.
+    """Append all batches; the answer comes when the last one is durable, and with acks=0 there is none.
 
     A refusal with acks=0 closes the connection, as in Kafka: else the producer would never learn of it.
     """
@@ -99,7 +100,7 @@ def produce(
 
 
 def _asked(targets: Iterable[_Target]) -> Iterator[TransactionalBatch]:
-    """The batches of a transaction that the coordinator may have to be asked about."""
+    """The transactional batches, about which the coordinator may have to be asked."""
     for topic, partition, data, batch in targets:
         if len(batch) < HEADER_BYTES:
             continue
@@ -162,7 +163,7 @@ def _refuse_all(
 def _find(
     broker: Broker, context: RequestContext, topic_data: TopicProduceData, data: PartitionProduceData
 ) -> _Target | PartitionProduceResponse:
-    """Where an entry is to go, if it is one batch at all: Kafka looks at that before all else."""
+    """The partition and batch of an entry, or its refusal: Kafka checks this before all else."""
     by_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     cluster = broker.cluster
     topic = cluster.topic_by_id(topic_data.topic_id) if by_id else cluster.topics.get(topic_data.name)
@@ -188,7 +189,7 @@ def _append_all(
 
 
 def _append(broker: Broker, request: ProduceRequest, target: _Target, verdicts: Verdicts) -> Answered:
-    """Check and append what one partition was sent, in Kafka's order of checks."""
+    """Check and append one partition's batch, in Kafka's order of checks."""
     topic, partition, data, _ = target
     verdict = verdicts.get((topic.name, data.index)) if verdicts else None
     if isinstance(verdict, NotAllowed):
@@ -210,7 +211,7 @@ def _append(broker: Broker, request: ProduceRequest, target: _Target, verdicts: 
 
 
 def _enough_in_sync(broker: Broker, target: _Target) -> bool:
-    """min.insync.replicas asks for no more replicas than there are (KIP-966)."""
+    """Whether min.insync.replicas is met; it asks for no more replicas than there are (KIP-966)."""
     topic, partition = target.topic, target.partition
     if len(partition.isr) == len(partition.replicas):
         return True

@@ -1,4 +1,4 @@
-"""SyncGroup (14): hand in assignments, and be answered with one's own.
+"""SyncGroup (14): the leader hands in the assignments, each member is answered with its own.
 
 From v5 on the protocol type and name must be there (KIP-559); that is checked before anything else.
 """
@@ -16,7 +16,7 @@ FIRST_VERSION_WITH_PROTOCOL = 5
 def sync_group(
     broker: Broker, context: RequestContext, request: SyncGroupRequest
 ) -> Later[SyncGroupResponse]:
-    """Be answered when the leader's assignments are durable."""
+    """Forward to the group's coordinator, which answers when the leader's assignments are durable."""
     if context.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None
     ):

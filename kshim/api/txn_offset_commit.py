@@ -1,9 +1,9 @@
-"""TxnOffsetCommit (28): commits that are part of a transaction, for partitions that exist, go to the
-coordinator once it is sure that the transaction is under way; the others are refused here.
+"""TxnOffsetCommit (28): commit offsets as part of a transaction.
 
-Up to v4 the client has added the group to its transaction with AddOffsetsToTxn, and that is verified; from v5
-on the group is added here (KIP-890). Asked is once: as soon as the group's partition has an offset of the
-transaction, the log knows.
+Commits for partitions that exist go to the group coordinator, once the transaction is known to be under way;
+the others are refused here. Up to v4 the client has added the group to its transaction with AddOffsetsToTxn,
+and the broker verifies that; from v5 on the broker adds it (KIP-890). The transaction coordinator is asked
+once per transaction: after its first offset in the group's partition the log knows.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ OF_THE_GROUP = {
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
-"""What a producer is told where the transaction coordinator has said something else to the group's."""
+"""What a producer is told instead of the transaction coordinator's error, as by Kafka's group coordinator."""
 
 
 def txn_offset_commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
-    """Each partition is answered for itself: those refused here first, then the coordinator's."""
+    """Each partition has its own answer: those refused here first, then the coordinator's."""
     known: list[TxnOffsetCommitRequestTopic] = []
     refused: list[TxnOffsetCommitResponseTopic] = []
     for named in request.topics:
@@ -117,7 +117,7 @@ def _has_begun(broker: Broker, shard: int, request: TxnOffsetCommitRequest) -> b
 
 
 def _error(response: AddPartitionsToTxnResponse, api_version: int) -> ErrorCode:
-    """What the transaction coordinator says, as producers of that version expect to be told."""
+    """The transaction coordinator's error, as producers of that version expect it."""
     results = [
         partition.partition_error_code
         for transaction in response.results_by_transaction

@@ -1,7 +1,7 @@
 """WriteTxnMarkers (27): end transactions in the partitions that they wrote to (KIP-98).
 
-The coordinator of kshim needs no request for that. Administrators send it, for a transaction that hangs in a
-partition because its coordinator has forgotten it (KIP-664).
+kshim's own coordinator does not send it. Administrators do, for a transaction that hangs in a partition
+because its coordinator has forgotten it (KIP-664).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class Place(NamedTuple):
-    """Where a marker is to be written."""
+    """A marker, and the partition where it is to be written."""
 
     marker: WritableTxnMarker
     topic_name: str
@@ -37,8 +37,8 @@ class Place(NamedTuple):
 def write_txn_markers(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> Later[WriteTxnMarkersResponse]:
-    """Each partition is answered for itself. A marker that cannot be written at all, because nobody has its
-    producer id or epoch, fails the whole request, as in Apache Kafka.
+    """Write each marker by itself. One without a producer id or epoch fails the whole request, as in Apache
+    Kafka.
     """
     now_ms = broker.now_ms()
     places = [
@@ -54,7 +54,7 @@ def write_txn_markers(
 
 
 def _response(places: Sequence[Place], errors: Sequence[ErrorCode]) -> WriteTxnMarkersResponse:
-    """Every producer once, with all its topics."""
+    """Each producer once, with all its topics."""
     by_producer: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for (marker, topic_name, index), error in zip(places, errors, strict=True):
         by_producer.setdefault(marker.producer_id, {}).setdefault(topic_name, {})[index] = error

@@ -11,17 +11,13 @@ from kshim.storage.clock import Clock
 logger = logging.getLogger(__name__)
 
 LONGEST_TURN_MS = 10
-"""For how long to do what has come due before requests get their turn; the rest follows after them."""
+"""How long due work may run before requests get their turn; the rest follows after them."""
 PAUSE_MS = 1_000
-"""How long to leave what is due alone after a fault of ours in it, so that it does not take all the time."""
+"""The pause after due work has failed by a fault of ours, so that it does not take all the time."""
 
 
 class Alarm:
-    """Keeps one call scheduled, for the next deadline or earlier.
-
-    next_deadline_ms: None for never. due: does all that is due at a time, some in each step of the iterator;
-    what it has not come to when the turn is over stays due.
-    """
+    """Keeps one call scheduled, for the next deadline or earlier."""
 
     def __init__(
         self,
@@ -29,6 +25,9 @@ class Alarm:
         next_deadline_ms: Callable[[], int | None],
         due: Callable[[int], Iterator[object]],
     ) -> None:
+        """next_deadline_ms: returns None for never. due: does the work due at a time, a step for each item of
+        its iterator; work that it has not reached when the turn is over stays due.
+        """
         self._clock = clock
         self._next_deadline_ms = next_deadline_ms
         self._due = due
@@ -42,7 +41,7 @@ class Alarm:
         return None if self._call is None else self._call_at_ms
 
     def set(self) -> None:
-        """Deadlines may have changed."""
+        """Schedule the call anew: deadlines may have changed."""
         deadline_ms = self._next_deadline_ms()
         if deadline_ms is None:
             return
@@ -54,7 +53,7 @@ class Alarm:
         self._call = self._clock.callLater(max(deadline_ms / 1000 - self._clock.seconds(), 0), self._go_off)
 
     def cancel(self) -> None:
-        """Until it is set again."""
+        """Do not go off until it is set again."""
         if self._call is not None:
             self._call.cancel()
             self._call = None
@@ -67,7 +66,7 @@ class Alarm:
                 if self._now_ms() - now_ms >= LONGEST_TURN_MS:
                     break
         except Exception:
-            logger.exception("what was due has failed; it goes on in %d ms", PAUSE_MS)
+            logger.exception("due work has failed; trying again in %d ms", PAUSE_MS)
             self._not_before_ms = now_ms + PAUSE_MS
         self.set()
 

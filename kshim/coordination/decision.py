@@ -1,9 +1,9 @@
 """What a coordinator decides, as values: the records to commit, the replies they release, and what follows.
 
-Both coordinators, of groups and of transactions, decide in these words. A request that cannot be answered yet
-is parked under its caller's token; the reply to it is part of the decision of whichever later call completes
-it. The named tuples here are built once or more per request, which is why they are tuples and not dataclasses
-(a third of the time to build).
+Both coordinators, of groups and of transactions, use these types. A request that cannot be answered yet is
+parked under its caller's token; the reply to it is part of the decision of whichever later call completes it.
+The named tuples here are built once or more per request, which is why they are tuples and not dataclasses (a
+third of the time to build).
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ ANY_NODE = -1
 
 
 class Caller(NamedTuple):
-    """Who asks: the token its reply is addressed to, and what a group remembers of its client."""
+    """The sender of a request: the token that its reply is addressed to, and what a group remembers of its
+    client.
+    """
 
     token: int
     api_version: int = 0
     client_id: str = ""
     client_host: str = ""
     node_id: int = 0
-    """The broker that was asked: it answers only for the shards that it leads. ANY_NODE: whichever does."""
+    """The broker that was asked; it answers only for the shards that it leads. ANY_NODE: whichever broker
+    leads.
+    """
 
 
 class GroupRecord(NamedTuple):
@@ -48,18 +52,20 @@ class Reply(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What is to be done in one shard. Replies leave, and endings follow, once these records and all earlier
-    ones of the shard are durable.
+    """What to do in one shard. Replies leave, and endings follow, once these records and all earlier ones of
+    the shard are durable.
     """
 
     shard: int
     records: tuple[Any, ...] = ()
     replies: tuple[Reply, ...] = ()
     reports: tuple[object, ...] = ()
-    """What the log is told, by str(): a rebalance and why, what has expired."""
+    """Lines for the log, by str(): a rebalance and its cause, an expiry."""
     endings: tuple[Any, ...] = ()
-    """Transactions whose outcome these records are: each partition of theirs is to get its marker."""
+    """Transactions whose outcome is durable with these records; each of their partitions is to get its
+    marker.
+    """
     producer: ProducerIdAndEpoch | None = None
-    """Whose transaction the records are part of; None where they count at once."""
+    """The producer whose transaction the records are part of; None if they count at once."""
     marker: EndTxnMarker | None = None
-    """The end of a transaction, to be made durable like a record; then there are no records."""
+    """The end of a transaction, to be made durable like a record; a decision with a marker has no records."""

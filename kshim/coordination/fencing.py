@@ -1,4 +1,4 @@
-"""Who may still write of a producer's transactions: an epoch that was followed by a later one may not.
+"""Fencing: once a later epoch is known, an earlier one may not write any more.
 
 A producer that was replaced (KIP-98), or whose transaction has ended with a later epoch (KIP-890), must not
 commit any more; nor may a transaction coordinator that was replaced end transactions.
@@ -12,18 +12,18 @@ from schemas.error_code import ErrorCode
 from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_PRODUCERS = 5_000
-"""Of one shard; beyond, the one that has been silent for longest is forgotten."""
+"""Remembered per shard; beyond, the producer that has been silent for longest is forgotten."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """Who writes records that are part of a transaction."""
+    """The producer of records that are part of a transaction."""
 
     producer_id: int
     producer_epoch: int
 
 
 class Epochs(NamedTuple):
-    """The latest that was seen of one producer id."""
+    """The latest epochs that were seen with one producer id."""
 
     producer_epoch: int
     coordinator_epoch: int = -1
@@ -38,13 +38,13 @@ class Fencing:
         self._epochs: dict[int, Epochs] = {}
 
     def check(self, producer: ProducerIdAndEpoch) -> ErrorCode:
-        """Whether a producer may commit offsets."""
+        """The error for a producer that commits offsets, or NONE."""
         known = self._epochs.get(producer.producer_id)
         is_fenced = known is not None and producer.producer_epoch < known.producer_epoch
         return ErrorCode.INVALID_PRODUCER_EPOCH if is_fenced else ErrorCode.NONE
 
     def check_marker(self, marker: EndTxnMarker) -> ErrorCode:
-        """Whether a transaction coordinator may end a transaction so."""
+        """The error for a marker that ends a transaction, or NONE."""
         error = self.check(ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch))
         if error is not ErrorCode.NONE:
             return error
@@ -53,13 +53,13 @@ class Fencing:
         return ErrorCode.TRANSACTION_COORDINATOR_FENCED if is_fenced else ErrorCode.NONE
 
     def wrote(self, producer: ProducerIdAndEpoch) -> None:
-        """Records of a transaction were written."""
+        """Note that a producer has written records of a transaction."""
         known = self._epochs.pop(producer.producer_id, None)
         coordinator_epoch = -1 if known is None else known.coordinator_epoch
         self._remember(producer.producer_id, Epochs(producer.producer_epoch, coordinator_epoch))
 
     def ended(self, marker: EndTxnMarker) -> None:
-        """A transaction was ended."""
+        """Note that a marker has ended a transaction."""
         self._epochs.pop(marker.producer_id, None)
         self._remember(marker.producer_id, Epochs(marker.producer_epoch, marker.coordinator_epoch))
 

@@ -1,4 +1,4 @@
-"""The group coordinator as a broker has it: a `Runtime` over __consumer_offsets."""
+"""The group coordinator of a broker: a `Runtime` over __consumer_offsets."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ class GroupRuntime(Runtime):
         return self._groups.shard_for(group_id)
 
     def topics_deleted(self, names: Collection[str]) -> None:
-        """Forget what was committed for topics that are gone: another topic may come to have the name."""
+        """Delete the offsets committed for deleted topics: a new topic may get the same name."""
         topics = frozenset(names)
         self.decide_everywhere(lambda shard, now_ms: self._groups.delete_offsets(shard, topics, now_ms))

@@ -46,7 +46,8 @@ from schemas.records.end_txn_marker import EndTxnMarker
 class Groups(Protocol):
     """The group coordinator as the api functions see it.
 
-    `submit` answers a request about one group: at once, or later, while it is parked or not yet durable.
+    `submit` answers a request about one group: at once, or later if it is parked or must become durable
+    first.
     """
 
     @overload
@@ -83,7 +84,7 @@ class Groups(Protocol):
         ...
 
     def refusal(self, context: RequestContext, request: GroupRequest) -> ErrorCode:
-        """Why a request would be refused before its group is asked; NONE where it would not be."""
+        """The error that refuses a request before its group is asked, or NONE."""
         ...
 
     def shard_for(self, group_id: str) -> int:
@@ -91,15 +92,15 @@ class Groups(Protocol):
         ...
 
     def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
-        """End a transaction in `shard`; fires once that is durable and what it has committed counts.
+        """End a transaction in `shard`; fires with NONE once that is durable and the committed offsets count.
 
-        With NOT_LEADER_OR_FOLLOWER where the shard is not led or loading, INVALID_PRODUCER_EPOCH where the
-        producer has a later epoch, TRANSACTION_COORDINATOR_FENCED where the transaction coordinator has.
+        Fires with NOT_LEADER_OR_FOLLOWER if the shard is not led or is loading, INVALID_PRODUCER_EPOCH if the
+        producer has a later epoch, TRANSACTION_COORDINATOR_FENCED if the transaction coordinator has.
         """
         ...
 
     def topics_deleted(self, names: Collection[str]) -> None:
-        """Forget the offsets that were committed for topics that are gone."""
+        """Delete the offsets committed for deleted topics."""
         ...
 
 

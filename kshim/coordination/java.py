@@ -1,11 +1,11 @@
-"""What Apache Kafka leaves to Java, and clients see: the hash of a string, and the order of a hash map."""
+"""What Kafka's clients can see of Java: the hash of a string, and the order of a hash map."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 BUCKETS = 16
-"""Of a `java.util.HashMap`, until it is three quarters full."""
+"""A `java.util.HashMap` has this many until it is three quarters full."""
 
 
 def string_hash(text: str) -> int:
@@ -18,7 +18,7 @@ def string_hash(text: str) -> int:
 
 
 def in_order_of_a_hash_map(keys: Collection[str]) -> list[str]:
-    """`keys` as a `HashMap` gives them back that they were put into one by one."""
+    """`keys` in the order in which a `HashMap` returns them after they were put in one by one."""
     buckets = BUCKETS
     while len(keys) > buckets * 3 // 4:
         buckets *= 2

@@ -12,7 +12,7 @@ from kshim.coordination.loading import Leader
 from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_BYTES: Final = 512 * 1024
-"""An append that holds more takes no further records: what is due in the same turn goes into the next one."""
+"""An append that holds this many takes no further records; the rest of the turn's go into the next one."""
 
 Entry = tuple[bytes, bytes | None]
 """Key and value of a record."""
@@ -20,7 +20,7 @@ Entry = tuple[bytes, bytes | None]
 
 @dataclass(slots=True, eq=False)
 class Append:
-    """Records that become durable together, and what waits for that."""
+    """Records that become durable together, and the replies and endings that wait for that."""
 
     producer: ProducerIdAndEpoch | None = None
     marker: EndTxnMarker | None = None
@@ -37,12 +37,11 @@ class Append:
 
 @dataclass(slots=True, eq=False)
 class Lead:
-    """One shard for as long as it is led by a broker.
-
-    gathering: takes the records of this turn. unsettled: all appends that are not durable, that one included.
-    """
+    """One shard for as long as it is led by a broker."""
 
     shard: int
     leader: Leader
     gathering: Append | None = None
+    """Takes the records of this turn."""
     unsettled: deque[Append] = field(default_factory=deque)
+    """All appends that are not durable yet, `gathering` included."""

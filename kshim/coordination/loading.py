@@ -28,18 +28,18 @@ class Leader(NamedTuple):
 
 
 class Loadable(Protocol):
-    """The part of a coordinator that is told what its journal holds."""
+    """The part of a coordinator that replays its journal."""
 
     @property
     def topic(self) -> str:
-        """Whose partitions are the shards."""
+        """The topic whose partitions are the shards."""
 
     @property
     def partitions(self) -> int:
         """How many shards there are."""
 
     def begin_load(self, shard: int, node_id: int) -> None:
-        """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
+        """Begin to load `shard` for the broker `node_id`; it is empty, and refuses requests until loaded."""
 
     def decode(self, key: bytes, value: bytes | None) -> Any | None:
         """The record of a key and value; None for a kind of record that is not known. Raises
@@ -49,7 +49,7 @@ class Loadable(Protocol):
     def replay(self, shard: int, records: Iterable[Any], producer: ProducerIdAndEpoch | None) -> None:
         """Apply records of `shard` in the order of its log, while loading and after each decision alike.
 
-        `producer`: whose transaction they are part of.
+        producer: the producer whose transaction they are part of, if any.
         """
 
     def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
@@ -57,25 +57,26 @@ class Loadable(Protocol):
 
 
 class Loading:
-    """One shard being loaded, until its journal is fully replayed.
-
-    decisions: what is to be decided as soon as it is served. served: fires when the shard is served, or is
-    not to be any more; errbacks StorageError when it cannot be read.
-    """
+    """One shard being loaded, until its journal is fully replayed."""
 
     def __init__(self, shard: int, leader: Leader, coordinator: Loadable, journal: Journal) -> None:
         self.shard = shard
         self.leader = leader
         self.decisions: list[Callable[[int, int], Decision]] = []
+        """Each is called with (shard, now_ms) as soon as the shard is served."""
         self.served: Deferred[None] = Deferred()
+        """Fires when the shard is served, or given up before that; errbacks StorageError if it cannot be
+        read.
+        """
         self.call: Any = None
+        """The scheduled next turn of loading."""
         self._coordinator = coordinator
         self._journal = journal
         self._entries: Iterator[JournalBatch | EndTxnMarker] | None = None
         coordinator.begin_load(shard, leader.node_id)
 
     def replay(self, is_long_enough: Callable[[], bool]) -> bool:
-        """Go on until `is_long_enough`; whether all is known now. Raises StorageError."""
+        """Replay until `is_long_enough()`; return whether the journal has ended. Raises StorageError."""
         if self._entries is None:
             self._entries = self._journal.load(self.shard)
         for entry in self._entries:
@@ -89,13 +90,13 @@ class Loading:
         return True
 
     def cancel(self) -> None:
-        """It is not to be led any more."""
+        """Stop loading: the shard is given up."""
         if self.call is not None:
             self.call.cancel()
         self.served.callback(None)
 
     def _records(self, batch: JournalBatch) -> Iterator[Any]:
-        """Records from bytes. An unknown kind is skipped, as in Kafka; what is corrupt, a StorageError."""
+        """Decode records; an unknown kind is skipped, as in Kafka. Raises StorageError for a corrupt one."""
         name = f"{self._coordinator.topic}-{self.shard}"
         for key, value in batch.records:
             try:

@@ -1,7 +1,7 @@
-"""The markers that end a transaction: a control batch in each partition, where that partition's records are.
+"""Writes the markers that end a transaction: a control batch in the log of each of its partitions.
 
-Markers are written again until they are durable. A partition that can never get its own is no reason for the
-others to wait.
+Markers are written again until they are durable. The other partitions do not wait for one that can never get
+its marker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from schemas.error_code import ErrorCode
 from schemas.records.end_txn_marker import EndTxnMarker
 
 RETRY_MS = 1_000
-"""When to write a marker again that could not be written."""
+"""How long to wait before a marker that could not be written is written again."""
 
 ENDED_WITHOUT = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone",
@@ -43,7 +43,7 @@ class WriteMarker(Protocol):
 
 
 class Markers:
-    """Those of one transaction. `is_wanted`: whether it is still for this coordinator to write them."""
+    """The markers of one transaction."""
 
     def __init__(
         self,
@@ -52,7 +52,9 @@ class Markers:
         clock: Clock,
         is_wanted: Callable[[], bool],
     ) -> None:
-        """write: a marker in a partition; it fires as `write_marker` does."""
+        """write: writes a marker in a partition; fires as `write_marker` does. is_wanted: whether this
+        coordinator still has to write them.
+        """
         self._transactional_id = transactional_id
         self._write = write
         self._clock = clock
@@ -76,7 +78,7 @@ class Markers:
             written.addCallback(self._written, partition)
 
     def _failed(self, failure: Failure, partition: TopicPartition) -> ErrorCode:
-        """A fault of ours: no reason to leave the transaction open for ever."""
+        """Log a fault of ours, and try again: it must not leave the transaction open for ever."""
         logger.error(
             "transactional id %s: no marker in %s-%d: %s", self._transactional_id, *partition, failure
         )
@@ -108,10 +110,10 @@ def write_marker(
 ) -> Deferred[ErrorCode]:
     """End the marker's transaction in one partition. Fires when that is durable, or with the error.
 
-    transaction_version: the one that the transaction was made with, see `ProducerAppends.append_marker`.
-    In `__consumer_offsets` it is the group coordinator that makes the offsets of the transaction count, or
-    forgets them. UNKNOWN_TOPIC_OR_PARTITION where the topic is gone; INVALID_PRODUCER_EPOCH or
-    TRANSACTION_COORDINATOR_FENCED where it comes too late; KAFKA_STORAGE_ERROR.
+    transaction_version: that of the transaction, see `producing.rules.check_marker`. In `__consumer_offsets`
+    the group coordinator writes the marker, and makes the transaction's offsets count or forgets them.
+    UNKNOWN_TOPIC_OR_PARTITION if the topic is gone; INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED
+    if the marker comes too late; KAFKA_STORAGE_ERROR.
     """
     topic = broker.cluster.topics.get(topic_name)
     partition = None if topic is None else topic.partition(index)

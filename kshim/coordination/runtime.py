@@ -1,14 +1,14 @@
-"""The shell around a coordinator: it gives it time, makes its records durable, and delivers its replies.
+"""The shell around a coordinator: passes it the time, makes its records durable, delivers its replies.
 
     request ──> coordinator.handle ──> Decision(shard, records, replies, reports, endings)
                     encode ──> replay ──> all decisions of a shard in one turn: one append
                                                       │ durable
                                           replies by token, endings
 
-So nobody is ever told of something that a crash could take back. A record that cannot be encoded fails its
-own request. When an append fails the shard is dropped and loaded again from its journal.
+So no client is told of something that a crash could undo. A record that cannot be encoded fails its own
+request. When an append fails the shard is dropped and loaded again from its journal.
 
-Each shard is led by one broker, or by none: `load` and `unload` say by whom. All brokers of a process share
+Each shard is led by one broker, or by none: `load` and `unload` change that. All brokers of a process share
 one runtime of groups and one of transactions.
 """
 
@@ -56,10 +56,10 @@ class Coordinator(Loadable, Protocol):
         """Serve `shard` from now on."""
 
     def unload(self, shard: int, now_ms: int) -> Decision:
-        """Give `shard` up; the decision answers what it has parked."""
+        """Give up `shard`; the decision answers the requests that it has parked."""
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `advance`; it may be early, never late. None when nothing is waited for."""
+        """When to call `advance`; it may be early, never late. None when nothing will come due."""
 
     def advance(self, now_ms: int) -> Iterator[Decision]:
         """Do all that is due; each decision is carried out before the next is taken."""
@@ -96,7 +96,7 @@ class Runtime:
         """The calls that load a shard again whose journal could not be read."""
         self._leader_epochs: dict[int, int] = {}
         self._in_flight: Counter[int] = Counter()
-        """How many appends of each shard have not settled, be it led still or not."""
+        """How many appends of each shard are under way, whether or not it is still led."""
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
         self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due)
@@ -107,9 +107,9 @@ class Runtime:
     # ---- start and stop
 
     def start(self, leaders: Mapping[int, Leader] | None = None) -> None:
-        """Answer from now on, and load the shards that have a leader: all, of node 0, where none is given.
+        """Answer requests from now on, and load the shards that have a leader. Raises StorageError.
 
-        Raises StorageError.
+        leaders: by shard; None stands for node 0 as the leader of all.
         """
         self._is_running = True
         if leaders is None:
@@ -121,9 +121,9 @@ class Runtime:
         self._alarm.set()
 
     def stop(self) -> None:
-        """Give every shard up; what is parked is answered NOT_COORDINATOR: clients look elsewhere.
+        """Give up every shard; parked requests are answered NOT_COORDINATOR, so that clients look elsewhere.
 
-        What comes later is answered COORDINATOR_NOT_AVAILABLE.
+        Later requests are answered COORDINATOR_NOT_AVAILABLE.
         """
         self._is_running = False
         for shard in {*self._leads, *self._loading, *self._reloads}:
@@ -143,7 +143,7 @@ class Runtime:
         return self._ask(Caller(token, it.api_version, it.client_id, it.client_host, it.node_id), request)
 
     def submit_as_broker(self, api_version: int, request: Any) -> Later[Any]:
-        """The same for what brokers ask of whichever of them leads the shard."""
+        """The same for a request of a broker to whichever broker leads the shard."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
 
     def _ask(self, caller: Caller, request: Any) -> Later[Any]:
@@ -170,8 +170,8 @@ class Runtime:
             self._alarm.set()
 
     def decide_everywhere(self, decide: Callable[[int, int], Decision]) -> None:
-        """Carry out `decide(shard, now_ms)` in each shard that is led; in one that is loading, when that is
-        done.
+        """Carry out `decide(shard, now_ms)` in each shard that is led, and in each that is loading once it is
+        served.
         """
         for loading in self._loading.values():
             loading.decisions.append(decide)
@@ -179,7 +179,7 @@ class Runtime:
             self.decide(lead, decide)
 
     def is_led(self, lead: Lead) -> bool:
-        """Whether this is still how the shard is led."""
+        """Whether `lead` is still the one in force for its shard."""
         return self._leads.get(lead.shard) is lead
 
     # ---- decisions
@@ -196,7 +196,7 @@ class Runtime:
             self._release(lead, decision.replies, decision.endings)
 
     def _gather(self, lead: Lead, decision: Decision) -> None:
-        """Replay what was decided, and let it be appended with the rest of this turn."""
+        """Replay a decision's records, and append them with the rest of this turn."""
         try:
             entries = [self._coordinator.encode(record) for record in decision.records]
         except ValueError as error:
@@ -227,7 +227,7 @@ class Runtime:
         append.endings += decision.endings
 
     def _void(self, replies: Iterable[Reply], error: ErrorCode) -> None:
-        """What was decided is void: answer each of its requests with `error` instead."""
+        """Answer with `error` in place of these replies: their decision is void."""
         for token, _ in replies:
             waiting = self._waiting.get(token)
             if waiting is not None:
@@ -239,7 +239,7 @@ class Runtime:
         self.end_turn()
 
     def end_turn(self) -> None:
-        """Append what the shards have gathered in this turn of the reactor. It happens by itself."""
+        """Append what the shards have gathered in this turn of the reactor; happens by itself at its end."""
         if self._turn_ends is not None:
             self._turn_ends.cancel()
             self._turn_ends = None
@@ -266,7 +266,7 @@ class Runtime:
         self._landed(lead.shard)
 
     def _failed(self, failure: Failure, lead: Lead) -> None:
-        """The journal did not take a record, what was decided since is void: begin with what is durable."""
+        """Load the shard again: the journal did not take an append, so all that was decided since is void."""
         shard = lead.shard
         if self.is_led(lead):
             name = f"{self._coordinator.topic}-{shard}"
@@ -276,7 +276,7 @@ class Runtime:
         self._landed(shard)
 
     def _landed(self, shard: int) -> None:
-        """An append has settled, on which loading the shard again may wait."""
+        """Note that an append has settled; loading the shard again may have waited for it."""
         self._in_flight[shard] -= 1
         loading = self._loading.get(shard)
         if loading is not None and loading.call is None:
@@ -299,11 +299,11 @@ class Runtime:
     # ---- shards
 
     def load(self, shard: int, leader: Leader) -> Deferred[None]:
-        """Let a broker lead `shard`: until all of it is known, requests are answered that it is loading.
+        """Let `leader` lead `shard`, which refuses requests as loading until its journal is replayed.
 
-        Fires when the shard is served, or is given up before; errbacks StorageError when it cannot be read,
-        and is not led then. As in Kafka, a leader from before the present one is ignored, and one that leads
-        already goes on.
+        Fires when the shard is served, or given up before that; errbacks StorageError if it cannot be read,
+        and then it is not led. As in Kafka, an earlier leader is ignored, and a broker that leads already
+        goes on.
         """
         now = self._leads.get(shard) or self._loading.get(shard)
         known = self._leader_epochs.get(shard, -1)
@@ -317,9 +317,9 @@ class Runtime:
         return self._begin_load(shard, leader).served
 
     def unload(self, shard: int, leader_epoch: int | None = None) -> None:
-        """Let nobody lead `shard`: what it has parked and what is asked of it is answered NOT_COORDINATOR.
+        """Give up `shard`: parked and later requests for it are answered NOT_COORDINATOR.
 
-        With the epoch from which on somebody else leads, nothing happens where that has begun already.
+        leader_epoch: that of the change; if the shard is led in this epoch or a later one, nothing happens.
         """
         if leader_epoch is None or leader_epoch > self._leader_epochs.get(shard, -1):
             self._give_up(shard)
@@ -330,7 +330,7 @@ class Runtime:
         return loading
 
     def _go_on_loading(self, loading: Loading) -> None:
-        """Load for one turn, once nothing is under way that a former leader has appended."""
+        """Load for one turn, unless appends of a former leader are still under way."""
         loading.call = None
         if self._in_flight[loading.shard]:
             return
@@ -351,8 +351,9 @@ class Runtime:
         self._begin_load(shard, leader).served.addErrback(lambda _: None)
 
     def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
-        """Whether the shard is served now. Raises StorageError; it is not led here then, which is better than
-        to serve a part of it.
+        """Replay some of the journal; return whether the shard is served now.
+
+        Raises StorageError; then the shard is not led here, which is better than to serve a part of it.
         """
         shard, now_ms = loading.shard, self._now_ms()
         try:
@@ -370,7 +371,7 @@ class Runtime:
         return True
 
     def _give_up(self, shard: int) -> None:
-        """Let go of a shard that is led or loading; nothing happens to another."""
+        """Let go of a shard that is led or loading; do nothing for any other."""
         lead, loading = self._leads.pop(shard, None), self._loading.pop(shard, None)
         if (again := self._reloads.pop(shard, None)) is not None:
             again.cancel()

@@ -11,7 +11,7 @@ from kshim.coordination.java import string_hash
 def partition_for(name: str, partitions: int) -> int:
     """The partition of the coordinator's topic that holds `name`: Java's `Math.abs(hashCode()) % partitions`.
 
-    The one number without a positive counterpart counts as 0.
+    The smallest int32, which has no positive counterpart, counts as 0.
     """
     code = string_hash(name)
     signed = code - (1 << 32) if code & 0x80000000 else code

@@ -1,7 +1,7 @@
-"""The transaction coordinator as a broker has it: a `Runtime` over __transaction_state, and the markers.
+"""The transaction coordinator of a broker: a `Runtime` over __transaction_state, and the markers.
 
-When the outcome of a transaction is durable, every partition of it gets its marker; when the last marker is
-durable, that is one more decision. So an outcome that is durable is carried out whatever happens: what a
+When the outcome of a transaction is durable, each of its partitions gets its marker; when the last marker is
+durable, one more decision completes the transaction. So a durable outcome is always carried out: what a
 restart finds half done is done again.
 """
 
@@ -45,7 +45,7 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class TransactionRuntime:
-    """The transaction coordinator of all brokers. Its topic is made when a client first looks for it."""
+    """The transaction coordinator of all brokers. Its topic is made when a client first asks for it."""
 
     def __init__(self, cluster: Cluster, log: Log, config: Config, clock: Clock) -> None:
         self._cluster = cluster
@@ -53,7 +53,7 @@ class TransactionRuntime:
         self._clock = clock
         self._settings = _settings(config)
         self._coordinator = TransactionCoordinator(self._settings, self._take_producer_id)
-        """Leads nothing until there is a topic."""
+        """Leads no shard until its topic is made."""
         self._runtime: Runtime | None = None
         self._write_marker: WriteMarker | None = None
         self._spare_producer_id: int | None = None
@@ -62,18 +62,18 @@ class TransactionRuntime:
     # ---- start and stop
 
     def start(self, write_marker: WriteMarker) -> None:
-        """Lead every shard, if there are any yet, and finish what was being ended. Raises StorageError."""
+        """Load the shards, if the topic exists, and finish what was ending. Raises StorageError."""
         self._write_marker = write_marker
         self._running()
 
     def stop(self) -> None:
-        """Give every shard up; what waits for the journal is answered NOT_COORDINATOR."""
+        """Give up every shard; requests that wait for the journal are answered NOT_COORDINATOR."""
         self._stopped = True
         if self._runtime is not None:
             self._runtime.stop()
 
     def follow(self, moves: Iterable[Move]) -> None:
-        """Let transactions be coordinated where their partition is led now, as after a restart."""
+        """Load the shards that have a new leader, as after a restart, and unload those without one."""
         if self._runtime is None or self._stopped:
             return
         for topic, _, after in moves:
@@ -83,7 +83,7 @@ class TransactionRuntime:
                 self._runtime.unload(after.index, after.leader_epoch)
             else:
                 leader = Leader(after.leader, after.leader_epoch)
-                self._runtime.load(after.index, leader).addErrback(lambda _: None)  # the log knows
+                self._runtime.load(after.index, leader).addErrback(lambda _: None)  # already logged
 
     def _running(self) -> Runtime | None:
         """The runtime; None before its topic is made."""
@@ -109,8 +109,8 @@ class TransactionRuntime:
     def submit(self, context: RequestContext, request: Any) -> Later[Any]:
         """The response to a request about transactions, or a Deferred of it while it waits for the journal.
 
-        AddPartitionsToTxn, in the form of v4 and later, is what brokers ask: of whichever broker coordinates
-        the transaction. Everything else is for the one that was asked.
+        AddPartitionsToTxn, in the form of v4 and later, is sent by brokers, to whichever broker coordinates
+        the transaction. All other requests are for the broker that was asked.
         """
         match request:
             case AddPartitionsToTxnRequest():
@@ -132,24 +132,24 @@ class TransactionRuntime:
         return self._ask(context, request)
 
     def _ask(self, context: RequestContext, request: Request) -> Later[Any]:
-        """What the broker that was asked says."""
+        """The response of the broker that was asked."""
         runtime = self._running()
         return runtime.submit(context, request) if runtime else self._refused(context, request)
 
     def _ask_any(self, context: RequestContext, request: Request) -> Later[Any]:
-        """What the broker says that coordinates the transaction."""
+        """The response of the broker that coordinates the transaction."""
         runtime = self._running()
         if runtime is None:
             return self._refused(context, request)
         return runtime.submit_as_broker(context.api_version, request)
 
     def _refused(self, context: RequestContext, request: Request) -> Any:
-        """What a coordinator says that leads nothing."""
+        """The response of a coordinator that leads no shard."""
         (reply,) = self._coordinator.handle(Caller(0, context.api_version), request, self._now_ms()).replies
         return reply.response
 
     def _with_producer_id(self, context: RequestContext, request: Any) -> Deferred[Any]:
-        """Ask when there is a producer id that a decision can take; it stays for the next if it is not."""
+        """Get a producer id that the decision can take, then ask; an id not taken is kept for the next."""
 
         def given(producer_id: int) -> Any:
             self._spare_producer_id = producer_id
@@ -168,7 +168,7 @@ class TransactionRuntime:
     # ---- markers
 
     def _end(self, lead: Lead, ending: Ending) -> None:
-        """Have the markers written of a transaction whose outcome is durable."""
+        """Write the markers of a transaction whose outcome is durable; then complete it."""
         assert self._runtime is not None
         assert self._write_marker is not None
         runtime, transaction = self._runtime, ending.transaction

@@ -1,4 +1,4 @@
-"""A Fetch that waits: for enough new records, for its time to be up, or for a request behind it."""
+"""A Fetch that waits for enough new records, for the end of its time, or for a request behind it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class ParkedFetch:
-    """Waits for what is missing to `reads` in the partitions of its session, which the session watches.
+    """Waits until the partitions of a session, which watches them, have the bytes that `reads` lacked.
 
-    Only what is new is looked at; for one byte, only the offset.
+    Only new records are read; if one byte is missing, only offsets are compared.
     """
 
     __slots__ = ("_done", "_log", "_missing_bytes", "_reads", "_session", "_timer")
@@ -33,8 +33,8 @@ class ParkedFetch:
         self._done: Deferred[None] = Deferred()
 
     def wait(self, clock: Clock, max_wait_ms: int, hurry: Signal, answer: Callable[[], T]) -> Deferred[T]:
-        """`answer()`, when there is enough, or after `max_wait_ms`, or once `hurry` fires, or when another
-        request of the session waits.
+        """`answer()`, as soon as there is enough, `max_wait_ms` is over, `hurry` fires, or another request of
+        the session is parked.
         """
         self._timer = clock.callLater(max_wait_ms / 1000, self._finish)
         self._session.park(self._log, self._moved, self._finish)
@@ -42,8 +42,10 @@ class ParkedFetch:
         return self._done.addCallback(lambda _: answer())
 
     def _moved(self, cached: CachedPartition) -> None:
-        """The log of a partition has moved. If its high watermark has not moved forwards, something else has
-        changed: the partition was deleted, has another leader, or starts later.
+        """Count the new records of a partition whose log has moved.
+
+        If its high watermark has not moved forwards, something else has changed: the partition was deleted,
+        has another leader, or starts later. Then the Fetch is answered at once.
         """
         assert cached.partition_no is not None
         position = self._reads.position(cached)
@@ -66,7 +68,7 @@ class ParkedFetch:
             self._finish()
 
     def _finish(self) -> None:
-        """The first reason to finish counts; everything that was waited for is let go."""
+        """Answer, for the first reason only; cancel the timer and leave the session."""
         if not self._done.called:
             if self._timer.active():
                 self._timer.cancel()

@@ -1,4 +1,4 @@
-"""One pass over the partitions of a Fetch: what each is answered, and how much that is in all."""
+"""One pass over the partitions of a Fetch: the answer for each, and how many bytes that is in all."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ SENT_AWAY = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 
 
 class PartitionRead(NamedTuple):
-    """is_behind: there are records from its position on, sent or not."""
+    """What one partition is answered."""
 
     cached: CachedPartition
     data: PartitionData
     is_behind: bool = False
+    """There are records from the fetch offset on, sent or not."""
 
 
 class Position:
-    """How far the records of a partition have been counted. left_bytes: how many more it may add to the
-    answer.
-    """
+    """How far the records of a partition have been counted."""
 
     __slots__ = ("left_bytes", "next_offset")
 
     def __init__(self, next_offset: int, left_bytes: int) -> None:
         self.next_offset = next_offset
         self.left_bytes = left_bytes
+        """How many more bytes the partition may add to the answer."""
 
     def count(self, records: bytes, end: int) -> int:
-        """The bytes that `records`, read from `next_offset` on, are worth, when there are some up to `end`.
+        """How many bytes `records`, read from `next_offset` on, count towards min_bytes.
 
-        Where they end before, the next batch did not fit: then the partition is worth all that it may add,
-        else a Fetch whose min_bytes is no sum of whole batches would wait for nothing.
+        There are records up to `end`. If `records` stop before it, the next batch did not fit; then the
+        partition counts as all that it may add, else a Fetch would wait for bytes that no batch can supply.
         """
         for batch in batches(records):
             self.next_offset = decode_header(batch).next_offset
@@ -62,13 +62,7 @@ class Position:
 
 
 class PartitionReads:
-    """What is read in one pass.
-
-    known: of partitions that were there when the request came; unknown: of the others, which Kafka answers
-    last. missing_bytes: how many were still to come to have min_bytes. failed: one of the known had an error,
-    which is answered at once; one that is unknown is no reason not to wait for the others. leaders: where
-    clients were sent to.
-    """
+    """Reads the partitions of a Fetch, and keeps what each is answered."""
 
     __slots__ = (
         "_any_replica",
@@ -93,19 +87,27 @@ class PartitionReads:
         self._version = api_version
         self._any_replica = api_version >= FIRST_VERSION_FROM_ANY_REPLICA
         self._from_replica = request.replica_id >= 0 or request.replica_state.replica_id >= 0
-        self._bytes_read = 0  # the first that has any may bring a batch larger than every limit
-        self._left_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)  # what all may still add
+        self._bytes_read = 0  # while 0, a batch may be read that is larger than every limit
+        self._left_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
+        """How many more bytes the answer may hold."""
         self._positions: dict[CachedPartition, Position] = {}
         self.request = request
         self.committed = request.isolation_level == READ_COMMITTED
         self.missing_bytes = self._min_bytes = min(request.min_bytes, self._left_bytes)
+        """How many bytes are still missing to have min_bytes."""
         self.known: list[PartitionRead] = []
+        """The partitions that existed when the request came."""
         self.unknown: list[PartitionRead] = []
+        """The other partitions; Kafka answers them last."""
         self.failed = False
+        """A known partition had an error, which is answered at once. An unknown one does not end the wait for
+        the others.
+        """
         self.leaders: list[int] = []
+        """The brokers that clients were sent to."""
 
     def read(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
-        """Look at each, in this order, and return all that was found."""
+        """Read the partitions in this order; returns self."""
         for cached in partitions:
             found = self._find(cached)
             if isinstance(found, Partition) or found is ErrorCode.INCONSISTENT_TOPIC_ID:
@@ -117,7 +119,9 @@ class PartitionReads:
         return self
 
     def again(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
-        """The same after a while. Who was unknown stays so; who is unknown now has lost what it read from."""
+        """Read again after the wait. Unknown partitions stay unknown; one that was deleted meanwhile is an
+        error.
+        """
         anew = PartitionReads(self._broker, self._version, self.request)
         anew.unknown = self.unknown
         unknown = {read.cached for read in self.unknown}
@@ -127,14 +131,14 @@ class PartitionReads:
         return anew
 
     def knows_any(self, partitions: Iterable[CachedPartition]) -> bool:
-        """Whether any of them is there, or was when its topic had another id."""
+        """Whether any of the partitions exists, if only under another topic id."""
         found = map(self._find, partitions)
         return any(
             not isinstance(each, ErrorCode) or each is ErrorCode.INCONSISTENT_TOPIC_ID for each in found
         )
 
     def position(self, cached: CachedPartition) -> Position:
-        """Where a partition stands, also one that was not looked at because nothing of it was new."""
+        """The position of a partition, also of one that this pass has not looked at."""
         known = self._positions.get(cached)
         if known is None:
             left_bytes = max(0, min(cached.wanted.partition_max_bytes, self._left_bytes))
@@ -142,7 +146,9 @@ class PartitionReads:
         return known
 
     def _find(self, cached: CachedPartition) -> Partition | ErrorCode:
-        """The partition as it is now. A topic id that was known once stands for the name it had."""
+        """The partition as it is now, or the error. A topic id that was known once keeps standing for its
+        topic's name.
+        """
         cluster, named = self._broker.cluster, cached.topic
         if named.name is None:
             known = cluster.topic_by_id(named.topic_id)
@@ -174,7 +180,7 @@ class PartitionReads:
         wanted = cached.wanted
         known_epoch = wanted.current_leader_epoch if wanted.current_leader_epoch >= 0 else NO_EPOCH
         fault = fault_in_leadership(self._broker, partition, known_epoch, any_replica=self._any_replica)
-        if fault is ErrorCode.NONE and self._from_replica:  # only consumers fetch from here
+        if fault is ErrorCode.NONE and self._from_replica:  # only consumers may fetch here, not replicas
             has_epoch = known_epoch != NO_EPOCH
             fault = ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if fault is not ErrorCode.NONE:
@@ -206,7 +212,7 @@ class PartitionReads:
         return PartitionRead(cached, data, is_behind)
 
     def _sent_away(self, cached: CachedPartition, partition: Partition, error: ErrorCode) -> PartitionRead:
-        """An error, and where to go instead (KIP-951)."""
+        """An error, with the current leader for clients that know the field (KIP-951)."""
         if self._version < FIRST_VERSION_WITH_CURRENT_LEADER or error not in SENT_AWAY:
             return PartitionRead(cached, refusal(cached.wanted.partition, error))
         if not self._from_replica:
@@ -217,8 +223,10 @@ class PartitionReads:
     def _diverging_epoch(
         self, wanted: FetchPartition, partition: Partition, log_start_offset: int
     ) -> EpochEndOffset | None:
-        """Where the client's log and this one part (KIP-595); NO_EPOCH_END where they do not, as far as it
-        says. None where this log knows nothing of the client's epoch.
+        """Where the client's log and this one diverge (KIP-595).
+
+        NO_EPOCH_END: nowhere, as far as the client says. None: this log knows nothing of the client's epoch
+        or offset.
         """
         if wanted.last_fetched_epoch < 0:
             return NO_EPOCH_END
@@ -246,8 +254,9 @@ class PartitionReads:
     def _aborted(
         self, wanted: FetchPartition, partition: Partition, records: bytes, end: int
     ) -> tuple[AbortedTransaction, ...] | None:
-        """The aborted transactions that have something to do with `records`. As in Kafka, None where there
-        are records, and room, but not enough of it.
+        """The aborted transactions that overlap `records`.
+
+        As in Kafka, None if there are records and some room for them, but not enough.
         """
         log, partition_no, start = self._broker.log, partition.partition_no, wanted.fetch_offset
         if not records:
@@ -269,7 +278,10 @@ def refusal(
     aborted_transactions: tuple[AbortedTransaction, ...] | None = None,
     current_leader: LeaderIdAndEpoch = NO_LEADER,
 ) -> PartitionData:
-    """Without records. The aborted transactions are null if Kafka gets as far as the log, else empty."""
+    """An answer with an error and no records.
+
+    Its aborted transactions are null if Kafka gets as far as the log, else empty.
+    """
     return PartitionData(
         partition_index=partition_index,
         error_code=error,

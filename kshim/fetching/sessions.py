@@ -1,12 +1,10 @@
-"""Fetch sessions (KIP-227): what a client fetches is remembered, so that it names only what has changed and
-is told only what is new.
+"""Fetch sessions (KIP-227): the server remembers what a client fetches, so requests name changes only.
 
-A partition of a session is *due* when the next answer may have something of it: its request has changed,
-there are more records behind its position, its last answer was an error, or its log has moved since. Only
-those are looked at; all others are watched. So a thousand quiet partitions cost a request nothing.
+A partition of a session is *due* when the next answer may include it: the client has changed its request for
+it, there are more records behind its position, its last answer was an error, or its log has moved since. Only
+due partitions are looked at; the others are watched, so a thousand quiet partitions cost a request nothing.
 
-A request without a session is one of its own that is not kept. What is read, and from where, is the business
-of others.
+A request without a session gets one that is not kept. `reads` reads the partitions.
 """
 
 from __future__ import annotations
@@ -25,22 +23,25 @@ if TYPE_CHECKING:
     from kshim.storage.interfaces import Log
 
 NO_SESSION = 0
-FULL, FINAL = 0, -1  # epochs of requests that name all partitions: to begin a session, to have none
+FULL, FINAL = 0, -1  # epochs of requests that name all partitions: FULL begins a session, FINAL has none
 MAX_INT32 = 2**31 - 1
 EVICTION_MS = 2 * 60 * 1000  # Kafka's min.incremental.fetch.session.eviction.ms
 MAX_CACHED_PARTITIONS = 100_000
-"""Of all sessions together, some 900 bytes each. Who does not fit in has no session, and names all always."""
+"""In all sessions together, some 900 bytes each. Beyond, a client gets no session and names all partitions
+each time.
+"""
 
 Key = tuple[str | UUID, int]
 
 
 class CachedTopic:
-    """A topic as a request has named it. name: None for a topic id that has never been one of a topic."""
+    """A topic as a request has named it."""
 
     __slots__ = ("name", "topic_id")
 
     def __init__(self, name: str | None, topic_id: UUID) -> None:
         self.name = name
+        """None for a topic id that no topic has had yet."""
         self.topic_id = topic_id
 
     def is_same(self, other: CachedTopic) -> bool:
@@ -48,11 +49,7 @@ class CachedTopic:
 
 
 class CachedPartition:
-    """A partition of a session: what its client last asked for, and what it was last answered.
-
-    partition_no: of its log, None while there is none. turn: who has the smallest is read first. end_seen:
-    the high watermark when it was last looked at; high_watermark and log_start_offset: as last answered.
-    """
+    """A partition of a session: what its client last asked for, and what it was last answered."""
 
     __slots__ = (
         "_unwatch",
@@ -70,13 +67,18 @@ class CachedPartition:
         self.topic = topic
         self.wanted = wanted
         self.turn = turn
-        self.high_watermark = self.log_start_offset = self.end_seen = -1
+        """The partition with the smallest turn is read first."""
+        self.high_watermark = self.log_start_offset = -1
+        """As last answered."""
+        self.end_seen = -1
+        """The high watermark when the partition was last looked at."""
         self.partition_no: int | None = None
+        """None while the partition has no log."""
         self._watched: int | None = None
         self._unwatch: Callable[[], None] | None = None
 
     def watch(self, log: Log, moved: Callable[[CachedPartition], None]) -> None:
-        """Call `moved` with this when its log moves."""
+        """Call `moved` with this partition when its log moves."""
         if self._watched != self.partition_no:
             self.unwatch()
             if self.partition_no is not None:
@@ -89,10 +91,10 @@ class CachedPartition:
             self._watched = self._unwatch = None
 
     def note(self, data: PartitionData) -> bool:
-        """Remember an answer. Is it one that the client must be told, in a session?
+        """Remember an answer; return whether the client of a session must be told.
 
-        Kafka's rule: records, an error, another end or start than it was told before; an error also makes
-        the next answer without one a new one.
+        Kafka's rule: it must be told of records, of an error, and of another high watermark or log start
+        offset than it was told before. The first answer after an error is always new.
         """
         is_new = (
             bool(data.records)
@@ -107,10 +109,7 @@ class CachedPartition:
 
 
 class FetchSession:
-    """What one client fetches. id: NO_SESSION until it is kept. epoch: that of its next request.
-
-    goes_on: there may be a next request.
-    """
+    """The partitions that one client fetches."""
 
     __slots__ = (
         "_due",
@@ -130,8 +129,11 @@ class FetchSession:
 
     def __init__(self, by_topic_id: bool, now_ms: int, goes_on: bool = True) -> None:
         self.id = NO_SESSION
+        """NO_SESSION until the session is kept."""
         self.goes_on = goes_on
+        """There may be a next request."""
         self.epoch = 1
+        """The epoch of the next request."""
         self.by_topic_id = by_topic_id
         self.created_ms = self.used_ms = now_ms
         self._partitions: dict[Key, CachedPartition] = {}
@@ -148,7 +150,9 @@ class FetchSession:
         return self._partitions.values()
 
     def update(self, request: FetchRequest) -> bool:
-        """Add or change what the request names, up to a topic without an id: False, as in Kafka."""
+        """Add or change the partitions that the request names; False, and no further, at a topic without an
+        id, as in Kafka.
+        """
         for topic in request.topics:
             if self.by_topic_id and self.goes_on and not topic.topic_id.int:
                 return False
@@ -169,7 +173,7 @@ class FetchSession:
         return True
 
     def forget(self, request: FetchRequest) -> bool:
-        """Drop what the request says to forget. False as in `update`."""
+        """Drop the partitions that the request forgets. False as in `update`."""
         for topic in request.forgotten_topics_data:
             if self.by_topic_id and not topic.topic_id.int:
                 return False
@@ -186,10 +190,10 @@ class FetchSession:
         return sorted(self._due, key=attrgetter("turn"))
 
     def answered(self, cached: CachedPartition, data: PartitionData, is_behind: bool) -> bool:
-        """Note what a partition is answered. False if that may be left out of the answer.
+        """Note a partition's answer; return False if the response may leave it out.
 
-        is_behind: there are records from its position on. In a session, who was sent some waits until all
-        others have had their turn; at its beginning the turns are those of the answer.
+        is_behind: there are records from its position on. In a session, a partition that was sent records
+        gets its next turn after all others; the first answer of a session sets the turns.
         """
         is_new = cached.note(data)
         if data.records or self.id == NO_SESSION:
@@ -201,7 +205,7 @@ class FetchSession:
         return is_new or self.id == NO_SESSION
 
     def watch(self, log: Log) -> None:
-        """Hear of all that is due; what is not due is watched already."""
+        """Watch all due partitions; the others are watched already."""
         self._is_watching = True
         for cached in self._due if not self._is_closed else ():
             cached.watch(log, self._moved)
@@ -220,7 +224,7 @@ class FetchSession:
         self._parked = None
 
     def _moved(self, cached: CachedPartition) -> None:
-        """Its log has moved, or is no more. Once it is due nothing more of it matters, but to who waits."""
+        """Mark the partition due; wake the parked fetch, else stop watching until it is read."""
         self._due[cached] = None
         if self._parked is not None:
             self._parked[0](cached)
@@ -228,7 +232,7 @@ class FetchSession:
             cached.unwatch()
 
     def close(self) -> None:
-        """Watch nothing any more; who waits is let go."""
+        """Stop watching, and finish the parked request."""
         self._is_closed = True
         for cached in self._partitions.values() if self._is_watching else ():
             cached.unwatch()
@@ -241,7 +245,7 @@ class FetchSessions:
 
     def __init__(self, new_id: Callable[[], int] = lambda: random.randint(1, MAX_INT32)) -> None:
         self._new_id = new_id
-        self._sessions: dict[int, FetchSession] = {}  # the one that was used last is the last
+        self._sessions: dict[int, FetchSession] = {}  # least recently used first
         self._sizes: dict[int, int] = {}
         self._partitions = 0
 
@@ -249,7 +253,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def open(self, request: FetchRequest, by_topic_id: bool, now_ms: int) -> FetchSession | ErrorCode:
-        """The session of a request, which has taken in what the request says; or why there is none."""
+        """The session of a request, updated by it; or the error."""
         session = self._sessions.get(request.session_id)
         if request.session_epoch in (FULL, FINAL):
             if session is not None:
@@ -276,7 +280,7 @@ class FetchSessions:
         return session
 
     def keep(self, session: FetchSession, slots: int, now_ms: int) -> None:
-        """Give a new session its id, if there is room for it or another one must go."""
+        """Keep a new session under an id, if there is room or another session may be evicted."""
         if self._partitions + len(session) > MAX_CACHED_PARTITIONS:
             return
         if len(self._sessions) >= slots:
@@ -297,8 +301,9 @@ class FetchSessions:
         session.close()
 
     def _evictable(self, size: int, now_ms: int) -> FetchSession | None:
-        """Kafka's rule: the one that was not used for the longest time, if that is more than two minutes;
-        else the smallest of those that were in use for two minutes, if it is smaller than the new one.
+        """Kafka's rule: evict the least recently used session if it was idle for more than two minutes; else,
+        of the sessions that were in use for more than two minutes, the smallest one if it is smaller than the
+        new one.
         """
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_ms - oldest.used_ms > EVICTION_MS:
@@ -319,6 +324,6 @@ class FetchSessions:
 def _new_session(
     request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool
 ) -> FetchSession | ErrorCode:
-    """One that holds what a request names."""
+    """A session with the partitions that a request names."""
     session = FetchSession(by_topic_id, now_ms, goes_on)
     return session if session.update(request) else ErrorCode.UNKNOWN_SERVER_ERROR

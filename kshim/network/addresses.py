@@ -1,4 +1,4 @@
-"""Addresses of clients: as the log and as Java print them."""
+"""Client addresses as the log and as Java print them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def java_host(host: str) -> str:
 
 
 def unmapped(host: str) -> str:
-    """An IPv4 address that a dual-stack listener shows as IPv6, "::ffff:127.0.0.1", as IPv4; others as they
-    are.
+    """Turn the "::ffff:127.0.0.1" of a dual-stack listener into "127.0.0.1"; return other addresses
+    unchanged.
     """
     return host.removeprefix("::ffff:") if "." in host else host

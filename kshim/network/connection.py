@@ -1,9 +1,9 @@
 """One client's connection: frames in, replies out in the order of the requests.
 
 Requests are read ahead of their replies, so that a LeaveGroup is seen while the JoinGroup before it is
-parked, and a parked Fetch learns (`hurry`) that somebody is waiting behind it. How far is bounded, in
-requests and in bytes, and a client that does not read its replies is not read from. What a request means is
-the business of `answer`.
+parked, and a parked Fetch learns (`hurry`) that another request waits behind it. The requests and bytes read
+ahead are bounded, and a client that does not read its replies is not read from. `answer` decides what a
+request means.
 """
 
 from __future__ import annotations
@@ -27,23 +27,25 @@ from kshim.storage.clock import Clock
 logger = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT = 64
-# Frames that wait for their answer and replies that wait for their turn; one frame or reply may exceed it.
+# Frames that have no answer yet plus replies that wait for their turn; a single one may exceed it.
 MAX_HELD_BYTES = 16 * 1024 * 1024
-# Replies of one turn leave in one write, unless they are more than this: then the transport is to say whether
-# the client reads them before more requests are answered.
+# The replies of one turn leave in one write. Replies beyond this are written at once, so that the transport
+# can say whether the client reads them before more requests are answered.
 WRITE_BYTES = 64 * 1024
 ENDED = (State.CLOSING, State.LOST)
 # How long a client may take to read its last replies when the server stops.
 CLOSE_S = 1.0
 
 Response = bytes | None
-# Takes a frame, its client, and the signal that another request is behind it. The response is without its
-# size, None for a request that has none. Raises Refused, or lets the Deferred fail with it.
+# Takes a frame, its client, and the signal that another request is behind it. Returns the response without
+# its size, or None if the request has none. Raises Refused, or the Deferred fails with it.
 Dispatch = Callable[[bytes | memoryview, Client, Signal], "Response | defer.Deferred[Response]"]
 
 
 class InFlight(Signal):
-    """A request that was read and whose reply has not left. It fires when another request is behind it."""
+    """A request whose reply has not left. Fires when another request is behind it, or the connection is
+    ending.
+    """
 
     __slots__ = ("done", "held_bytes", "reply")
 
@@ -67,7 +69,7 @@ class Connection(Protocol):
         self._held_bytes = 0
         self._outgoing: list[bytes] = []  # replies of this turn
         self._outgoing_bytes = 0
-        self._in_turn = False  # within _read_ahead, which sends what is answered meanwhile
+        self._in_turn = False  # inside _read_ahead, which sends the replies at its end
 
     # ---- the transport's side
 
@@ -100,7 +102,7 @@ class Connection(Protocol):
         self.shared.lost(self)
 
     def pauseProducing(self) -> None:
-        """The transport holds more than the client reads."""
+        """The transport's buffer is full: the client does not read."""
         self._happens(Event.STALLS)
 
     def resumeProducing(self) -> None:
@@ -116,7 +118,7 @@ class Connection(Protocol):
     # ---- requests
 
     def _read_ahead(self) -> None:
-        """Hand on the frames that have arrived, while the state allows it; send what is answered at once."""
+        """Answer the frames that have arrived while the state is READING; send the replies that are ready."""
         if self._in_turn:
             return
         self._in_turn = True
@@ -135,7 +137,7 @@ class Connection(Protocol):
         self._send()
 
     def _request(self, frame: bytes | memoryview) -> None:
-        """Answer one request. Its reply leaves at once, unless an earlier request has none yet."""
+        """Answer one request. Its reply is sent at once, unless an earlier request still waits for one."""
         if self._in_flight:
             self._in_flight[-1].fire()
         request = InFlight()
@@ -165,7 +167,7 @@ class Connection(Protocol):
     # ---- replies
 
     def _answered(self, reply: Response, request: InFlight) -> None:
-        """Keep a reply until all earlier requests are answered; send those whose turn has come."""
+        """Keep a reply until all earlier requests are answered; send the replies whose turn has come."""
         request.done, request.reply = True, reply
         held_bytes = len(reply or b"")
         self._held_bytes += held_bytes - request.held_bytes
@@ -181,7 +183,7 @@ class Connection(Protocol):
             self._read_ahead()
 
     def _put(self, reply: Response) -> None:
-        """Let a reply leave at the end of this turn; None is that of a request without reply."""
+        """Send a reply at the end of this turn; None stands for a request without a reply."""
         if reply is not None:
             self._outgoing += framed(reply)
             self._outgoing_bytes += len(reply)
@@ -194,7 +196,7 @@ class Connection(Protocol):
     # ---- states
 
     def _happens(self, event: Event) -> None:
-        """Change the state by the table; the transport reads while requests are read."""
+        """Change the state as `NEXT` says; the transport reads only while requests are read."""
         before = self._state
         after = self._state = NEXT[before].get(event, before)
         if after is before or after is State.CLOSING or after is State.LOST:
@@ -212,7 +214,7 @@ class Connection(Protocol):
             self._happens(Event.HAS_ROOM)
 
     def _refuse(self, error: BaseException) -> None:
-        """Close, telling the log why, once; with the traceback where the fault is ours."""
+        """Log why and close, once; with the traceback if the fault is ours."""
         if self._state in ENDED:
             return
         if not isinstance(error, Refused):
@@ -229,7 +231,7 @@ class Connection(Protocol):
             request.fire()
 
     def close(self) -> None:
-        """Send the replies that are ready, then close; requests in flight are not waited for."""
+        """Send the replies that are ready, then close without waiting for requests in flight."""
         self._send()
         self._happens(Event.CLOSES)
         # A transport with a paused producer would ask it for more and never close.
@@ -238,13 +240,15 @@ class Connection(Protocol):
         self._forget_requests()
 
     def _forget_requests(self) -> None:
-        """Nobody waits for these answers any more."""
+        """Drop the requests in flight, and make the parked ones finish."""
         waiting, self._in_flight = self._in_flight, deque()
         for request in waiting:
             request.fire()
 
     def _watch_idleness(self) -> Any:
-        """Look again when the connection may have been idle for long enough; requests move no timer."""
+        """Close the connection if it has been idle for too long, else schedule the next look; requests move
+        no timer.
+        """
         idle_s = self.shared.max_idle_ms / 1000
         if idle_s < 0:
             return None
@@ -266,7 +270,7 @@ class Connection(Protocol):
 
 
 class Connections(Factory):
-    """What the connections of one listener have in common, and which are open."""
+    """The open connections of one listener, and what they share."""
 
     noisy = False
 
@@ -279,7 +283,9 @@ class Connections(Factory):
         max_idle_ms: int = -1,
         advertised: Endpoint | None = None,
     ) -> None:
-        """max_idle_ms: -1 keeps idle connections. advertised: None for where each connection arrived."""
+        """max_idle_ms: -1 keeps idle connections. advertised: None stands for the address a connection
+        arrived at.
+        """
         self.answer = answer
         self.clock = clock
         self.max_request_bytes = max_request_bytes
@@ -317,7 +323,7 @@ class Connections(Factory):
             connection.transport.abortConnection()
 
     def lost(self, connection: Connection) -> None:
-        """A connection is no more."""
+        """Forget a connection that is gone."""
         self.connections.discard(connection)
         if self._all_gone is not None and not self.connections:
             gone, self._all_gone = self._all_gone, None

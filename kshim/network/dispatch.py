@@ -1,7 +1,7 @@
-"""From a frame to its reply: the table of what is served, and the one way through it.
+"""From a frame to its reply: `API` is the table of what is served, `answer` the one way through it.
 
-`API` says what this server can do. A client asks for a dozen of it, so an API's function is imported when it
-is first asked for: to import them all would be a tenth of the time that a start takes.
+A client uses about a dozen APIs, so an API's function is imported at its first request: importing all of them
+would take a tenth of the start-up time.
 """
 
 from __future__ import annotations
@@ -36,16 +36,19 @@ ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
 
 class Served:
-    """How one API is served. versions: those that are announced."""
+    """How one API is served."""
 
     def __init__(self, api_key: ApiKey, versions: range) -> None:
         self._name = api_key.name.lower()
         self.versions = versions
+        """The versions that are announced."""
 
     @cached_property
     def function(self) -> ApiFunction:
-        """Called with (broker, context, request); returns the response, a Deferred of it, or None where the
-        request has no reply. Imported when it is first asked for: FETCH is `fetch` in kshim/api/fetch.py.
+        """The API's function, imported at its first request: FETCH is `fetch` in kshim/api/fetch.py.
+
+        Called with (broker, context, request); returns the response, a Deferred of it, or None if the request
+        has no reply.
         """
         function: ApiFunction = getattr(import_module(f"kshim.api.{self._name}"), self._name)
         return function
@@ -57,10 +60,10 @@ API: dict[int, Served] = {key: Served(key, versions) for key, versions in ANNOUN
 def answer(
     broker: Broker, frame: bytes | memoryview, client: Client, hurry: Signal
 ) -> bytes | Deferred[bytes | None] | None:
-    """The reply to one request: header and body without the size, or None where there is none to send.
+    """The reply to one request: header and body without the size, or None if there is none to send.
 
-    Raises Refused, or fails the Deferred with it, where Kafka closes the connection: an unknown API, an
-    unsupported version, a body that is not what its API and version say; and where one of our own functions
+    Raises Refused, or fails the Deferred with it, if Kafka closes the connection (an unknown API, an
+    unsupported version, a body that does not match its API and version) or if one of our own functions
     failed.
     """
     try:
@@ -104,8 +107,8 @@ def _encode(header: RequestHeader, client: Client, response: Any) -> bytes | Non
 
 
 def _unsupported(header: RequestHeader, client: Client) -> bytes:
-    """Kafka tells only ApiVersions what is supported; any other request it does not serve closes the
-    connection.
+    """Answer ApiVersions with the versions that are supported. Raises Refused for any other request: Kafka
+    closes the connection.
     """
     served = API.get(header.api_key)
     if header.api_key == ApiKey.API_VERSIONS and served:
@@ -113,7 +116,7 @@ def _unsupported(header: RequestHeader, client: Client) -> bytes:
     if served is None:
         raise Refused(f"{_request(header, client)}: not served")
     versions = VERSIONS[ApiKey(header.api_key)]
-    raise Refused(f"{_request(header, client)}: served are versions {versions[0]} to {versions[-1]}")
+    raise Refused(f"{_request(header, client)}: only versions {versions[0]} to {versions[-1]} are served")
 
 
 def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:
@@ -135,13 +138,13 @@ def api_name(api_key: int) -> str:
 
 
 def _request(header: RequestHeader, client: Client) -> str:
-    """The request in the words of the log: who sent what."""
+    """The request as the log names it: its sender, API and version."""
     name = f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
     return f"{client.address} (client_id {header.client_id!r}): {name}"
 
 
 def _sender(frame: bytes | memoryview, client: Client) -> str:
-    """Who sent a frame that cannot be decoded, as far as it says so."""
+    """The sender of a frame that cannot be decoded: its address, and its client id if that can be read."""
     try:
         header, _ = decode_request_header(frame)
     except MalformedMessage:

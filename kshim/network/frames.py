@@ -15,7 +15,7 @@ _SIZE_BYTES = 4
 
 
 class FrameError(ValueError):
-    """The peer does not speak in frames: what it sends from here on cannot be read. str() says why."""
+    """The peer sent a size that no frame may have; nothing after it can be read. str() says why."""
 
 
 class Frames:
@@ -32,7 +32,7 @@ class Frames:
         self._max_bytes = max_bytes
         self._chunks: deque[bytes] = deque()
         self._at = 0  # how far the first chunk has been read
-        self._partial = bytearray()  # the size and what has come of a frame that was cut
+        self._partial = bytearray()  # the size and the bytes so far of a frame that was cut
 
     def receive(self, chunk: bytes) -> None:
         """Take what was received; `chunk` is kept until it has been read."""
@@ -58,7 +58,7 @@ class Frames:
         return None
 
     def _collect(self) -> memoryview | None:
-        """Move to the partial frame what the first chunk has of it; the frame, when that completes it."""
+        """Move the first chunk's part of a cut frame into `_partial`; return the frame once complete."""
         partial = self._partial
         if not self._fill(_SIZE_BYTES):
             return None
@@ -68,7 +68,7 @@ class Frames:
         return memoryview(partial)[_SIZE_BYTES:].toreadonly()
 
     def _fill(self, length: int) -> bool:
-        """Bring the partial frame to `length` bytes, as far as the first chunk goes; whether it has them."""
+        """Fill `_partial` from the first chunk up to `length` bytes; return whether it has them all."""
         partial = self._partial
         missing = length - len(partial)
         if missing > 0 and self._chunks:

@@ -19,14 +19,11 @@ _LAST_PORT = 65535
 
 
 class CannotListen(Exception):
-    """An address cannot be listened at. str() is one line for the user."""
+    """The server cannot listen at an address. str() is one line for the user."""
 
 
 class Listener:
-    """The connections of one broker, and where they arrive.
-
-    address: where it listens, or listened before it was suspended.
-    """
+    """One broker's listening port, and the connections that arrive at it."""
 
     def __init__(self, connections: Connections, reactor: Any) -> None:
         self._connections = connections
@@ -34,11 +31,10 @@ class Listener:
         self._port: Any = None
         self._kept: socket.socket | None = None
         self.address = Endpoint("", 0)
+        """Where it listens, or listened before it was suspended."""
 
     def open(self, address: Endpoint) -> Endpoint:
-        """Accept connections at `address`; returns it with the port that port 0 stands for. Raises
-        CannotListen.
-        """
+        """Accept connections at `address`; return it with the port chosen for port 0. Raises CannotListen."""
         try:
             self._port = self._reactor.listenTCP(
                 address.port, self._connections, backlog=511, interface=address.host
@@ -57,7 +53,7 @@ class Listener:
         return maybeDeferred(port.stopListening) if port is not None else succeed(None)
 
     def drain(self) -> None:
-        """Read no further requests, and ask those in flight to be done."""
+        """Read no further requests, and ask those in flight to finish."""
         self._connections.drain()
 
     def disconnect(self) -> Deferred[None]:
@@ -76,7 +72,7 @@ class Listener:
         family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
         self._kept = socket.socket(family, socket.SOCK_STREAM)
         self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with suppress(OSError):  # somebody was quicker: resume will say so
+        with suppress(OSError):  # another process took the port; resume will raise
             self._kept.bind((self.address.host, self.address.port))
         self.drain()
         await self.disconnect()
@@ -113,7 +109,7 @@ def new_listeners(answers: Mapping[int, Dispatch], config: Config, reactor: Any)
 
 
 def open_all(listeners: Mapping[int, Listener], first: Endpoint) -> Deferred[list[Endpoint]]:
-    """Accept connections at `first` and at the ports behind it, which are searched for where it is port 0.
+    """Accept connections at `first` and at the ports after it; for port 0, search for free consecutive ports.
 
     Fires with all addresses; errbacks CannotListen.
     """

@@ -1,7 +1,7 @@
-"""Appends of producers with an id, each once: a batch that is sent again is not written again.
+"""Appends each batch of a producer with an id once: a batch that is sent again is not written again.
 
-What is known of a producer is in the log, and survives what its batches survive. Here is only what ends with
-the process: who waits for a batch that is not durable yet, what could not be stored, what was verified.
+The log keeps the state of producers, as durable as their batches. This module keeps only what may end with
+the process: requests that wait until a batch is durable, batches that could not be stored, and verifications.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BatchName = tuple[int, int, int, int]
-"""partition_no, producer_id, producer_epoch, base_sequence: of the batches under way no two have the same."""
+"""partition_no, producer_id, producer_epoch, base_sequence: unique among the batches under way."""
 
 
 class ProducerAppends:
-    """For one log, whoever leads its partitions."""
+    """The appends to one log, whichever brokers lead its partitions."""
 
     def __init__(self, log: Log, config: Config) -> None:
         self._log = log
@@ -50,13 +50,12 @@ class ProducerAppends:
         now_ms: int,
         verification: Verification | None = None,
     ) -> Deferred[Appended] | ErrorCode:
-        """Call `append()` if the batch is new; answer one that was here before with its first offset, once
+        """Call `append()` if the batch is new; answer a repetition with the original's offset, once that is
         durable.
 
-        verification: the one that has let the batch of a transaction through, None where none was needed.
-        Returns an ErrorCode where sequence, epoch or transaction are wrong; see `producers.check`. The
-        Deferred errbacks StorageError. A repetition is answered with the batch's timestamp as its log append
-        time; Kafka does so too.
+        verification: the one that let a transactional batch through; None if none was needed. Returns an
+        ErrorCode if sequence, epoch or transaction are wrong; see `rules.check`. The Deferred errbacks
+        StorageError. A repetition is answered with the batch's timestamp as its log append time, as in Kafka.
         """
         self._maybe_forget(now_ms)
         known = self._verifications.get((partition_no, header.producer_id)) if self._verifications else None
@@ -85,8 +84,8 @@ class ProducerAppends:
     ) -> Deferred[Appended] | ErrorCode:
         """Append the end of a transaction.
 
-        Returns INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED where it comes too late. The Deferred
-        errbacks StorageError.
+        Returns INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED if the marker comes too late. The
+        Deferred errbacks StorageError.
         """
         producer = self._log.producers(partition_no).get(marker.producer_id)
         fault = check_marker(producer, marker, transaction_version)
@@ -95,14 +94,14 @@ class ProducerAppends:
         self._verifications.pop((partition_no, marker.producer_id), None)
         return self._log.append(partition_no, encode_marker(marker), leader_epoch=leader_epoch, now_ms=now_ms)
 
-    # -- verification
+    # ---- verification
 
     def verification(
         self, partition_no: int, header: RecordBatchHeader, *, adds: bool, now_ms: int
     ) -> Verification | ErrorCode:
-        """What a batch of a transaction needs before it is appended.
+        """What must happen before a transactional batch is appended.
 
-        NONE: nothing, as the transaction is open in this partition. A Verification: that the coordinator is
+        NONE: nothing, the transaction is open in this partition. A Verification: the coordinator must be
         asked. INVALID_PRODUCER_EPOCH: the batch is refused.
         """
         producer = self._log.producers(partition_no).get(header.producer_id)
@@ -119,10 +118,10 @@ class ProducerAppends:
         return known
 
     def in_turn(self, producer_id: int, function: Callable[[], Later[T]]) -> Later[T]:
-        """Call `function()` when nothing is under way that was called so before for that producer.
+        """Call `function()` once all earlier calls for that producer are done.
 
-        Requests are read ahead, so the second may be here before the coordinator has answered the question of
-        the first; its records come after.
+        Requests are read ahead: a producer's second request may be here before the coordinator has answered
+        for the first, but its records come after.
         """
         turn = self._turns.get(producer_id)
         if turn is None:
@@ -144,7 +143,7 @@ class ProducerAppends:
             del self._turns[producer_id]
         return answer
 
-    # -- what is under way
+    # ---- batches under way
 
     def _repeat(self, partition_no: int, header: RecordBatchHeader, sent: SentBatch) -> Deferred[Appended]:
         log_start_offset = self._log.offsets(partition_no).log_start_offset
@@ -167,7 +166,10 @@ class ProducerAppends:
         return result
 
     def _check_lost(self, partition_no: int, header: RecordBatchHeader) -> ErrorCode:
-        """The first batch of a producer may have any sequence, but comes behind one that was not stored."""
+        """Refuse the batches that follow one that was not stored, until that one is sent again.
+
+        `check` does not: it lets the first batch of an unknown producer have any sequence.
+        """
         lost = self._lost.get((partition_no, header.producer_id))
         if lost is None:
             return ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""compression.type: where a topic names a codec, the broker compresses again what came in another way."""
+"""compression.type: if a topic names a codec, the broker recompresses batches that came with another one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from schemas.records.batch import CorruptRecordBatch, RecordBatchHeader, recompr
 
 
 def as_configured(header: RecordBatchHeader, batch: memoryview, config: LogConfig) -> memoryview:
-    """A validated batch as the topic wants it to be stored; itself where it is so already.
+    """A validated batch in the topic's codec; returned as it is if it has that codec already.
 
-    Raises CorruptRecordBatch where it cannot be decoded, or becomes larger than the topic allows.
+    Raises CorruptRecordBatch if the batch cannot be decoded, or becomes larger than the topic allows.
     """
     if config.compression is None or config.compression == header.compression:
         return batch
     stored = memoryview(recompress(batch, config.compression, config.compression_level))
     if len(stored) > config.max_message_bytes:
-        reason = (
-            f"a record batch of {len(stored)} bytes, stored, where {config.max_message_bytes} are allowed"
-        )
+        reason = f"a recompressed batch of {len(stored)} bytes, where {config.max_message_bytes} are allowed"
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
     return stored

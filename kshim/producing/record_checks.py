@@ -1,10 +1,9 @@
-"""What a produced batch's records must be like, beyond their batch being whole: timestamps near the clock,
-keys for compaction.
+"""Checks the records of a whole batch: timestamps near the clock, and keys in a compacted topic.
 
-Records are decoded only where the header does not settle it: in a compacted topic, in one that limits how old
-a timestamp may be, in a batch whose largest timestamp is ahead of the clock by more than is allowed, and in
-one that its producer has marked LogAppendTime, where Kafka refuses that. Else they are counted, by their
-lengths: one that is not there would stop whoever reads the partition.
+Records are decoded only if the header does not settle it: in a compacted topic, in a topic that limits how
+old a timestamp may be, in a batch whose largest timestamp is too far ahead of the clock, and in a batch that
+its producer has marked LogAppendTime, where Kafka refuses that. Otherwise they are only counted, by their
+lengths: a missing record would stop every reader of the partition.
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ class RecordFault:
 def fault_in_records(
     header: RecordBatchHeader, batch: memoryview, config: LogConfig, now_ms: int, partition: str
 ) -> RecordFault | None:
-    """What is wrong with the records of a validated batch; `partition` is its name in messages.
+    """What is wrong with the records of a validated batch, or None; `partition` is its name in messages.
 
-    Raises CorruptRecordBatch where they are not as many as the header says, or cannot be decoded and must be.
+    Raises CorruptRecordBatch if the header states another number of records, or if they must be decoded and
+    cannot be.
     """
     ahead = header.max_timestamp - now_ms > config.timestamp_after_max_ms
     check_timestamps = not config.log_append_time and (ahead or config.timestamp_before_max_ms != LONG_MAX)
@@ -66,9 +66,7 @@ def fault_in_records(
 def _faults(
     decoded: Iterable[Record], config: LogConfig, now_ms: int, is_marked: bool, partition: str
 ) -> Iterator[tuple[int, ErrorCode, str]]:
-    """What is wrong with each record that has a fault: its index, the error, why. A missing key is found
-    before a bad timestamp.
-    """
+    """Yield index, error and message for each faulty record. A missing key comes before a bad timestamp."""
     keyless = f"Compacted topic cannot accept message without key in topic partition {partition}"
     earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
     for index, record in enumerate(decoded):

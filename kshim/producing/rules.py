@@ -1,8 +1,8 @@
-"""The rules for producers with an id: which batch is new, which was here before, which may not be appended.
+"""The rules for producers with an id: which batch is new, which is a repetition, which is refused.
 
 Pure (KIP-98, KIP-360, KIP-890). A producer numbers the records it sends to a partition; its last five batches
-are remembered, because a client has at most five on their way. Its records are transactional or not; they may
-begin a transaction only where the transaction coordinator has said that the partition is part of it.
+are remembered, because a client has at most five in flight. It may begin a transaction in a partition only
+after the transaction coordinator has said that the partition is part of the transaction.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ _SEQUENCES = 1 << 31  # the number after 2**31 - 1 is 0
 
 @dataclass(slots=True, eq=False)
 class Verification:
-    """That the coordinator was asked whether a partition is part of a producer's transaction.
+    """The coordinator was asked whether a partition is part of a producer's transaction.
 
-    It is known from the question until a record of the transaction, or its end, is in the partition: an
-    answer from before the end says nothing of a transaction that has begun since. adds: the question was to
-    add the partition; such a client begins each epoch with sequence 0. lowest_sequence: of all asked for.
+    Kept from the question until a record of the transaction, or its end, is in the partition: an answer from
+    before the end says nothing about a transaction that has begun since.
     """
 
     producer_epoch: int
     lowest_sequence: int
+    """The lowest base sequence of the batches that were asked for."""
     adds: bool
+    """The question was to add the partition; a client that leaves this to the broker begins each epoch with
+    sequence 0.
+    """
     asked_at_ms: int
 
     def ask_again(self, header: RecordBatchHeader) -> None:
@@ -48,10 +51,12 @@ def check(
     *,
     is_verified: bool = True,
 ) -> SentBatch | ErrorCode:
-    """What a client's batch is: one that was here before, NONE for a new one, or the error that refuses it.
+    """Check a client's batch: NONE if it is new, the stored batch if it repeats one, or the error that
+    refuses it.
 
-    verification: what is known of the producer in this partition; is_verified: it is of this very batch. The
-    first batch of an unknown producer is new, whatever its sequence: it may have been forgotten.
+    verification: the question that is kept for this producer and partition. is_verified: its answer has let
+    this very batch through. The first batch of an unknown producer is new, whatever its sequence: the
+    producer may have been forgotten.
     """
     if producer is not None:
         repeated = _repeated(producer, header)
@@ -69,7 +74,7 @@ def check(
 
 
 def in_transaction(producer: ProducerState | None, producer_epoch: int) -> bool:
-    """Whether it has a transaction open in the partition, in this epoch."""
+    """Whether the producer has a transaction open in the partition, in this epoch."""
     return (
         producer is not None
         and producer.transaction_start != NO_TRANSACTION
@@ -107,9 +112,9 @@ def check_marker(
 ) -> ErrorCode:
     """Whether a marker may be appended: NONE, INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
 
-    transaction_version: the one that the transaction was made with. From 2 on its end has a later epoch than
-    its records, so a marker that comes late cannot end the next one; but one may come twice. Of a producer id
-    below zero nothing is known, and who is not known has the epochs -1.
+    transaction_version: that of the transaction. From 2 on the marker has a later epoch than the
+    transaction's records, so a late marker cannot end the next transaction; but a marker may come twice. An
+    unknown producer counts as having the epochs -1. Producer ids below zero are not checked.
     """
     if marker.producer_id < 0:
         return ErrorCode.NONE

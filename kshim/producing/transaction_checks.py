@@ -1,9 +1,9 @@
-"""Whether a producer may write to partitions in a transaction: what Produce asks the transaction coordinator.
+"""Asks the transaction coordinator whether a producer may write to partitions in its transaction.
 
-A client from Produce v12 on leaves it to the broker to add a partition to the transaction; an older one has
-added it before, and the broker asks only whether it has, so that no record is left behind in a transaction
-that has ended (KIP-890). The coordinator is asked once per transaction and partition: after its first record
-the log knows.
+From Produce v12 on the broker adds the partition to the transaction. An older client has added it itself, and
+the broker only verifies that, so that no record is left behind in a transaction that has ended (KIP-890). The
+coordinator is asked once per transaction and partition: after the first record the log knows that the
+transaction is open there.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ RETRIABLE = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 }
-"""Clients may not know what to do with these in a Produce response."""
+"""Errors that clients may not expect in a Produce response."""
 
 
 class TransactionalBatch(NamedTuple):
-    """A batch of a transaction, and where it is to go."""
+    """A transactional batch and its partition."""
 
     topic_name: str
     partition_index: int
@@ -48,21 +48,21 @@ class TransactionalBatch(NamedTuple):
 
 
 class NotAllowed(NamedTuple):
-    """Why a batch is refused before it is looked at."""
+    """Why a batch is refused before it is checked."""
 
     error_code: ErrorCode
     message: str
 
 
 Verdict = Verification | NotAllowed | None
-"""None: the transaction is open in this partition, and it need not be asked."""
+"""None: the transaction is open in this partition, so the coordinator need not be asked."""
 Verdicts = Mapping[TopicPartition, Verdict]
 
 
 def verify(
     broker: Broker, context: RequestContext, transactional_id: str, asked: Sequence[TransactionalBatch]
 ) -> Later[Verdicts]:
-    """A verdict for each batch; all are of one producer and epoch."""
+    """A verdict for each batch; all batches are of one producer and epoch."""
     adds = context.api_version >= FIRST_VERSION_THAT_ADDS
     verdicts: dict[TopicPartition, Verdict] = {}
     for batch in asked:
@@ -85,7 +85,9 @@ def verify(
 
 
 def _tries(broker: Broker) -> int:
-    """How often to ask while the last transaction is still being ended: the client would wait longer."""
+    """How often to ask while the last transaction is still ending: the client would wait longer before it
+    retries.
+    """
     config = broker.config
     backoff_ms = max(1, config.add_partitions_to_txn_retry_backoff_ms)
     return 1 + config.add_partitions_to_txn_retry_backoff_max_ms // backoff_ms
@@ -118,7 +120,7 @@ Errors = Mapping[TopicPartition, ErrorCode]
 
 
 def _ask(broker: Broker, ask: Callable[[], Later[AddPartitionsToTxnResponse]], tries: int) -> Later[Errors]:
-    """The errors of the partitions, after at most so many tries."""
+    """The error of each partition, after at most `tries` attempts."""
 
     def answered(response: AddPartitionsToTxnResponse) -> Any:
         errors = _errors(response)
@@ -142,7 +144,7 @@ def _errors(response: AddPartitionsToTxnResponse) -> Errors:
 
 
 def _refusals(errors: Errors, api_version: int) -> dict[TopicPartition, Verdict]:
-    """Those that were not allowed, in the words of Produce."""
+    """The partitions that were not allowed, with the errors that Produce uses."""
     return {
         place: _refusal(error, api_version) for place, error in errors.items() if error is not ErrorCode.NONE
     }

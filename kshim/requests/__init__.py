@@ -1,4 +1,4 @@
-"""What a request is made of and what serves it; all api functions work with these."""
+"""A request's parts and the broker that serves it; every api function works with these."""
 
 from kshim.requests.broker import Broker
 from kshim.requests.context import Client, Refused, RequestContext, Signal

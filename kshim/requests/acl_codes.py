@@ -1,14 +1,14 @@
-"""The numbers by which requests about access control lists name kinds of things (KIP-140)."""
+"""The codes in requests about access control lists (KIP-140)."""
 
 from __future__ import annotations
 
 from kshim.requests import Refused
 
 UNKNOWN = 0
-"""What a client makes of a number that it does not know; it is not to be sent."""
+"""How a client reads a code that it does not know; no request may send it."""
 
 
 def require_known(*codes: int) -> None:
-    """Apache Kafka takes a request that says UNKNOWN for one that it cannot read. Raises Refused."""
+    """Raise Refused if a code is UNKNOWN: Apache Kafka treats such a request as unreadable."""
     if UNKNOWN in codes:
-        raise Refused("an access control list with a kind of thing that is UNKNOWN")
+        raise Refused("an access control list with a code that is UNKNOWN")

@@ -1,8 +1,7 @@
-"""What a caller may do, as the bit masks that clients ask for (KIP-430): everything, as there is no
-authorizer.
+"""Bit masks of what a caller may do (KIP-430): everything, since there is no authorizer.
 
 Bit n stands for Kafka's AclOperation n. Kafka's own default, the smallest int32, means "not asked for"; some
-clients take it for operations and fail.
+clients mistake it for a mask and fail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What serves a request: one broker.
+"""The broker that serves a request.
 
 An api function is called as `function(broker, context, request)`. The `Broker` is the same for all requests
 to one node; the `RequestContext` is made anew for each.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """What every api function works with: one broker, as it is made at start.
+    """One broker, made at start and passed to every api function.
 
     The brokers of one process share everything but their node_id and their fetch sessions.
     """
@@ -40,11 +40,11 @@ class Broker:
     fetch_sessions: FetchSessions
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
-        """Where this client finds the broker `node_id`; None while it does not run."""
+        """The address at which this client reaches the broker `node_id`; None while that one does not run."""
         return self.address(context, node_id) if node_id in self.cluster.running else None
 
     def address(self, context: RequestContext, node_id: int) -> Endpoint:
-        """Where this client finds the broker `node_id` when it runs: brokers have consecutive ports."""
+        """The same, whether or not the broker runs: brokers have consecutive ports."""
         found_us = context.advertised
         return Endpoint(found_us.host, found_us.port + node_id - self.node_id)
 

@@ -1,4 +1,4 @@
-"""One request: who sent it, over which listener, and how it is refused without an answer."""
+"""One request: its sender, its connection, and how it is refused without an answer."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from kshim.configs.endpoint import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The other end of a connection.
-
-    host: as Java prints an address, "/127.0.0.1". address: the address and port it called from, for the log.
-    advertised: where it should connect.
-    """
+    """The other end of a connection."""
 
     host: str
+    """As Java prints an address: "/127.0.0.1"."""
     address: Endpoint
+    """The address and port that it connected from, for the log."""
     advertised: Endpoint
+    """The address that it should connect to."""
 
 
 class Signal:
-    """Something that happens once. Who watches after it has fired is called at once."""
+    """An event that happens once. A watcher that is added after that is called at once."""
 
     __slots__ = ("_watchers", "fired")
 
@@ -50,31 +49,32 @@ class Signal:
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request's caller.
-
-    client_id: "" where the client sent null. client_host: as Java prints an address, "/127.0.0.1".
-    advertised: where this client should connect: the advertised listener, else the address at which its
-    connection arrived. hurry: fires when another request is behind this one on the connection, or the
-    connection is lost; a parked Fetch then finishes at once, because replies leave in request order.
-    node_id: of the broker that was asked.
-    """
+    """One request's caller."""
 
     api_version: int
     client_id: str
+    """Empty if the client sent null."""
     client_host: str
+    """As Java prints an address: "/127.0.0.1"."""
     advertised: Endpoint
+    """The address that this client should connect to: the advertised listener, else the one its connection
+    arrived at.
+    """
     principal: str = "User:ANONYMOUS"
     hurry: Signal = field(default_factory=Signal)
+    """Fires when another request is behind this one on the connection, or the connection is ending. A parked
+    Fetch then finishes at once, because replies leave in request order.
+    """
     node_id: int = 0
+    """The broker that was asked."""
 
 
 class Refused(Exception):
-    """A request gets no answer, and its connection is closed; str() is the line for the log.
-
-    level: logging.WARNING where the client sent what cannot be served, logging.ERROR where the fault is ours;
-    then the cause's traceback is logged too.
-    """
+    """A request gets no answer, and its connection is closed; str() is the line for the log."""
 
     def __init__(self, why: str, level: int = logging.WARNING) -> None:
         super().__init__(why)
         self.level = level
+        """WARNING if the client sent what cannot be served; ERROR if the fault is ours, and the cause's
+        traceback is logged too.
+        """

@@ -1,4 +1,4 @@
-"""Partitions of a request about offsets: those that exist are for the coordinator, the others are refused.
+"""Divides the partitions of a request about offsets into those that exist and those to refuse.
 
 Each function takes one pass, however many partitions a client names.
 """
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Any)
 
 
 def divided(partitions: Iterable[P], topic: Topic | None) -> tuple[tuple[P, ...], tuple[P, ...]]:
-    """Those that `topic` has, and the others."""
+    """The partitions that `topic` has, and the others."""
     existing: list[P] = []
     missing: list[P] = []
     for each in partitions:

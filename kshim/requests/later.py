@@ -1,4 +1,4 @@
-"""A response now or later: api functions return a message or a Deferred of one, and these join the two."""
+"""A response now or later: an api function may return a message or a Deferred of one, and these take both."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Later: TypeAlias = T | Deferred[T]
-"""A response that is here, or comes."""
+"""A value, or a Deferred of it."""
 
 
 def then(answer: Later[T], function: Callable[[T], Later[R]]) -> Later[R]:
-    """`function` of the answer, as soon as there is one. It may give an answer that comes later still."""
+    """`function(answer)`, as soon as there is an answer; `function` may return a Deferred as well."""
     if isinstance(answer, Deferred):
         return answer.addCallback(function)
     return function(answer)
 
 
 def gather(answers: Sequence[Later[T]], function: Callable[[list[T]], R]) -> Later[R]:
-    """`function` of all answers, in their order, as soon as there are all."""
+    """`function(answers)`, in their order, as soon as the last one has come."""
     if len(answers) == 1:
         return then(answers[0], lambda answer: function([answer]))
     if not any(isinstance(answer, Deferred) for answer in answers):
@@ -42,7 +42,9 @@ def gather(answers: Sequence[Later[T]], function: Callable[[list[T]], R]) -> Lat
 
 
 def if_not_stored(answer: Callable[[], R]) -> Callable[[Failure], R]:
-    """An errback: the answer where a write failed. Any other failure is our own fault and goes on."""
+    """An errback that returns `answer()` if a write failed. Any other failure is our own fault and passes
+    through.
+    """
 
     def errback(failure: Failure) -> R:
         failure.trap(StorageError)  # type: ignore[no-untyped-call]

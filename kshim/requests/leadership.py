@@ -1,7 +1,7 @@
-"""Who leads a partition, and what a client is told that asks another broker or believes in another epoch.
+"""Partition leadership: the error for a client that asks the wrong broker or knows another leader epoch.
 
-A client names the leader epoch it knows of (KIP-320), and where it is sent away it is told at once where to
-go (KIP-951).
+A client names the leader epoch that it knows (KIP-320); with the error it is told the current leader
+(KIP-951).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fault_in_leadership(
     *,
     any_replica: bool = False,
 ) -> ErrorCode:
-    """Why this broker does not answer for `partition` to a client that knows of `current_leader_epoch`.
+    """The error with which this broker refuses `partition` to a client that knows `current_leader_epoch`.
 
     NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH (the client is behind), UNKNOWN_LEADER_EPOCH (it is ahead), or
     NONE. A client that names no epoch is not fenced. any_replica: this broker need not lead (KIP-392).
@@ -45,10 +45,10 @@ def fault_in_leadership(
 
 
 def end_of_epoch(log: Log, partition: Partition, leader_epoch: int) -> tuple[int, int]:
-    """The largest epoch not above `leader_epoch` of which the log knows, and the offset at which it ends.
+    """The largest epoch up to `leader_epoch` that the log knows, and the offset at which it ends.
 
-    (-1, -1) where `leader_epoch` is none, or above the current one. An epoch older than all that the log
-    knows is answered as it is asked: it ends where the log begins (KIP-101, KIP-279).
+    (-1, -1) if `leader_epoch` is -1, or above the current one. An epoch older than all that the log knows is
+    returned as it was asked for; it ends where the log begins (KIP-101, KIP-279).
     """
     if leader_epoch == NO_EPOCH or leader_epoch > partition.leader_epoch:
         return NO_EPOCH, NO_OFFSET
@@ -60,8 +60,8 @@ def end_of_epoch(log: Log, partition: Partition, leader_epoch: int) -> tuple[int
 
 
 def first_epoch(log: Log, partition: Partition) -> int:
-    """The leader epoch of the first record, or the current one where there is none."""
-    if partition.leader_epoch == 0:  # so all are; consumers ask often
+    """The leader epoch of the first record, or the current one if there are no records."""
+    if partition.leader_epoch == 0:  # all records have it; consumers ask often
         return 0
     first = log.epoch_boundary(partition.partition_no, NO_EPOCH).next_epoch
     return partition.leader_epoch if first == NO_EPOCH else first
@@ -73,7 +73,7 @@ def node_endpoints(
     node_ids: Iterable[int],
     node_endpoint: Callable[[int, str, int], NodeEndpoint],
 ) -> tuple[NodeEndpoint, ...]:
-    """Where the brokers of these ids are reached, each once: `node_endpoint(node_id, host, port)`."""
+    """`node_endpoint(node_id, host, port)` for each of these brokers that runs, once each."""
     return tuple(
         node_endpoint(node_id, endpoint.host, endpoint.port)
         for node_id in dict.fromkeys(node_ids)

@@ -1,9 +1,9 @@
 """A classic group: its members, its state, and the bookkeeping that keeps its counts true.
 
 This is the live group, of which only a snapshot survives a restart: the metadata record written when a
-leader's assignments are accepted or the group becomes empty. The rules of when to change it are in the
-modules beside this one; here stand the operations that keep members, protocol counts, static ids and leader
-consistent, each O(1) in the number of members unless it says otherwise.
+leader's assignments are accepted or the group becomes empty. The modules beside this one decide when to
+change it; the operations here keep members, protocol counts, static ids and leader consistent, each in O(1)
+in the number of members unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -37,17 +37,19 @@ class InitialDelay:
 
 @dataclass(slots=True)
 class ClassicGroup:
-    """One group of the classic protocol. `generation` is 0 until a join phase has completed."""
+    """One group of the classic protocol."""
 
     group_id: str
     state_timestamp_ms: int
     state: State = State.EMPTY
     generation: int = 0
+    """0 until a join phase has completed."""
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader: str | None = None
     members: dict[str, Member] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)
+    """Member ids by group instance id."""
     pending_join: set[str] = field(default_factory=set)
     """Ids handed out with MEMBER_ID_REQUIRED whose owners have not joined yet."""
     pending_sync: set[str] = field(default_factory=set)
@@ -65,7 +67,7 @@ class ClassicGroup:
     # ---- state
 
     def transition_to(self, state: State, now_ms: int) -> None:
-        """The only place where the state changes."""
+        """Change the state; nothing else does."""
         assert state in TRANSITIONS[self.state], f"{self.group_id}: {self.state} -> {state}"
         self.state, self.state_timestamp_ms = state, now_ms
 
@@ -94,7 +96,7 @@ class ClassicGroup:
         self._offered.update(member.protocol_names())
 
     def remove(self, member_id: str) -> Member | None:
-        """Take out a member, or an id that was handed out, and return the member; if it led, another does."""
+        """Remove a member and return it, or drop a pending id. If the member led, another one leads."""
         self.pending_join.discard(member_id)
         self.pending_sync.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -130,11 +132,11 @@ class ClassicGroup:
         self._offered.update(member.protocol_names())
 
     def static_member_id(self, group_instance_id: str | None) -> str | None:
-        """The member id that a group instance id stands for at present; None where there is none."""
+        """The member id that a group instance id stands for at present; None if there is none."""
         return None if group_instance_id is None else self.static_members.get(group_instance_id)
 
     def validate(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Whether `member_id` is a member, and the one its instance id belongs to (KIP-345)."""
+        """NONE if `member_id` is a member and the owner of its instance id, else the error (KIP-345)."""
         if group_instance_id is not None:
             owner = self.static_member_id(group_instance_id)
             if owner is None:
@@ -146,14 +148,14 @@ class ClassicGroup:
     # ---- parked requests
 
     def park_join(self, member: Member, token: int) -> int | None:
-        """Hold a JoinGroup of `member`; the one that it takes the place of, if any."""
+        """Hold a JoinGroup of `member`; return the token of the older one that it replaces, if any."""
         older, member.parked_join = member.parked_join, token
         if older is None:
             self.awaiting_join += 1
         return older
 
     def take_join(self, member: Member) -> int | None:
-        """The parked JoinGroup of `member`, which it no longer holds."""
+        """Take the parked JoinGroup from `member` and return its token; None if none is parked."""
         parked, member.parked_join = member.parked_join, None
         if parked is not None:
             self.awaiting_join -= 1
@@ -162,7 +164,7 @@ class ClassicGroup:
     # ---- protocols
 
     def supports(self, protocol_type: str, protocols: tuple[JoinGroupRequestProtocol, ...]) -> bool:
-        """Whether one that offers these may join: the group's type, and a name that every member offers."""
+        """Whether a member that offers these may join: the group's type, and a name that all offer."""
         if self.state is State.EMPTY:
             return bool(protocol_type) and bool(protocols)
         return protocol_type == self.protocol_type and any(
@@ -172,18 +174,18 @@ class ClassicGroup:
     def select_protocol(self) -> str:
         """The protocol most members vote for among those that all offer. O(members).
 
-        Of those with as many votes, the one that comes first in Kafka's hash map of votes.
+        A tie goes to the one that comes first in Kafka's hash map of votes.
         """
         candidates = {name for name, offering in self._offered.items() if offering == len(self.members)}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
 
     def subscribed_topics(self) -> Collection[str] | None:
-        """What the members of the last generation consume, also when all have left, until another begins.
-        O(members), and reads what they sent.
+        """The topics that the members of the last generation consume, even if all have left since.
 
-        None when it cannot be known, which counts as every topic: no generation has formed yet, or a member's
-        subscription cannot be read. Groups of another protocol type subscribe to nothing.
+        O(members), and decodes their subscriptions. None if the topics cannot be known, which counts as every
+        topic: no generation has formed yet, or a member's subscription cannot be decoded. Groups of another
+        protocol type subscribe to nothing.
         """
         if self.protocol_type != CONSUMER:
             return ()
@@ -195,7 +197,7 @@ class ClassicGroup:
             return None
 
     def keep_subscriptions(self) -> None:
-        """A generation begins: what its members consume stays so until the next one. O(members)."""
+        """Keep what the members of a new generation subscribe to, until the next one begins. O(members)."""
         self.subscriptions = tuple(member.metadata(self.protocol_name) for member in self.members.values())
 
     def _withdraw(self, member: Member) -> None:

@@ -1,8 +1,7 @@
-"""The group coordinator: fifty shards, the way from a group id to its shard, and what is checked before a
-group is asked.
+"""The group coordinator: finds a group's shard, one of fifty, and checks requests before the group does.
 
-A shard is loaded by replaying its records, serves while it is led here, and is unloaded when it is not. Time
-comes in with every call; `next_deadline_ms` says when to call `advance`.
+A shard is loaded by replaying its records, serves while it is led here, and is unloaded when it is not. Every
+call passes the time; `next_deadline_ms` says when to call `advance`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _NEEDS_GROUP_ID = frozenset(
         OffsetDeleteRequest,
     }
 )
-"""Requests for which an empty group id is an error; offsets may be kept under it, as old consumers did."""
+"""Requests for which an empty group id is an error; old consumers commit and fetch offsets under it."""
 
 
 _NAMES_WRITTEN: Mapping[type, Callable[[Any], Iterable[str]]] = {
@@ -49,15 +48,15 @@ _NAMES_WRITTEN: Mapping[type, Callable[[Any], Iterable[str]]] = {
     OffsetCommitRequest: lambda it: (it.group_id,),
     TxnOffsetCommitRequest: lambda it: (it.group_id,),
 }
-"""Of the requests that may create a group: the names that its records would hold as the client spelled them.
-Kafka, too, answers UNKNOWN_SERVER_ERROR where one cannot be written.
+"""The names that a request would put into records as the client spelled them, by the requests that may create
+a group. If one cannot be written, the answer is UNKNOWN_SERVER_ERROR, as in Kafka.
 """
 
 
 class Coordinator:
     """All groups of the shards that are led here. Pure: no clock, no disk, no network.
 
-    Of several brokers each leads some of the shards, and refuses what is asked of the others'.
+    Each broker leads some of the shards, and refuses requests for the others.
     """
 
     topic = "__consumer_offsets"
@@ -79,7 +78,7 @@ class Coordinator:
         return partition_for(group_id, self.partitions)
 
     def begin_load(self, shard: int, node_id: int = 0) -> None:
-        """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
+        """Begin to load `shard` for the broker `node_id`; it is empty, and refuses requests until loaded."""
         self._shards[shard] = Shard(shard, node_id, self._surroundings)
 
     def replay(
@@ -87,7 +86,7 @@ class Coordinator:
     ) -> None:
         """Apply records of `shard` in the order of its log, while loading and after each decision alike.
 
-        `producer`: whose transaction they are part of.
+        producer: the producer whose transaction they are part of, if any.
         """
         self._shards[shard].replay(records, producer)
 
@@ -100,13 +99,13 @@ class Coordinator:
         return self._shards[shard].finish_load(now_ms)
 
     def unload(self, shard: int, now_ms: int) -> Decision:
-        """Give `shard` up; the decision answers what it has parked."""
+        """Give up `shard`; the decision answers the requests that it has parked."""
         return self._shards.pop(shard).unload(now_ms)
 
     # ---- requests
 
     def handle(self, caller: Caller, request: GroupRequest | EndTransaction, now_ms: int) -> Decision:
-        """Decide one request. What can be wrong before the group is asked is checked in Kafka's order."""
+        """Decide one request. The checks that come before the group's are in Kafka's order."""
         if isinstance(request, EndTransaction):
             return self._end_transaction(caller, request)
         shard = partition_for(request.group_id, self.partitions)
@@ -116,7 +115,7 @@ class Coordinator:
         return OPERATIONS[type(request)](found, caller, request, now_ms)
 
     def refusal(self, node_id: int, request: GroupRequest) -> ErrorCode:
-        """Why a request is refused before its group is asked; NONE where it is not."""
+        """The error that refuses a request before its group is asked, or NONE."""
         found = self._find(partition_for(request.group_id, self.partitions), node_id, request)
         return found if isinstance(found, ErrorCode) else ErrorCode.NONE
 
@@ -128,9 +127,7 @@ class Coordinator:
         return Decision(request.shard, (), (Reply(caller.token, refuse(request, caller, error)),))
 
     def list_groups(self, request: ListGroupsRequest, node_id: int = 0) -> ListGroupsResponse:
-        """All groups that a broker leads; while one shard is loading the list would be incomplete, and is
-        refused.
-        """
+        """All groups that a broker leads; refused while a shard is loading, as some would be missing."""
         led = [shard for shard in self._shards.values() if shard.node_id == node_id]
         if any(shard.is_loading for shard in led):
             return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -138,11 +135,11 @@ class Coordinator:
         return ListGroupsResponse(groups=tuple(groups))
 
     def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
-        """Drop what the groups of `shard` have committed for topics that no longer exist."""
+        """Delete the offsets that groups of `shard` have committed for deleted topics."""
         return self._shards[shard].delete_offsets(topics, now_ms)
 
     def _find(self, number: int, node_id: int, request: GroupRequest) -> Shard | ErrorCode:
-        """The shard that answers, or what is wrong before that."""
+        """The shard that answers, or the error."""
         if not request.group_id and type(request) in _NEEDS_GROUP_ID:
             return ErrorCode.INVALID_GROUP_ID
         if isinstance(request, JoinGroupRequest):
@@ -163,13 +160,13 @@ class Coordinator:
     # ---- time
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `advance`; it may be early, never late. None when nothing is waited for. O(1)."""
+        """When to call `advance`; it may be early, never late. None when nothing will come due. O(1)."""
         return self._timers.next_deadline_ms()
 
     def advance(self, now_ms: int) -> Iterator[Decision]:
-        """Do all that is due: each timer's decision, to be carried out before the next is taken.
+        """Yield the decision of each due timer, to be carried out before the next one is taken.
 
-        What its reader does not take stays due, and is what comes first the next time.
+        Timers that the caller does not take stay due, and come first the next time.
         """
         for key in self._timers.due(now_ms):
             number = key.shard if isinstance(key, ShardTimer) else self.shard_for(key.group_id)

@@ -13,11 +13,11 @@ from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 TYPE = "classic"
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
 LONGEST_TOLD = 10_000
-"""How many characters of an id there is room for in a message of 32767 bytes, with others."""
+"""How many characters of an id fit into an error message, which is at most 32767 bytes."""
 
 
 def describe(group: ClassicGroup) -> DescribedGroup:
-    """The group and its members; only while it is stable with their subscriptions, which are final then."""
+    """The group and its members; their subscriptions only while it is stable, when they are final."""
     stable = group.state is State.STABLE
     return DescribedGroup(
         group_id=group.group_id,
@@ -60,9 +60,9 @@ def _listed(group: ClassicGroup) -> ListedGroup:
 
 
 def list_groups(groups: Iterable[ClassicGroup], request: ListGroupsRequest) -> Iterator[ListedGroup]:
-    """Those that the filters let through; an empty filter lets all through.
+    """The groups that pass the filters; an empty filter lets all pass.
 
-    Case does not matter. Of states, but not of types, blanks around them are ignored, as Apache Kafka does.
+    Case does not matter. Blanks around states are ignored, but not those around types, as in Apache Kafka.
     """
     states = {state.strip().lower() for state in request.states_filter}
     types = {type_.lower() for type_ in request.types_filter}

@@ -29,7 +29,7 @@ class Surroundings(NamedTuple):
     settings: Settings
     timers: Timers
     new_member_id: Callable[[str], str]
-    """From a client id or group instance id to a member id that was never used before."""
+    """Makes a member id that was never used before from a client id or group instance id."""
 
 
 class Draft:
@@ -55,7 +55,7 @@ class Draft:
         self._replies: list[Reply] = []
         self._reports: list[object] = []
         self.producer: ProducerIdAndEpoch | None = None
-        """Whose transaction the records are part of; None where they count at once."""
+        """The producer whose transaction the records are part of; None if they count at once."""
 
     def reply(self, token: int, response: Any) -> None:
         """Answer the request of `token`."""
@@ -72,7 +72,7 @@ class Draft:
         self._records.append(GroupRecord(key, value))
 
     def forget_offset(self, group_id: str, topic: str, index: int) -> None:
-        """Write the tombstone of what a group has committed for one partition."""
+        """Write the tombstone of the offset that a group has committed for one partition."""
         self.write(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
 
     def forget_group(self, group: ClassicGroup) -> None:
@@ -80,7 +80,7 @@ class Draft:
         self.write(GroupMetadataKey(group=group.group_id), None)
 
     def report(self, report: object) -> None:
-        """Tell the log of a rebalance that is complete, or of what has expired."""
+        """Report to the log a rebalance that is complete, or an expiry."""
         self._reports.append(report)
 
     def decision(self) -> Decision:
@@ -104,20 +104,20 @@ class Draft:
         self.timers.arm(TimerKey(TimerKind.JOIN, group.group_id), self.now_ms + max(delay_ms, 0))
 
     def arm_sync(self, group: ClassicGroup, delay_ms: int) -> None:
-        """Take members that have not sent SyncGroup after `delay_ms` out of `group`."""
+        """Remove the members of `group` that have not sent SyncGroup after `delay_ms`."""
         self.timers.arm(TimerKey(TimerKind.SYNC, group.group_id), self.now_ms + max(delay_ms, 0))
 
     def cancel_all(self, group: ClassicGroup) -> None:
-        """The group is no more, or not here."""
+        """Cancel all timers of a group that is deleted or given up."""
         self.cancel_join(group)
         self.cancel_sync(group)
         for member_id in (*group.members, *group.pending_join):
             self.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
 
     def cancel_join(self, group: ClassicGroup) -> None:
-        """The join phase is over."""
+        """Cancel the join timer: the join phase is over."""
         self.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
 
     def cancel_sync(self, group: ClassicGroup) -> None:
-        """Nobody is waited for in the sync phase any more."""
+        """Cancel the sync timer: no member is waited for any more."""
         self.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))

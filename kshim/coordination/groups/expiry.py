@@ -1,7 +1,7 @@
-"""Expiry: what was committed and is of no use to anybody goes after `offsets.retention.minutes` (KIP-211).
+"""Expiry: offsets that nobody uses are deleted after `offsets.retention.minutes` (KIP-211).
 
-The clock of an offset begins at its commit; that of a group with members once, when the last of them went. An
-offset that was committed with a retention time of its own, which versions 2 to 4 can ask for, goes by that.
+The clock of an offset starts at its commit; in a group that once had members, when the last of them left. An
+offset that was committed with its own retention time, which versions 2 to 4 can ask for, goes by that.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def expire(
     pending: Collection[Partition],
     partitions: Iterable[Partition],
 ) -> bool:
-    """Of these partitions, write a tombstone for every offset of `group` that has expired; and one for itself
-    if it is to go.
+    """Write tombstones for expired offsets, and for the group if nothing is left of it.
 
-    A group goes when it has no members and no offset is left: there is no grace period. Returns whether it
-    does. What a transaction that is still open has committed stays, and is not left behind by its group.
+    partitions: those to check. pending: those with offsets of open transactions, which stay, and so does the
+    group. A group goes when it has no members and no offsets, without a grace period. Returns whether it
+    goes.
     """
     looked_at = {
         partition: committed[partition]
@@ -47,9 +47,10 @@ def expire(
 
 
 def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tuple[str, int]]:
-    """Of a group with members only topics that a stable group of consumers does not subscribe to.
+    """The partitions whose offsets have expired.
 
-    Subscriptions are only read when an offset is old enough.
+    Of a group with members, only a stable group of consumers loses offsets, of topics that it does not
+    subscribe to. Subscriptions are decoded only if an offset is old enough.
     """
     since_ms = NO_TIMESTAMP
     if group.state is State.EMPTY:
@@ -67,7 +68,7 @@ def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tu
 
 
 def _is_old(value: OffsetCommitValue, since_ms: int, now_ms: int, retention_ms: int) -> bool:
-    """`since_ms`: when the group's clock began; NO_TIMESTAMP where the offset's own counts."""
+    """since_ms: when the group's clock started; NO_TIMESTAMP if the offset's own counts."""
     if value.expire_timestamp != NO_TIMESTAMP:
         return now_ms >= value.expire_timestamp
     begin_ms = value.commit_timestamp if since_ms == NO_TIMESTAMP else since_ms

@@ -1,4 +1,4 @@
-"""What an expiry run took from a group: for people who wonder where their offsets are."""
+"""What an expiry run deleted from a group, for people who wonder where their offsets are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ExpiryReport(NamedTuple):
-    """One group from which something expired: how many offsets, and whether the group went as well."""
+    """How many offsets of a group have expired, and whether the group was deleted as well."""
 
     group_id: str
     offsets: int

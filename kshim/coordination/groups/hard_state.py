@@ -29,9 +29,9 @@ class HardState:
         self.fencing = Fencing()
 
     def replay(self, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None = None) -> None:
-        """Apply records in the order of the log: of a producer's transaction, or that count at once.
+        """Apply records in the order of the log. A tombstone of something unknown changes nothing.
 
-        A tombstone of something unknown changes nothing.
+        producer: the producer whose transaction they are part of; None if they count at once.
         """
         for key, value in records:
             if isinstance(key, OffsetCommitKey):
@@ -46,7 +46,7 @@ class HardState:
             self.fencing.wrote(producer)
 
     def end_transaction(self, marker: EndTxnMarker) -> None:
-        """What a transaction has committed counts from now on, or it is forgotten.
+        """Let the offsets that a transaction has committed count from now on, or forget them.
 
         A transaction without offsets here changes nothing.
         """

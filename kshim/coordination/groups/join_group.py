@@ -24,7 +24,7 @@ from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 FIRST_VERSION_THAT_REQUIRES_MEMBER_ID = 4
 LONGEST_PREFIX_BYTES = 32_767 - 37
-"""Of a client id or group instance id, with room for the rest of a member id: a dash and a UUID."""
+"""The longest client id or group instance id that leaves room in a member id for a dash and a UUID."""
 
 
 def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
@@ -51,8 +51,8 @@ def refuse_join(draft: Draft, caller: Caller, error: ErrorCode, member_id: str =
 def _has_room(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> bool:
     """Whether `group.max.size` allows this join.
 
-    During a join phase those that have joined count, else all members. Apache Kafka refuses a static member
-    that comes back to a full group without its id; it is a member already, so here it is let in.
+    During a join phase only the members that have joined count. Apache Kafka refuses a static member that
+    comes back to a full group without its id; it is a member already, so here it is let in.
     """
     limit = draft.settings.group_max_size
     member_id = request.member_id or group.static_member_id(request.group_instance_id)

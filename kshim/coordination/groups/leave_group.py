@@ -20,7 +20,7 @@ FIRST_VERSION_WITH_MEMBERS = 3
 
 
 def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: LeaveGroupRequest) -> None:
-    """Remove whom the request names, in its order, and rebalance once when a member is gone.
+    """Remove the members that the request names, in its order, and rebalance once if one is gone.
 
     An id that was handed out and never used is dropped without a rebalance; a join phase that waited for it
     may end.
@@ -41,7 +41,7 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
 
 
 def leaving(caller: Caller, request: LeaveGroupRequest) -> tuple[MemberIdentity, ...]:
-    """Who leaves: below v3 a request is for one member."""
+    """The members that leave; below v3 a request names one."""
     if caller.api_version >= FIRST_VERSION_WITH_MEMBERS:
         return request.members
     return (MemberIdentity(member_id=request.member_id),)

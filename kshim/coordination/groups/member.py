@@ -12,7 +12,7 @@ from schemas.messages.join_group import JoinGroupRequestProtocol
 
 @dataclass(slots=True)
 class Member:
-    """A member id and all that belongs to it; `protocols` is in the member's order of preference."""
+    """A member id and all that belongs to it."""
 
     group_id: str
     member_id: str
@@ -22,6 +22,7 @@ class Member:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: tuple[JoinGroupRequestProtocol, ...]
+    """In the member's order of preference."""
     assignment: bytes = b""
     is_new: bool = False
     """True until the first join phase that it takes part in completes: its parked join may then time out."""
@@ -46,7 +47,7 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its session may not expire: it is parked here, and so cannot send heartbeats."""
+        """Whether its session must not expire: while its request is parked it cannot send heartbeats."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
     def protocol_names(self) -> set[str]:

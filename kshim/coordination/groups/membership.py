@@ -1,6 +1,6 @@
-"""How one member's place in a group changes: what a JoinGroup says of it, and its removal.
+"""Changes one member's place in a group: updates it from a JoinGroup, or removes it.
 
-Whether such a change starts or ends a rebalance is not decided here (`rebalance`).
+`rebalance` decides whether such a change starts or ends a rebalance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.messages.sync_group import SyncGroupResponse
 def update_member(
     draft: Draft, group: ClassicGroup, member: Member, caller: Caller, request: JoinGroupRequest
 ) -> None:
-    """Take over what a joining member says of itself, but not its client id and host; park its JoinGroup."""
+    """Update a member from its JoinGroup, except for its client id and host; park the JoinGroup."""
     group.set_protocols(member, request.protocols)
     member.session_timeout_ms = request.session_timeout_ms
     member.rebalance_timeout_ms = rebalance_timeout_ms(caller, request)
@@ -26,12 +26,12 @@ def update_member(
 
 
 def rebalance_timeout_ms(caller: Caller, request: JoinGroupRequest) -> int:
-    """v0 has no rebalance timeout: its session timeout serves for both (KIP-62)."""
+    """The rebalance timeout of a JoinGroup; v0 has none, so its session timeout serves for both (KIP-62)."""
     return request.rebalance_timeout_ms if caller.api_version > 0 else request.session_timeout_ms
 
 
 def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> None:
-    """Hold `member`'s JoinGroup until the join phase ends; an older one of it is sent back to join."""
+    """Hold `member`'s JoinGroup until the join phase ends; answer an older one REBALANCE_IN_PROGRESS."""
     older = group.park_join(member, token)
     if older is not None:
         draft.reply(
@@ -41,7 +41,7 @@ def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> 
 
 
 def remove_member(draft: Draft, group: ClassicGroup, member_id: str) -> None:
-    """Take out a member or a pending id; what a member has parked is answered UNKNOWN_MEMBER_ID.
+    """Remove a member or a pending id; answer the member's parked requests UNKNOWN_MEMBER_ID.
 
     Apache Kafka leaves a removed member's parked SyncGroup unanswered; here no request is forgotten.
     """

@@ -49,11 +49,11 @@ LONG_MAX = 2**63 - 1
 def validate_commit(
     draft: Draft, group: ClassicGroup | None, caller: Caller, request: OffsetCommitRequest
 ) -> ErrorCode:
-    """Whether the sender may commit now. A commit in time also restarts the member's session.
+    """NONE if the sender may commit now, else the error. A commit in time also restarts the member's session.
 
-    A generation below 0 is a consumer without group management or an administrator; it may commit only while
-    the group has no members. In the join phase the old generation is still accepted: that is how a consumer
-    saves its position before it joins again.
+    A generation below 0 means a consumer without group management or an administrator; these may commit only
+    while the group has no members. In the join phase the old generation is still accepted: that is how a
+    consumer saves its position before it joins again.
     """
     generation = request.generation_id_or_member_epoch
     if group is None:
@@ -113,9 +113,9 @@ def _value(
     topic: OffsetCommitRequestTopic,
     partition: OffsetCommitRequestPartition,
 ) -> OffsetCommitValue:
-    """What is kept of a commit; the topic's id where the sender named it so, from v10 on."""
+    """The value that is stored for a commit; with the topic's id if the sender named it so, from v10 on."""
     expires = retention_ms != NO_TIMESTAMP
-    # For ever, where a client asks for a time beyond all that can be written.
+    # Never expires, if the client asks for a time beyond all that can be written.
     expire_timestamp = min(now_ms + retention_ms, LONG_MAX) if expires else NO_TIMESTAMP
     return OffsetCommitValue(
         offset=partition.committed_offset,
@@ -130,9 +130,9 @@ def _value(
 def fetch(
     committed: Committed, request: OffsetFetchRequestGroup, unstable: Collection[Partition] = ()
 ) -> OffsetFetchResponseGroup:
-    """What a group has committed, for the partitions asked for or, with null topics, for all that it has.
+    """The offsets that a group has committed for the partitions asked for, or, with null topics, for all.
 
-    A partition without a commit is offset -1 and no error, whether or not it exists. `unstable`: partitions
+    A partition without a commit has offset -1 and no error, whether or not it exists. unstable: partitions
     whose offset is refused, since a transaction that is still open may move it (KIP-447).
     """
     wanted = _all_topics(committed) if request.topics is None else request.topics
@@ -185,12 +185,12 @@ def _fetched(
 
 
 def _is_of_another_topic(value: OffsetCommitValue, topic: OffsetFetchRequestTopics) -> bool:
-    """Whether both ids are known and differ: the topic was made again under its name."""
+    """Whether both ids are known and differ: the topic was deleted and created again under its name."""
     return bool(value.topic_id.int and topic.topic_id.int) and value.topic_id != topic.topic_id
 
 
 def validate_delete(group: ClassicGroup | None) -> ErrorCode:
-    """Whether single offsets of `group` may be deleted: what members of another type use is not known."""
+    """NONE if single offsets of `group` may be deleted: what members of another type use is unknown."""
     if group is None or group.state is State.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not State.EMPTY and group.protocol_type != CONSUMER:
@@ -205,7 +205,7 @@ def delete(
     caller: Caller,
     request: OffsetDeleteRequest,
 ) -> None:
-    """Write a tombstone for every offset named that is `known`, but of topics that the group subscribes
+    """Write a tombstone for each named offset that is `known`, except for topics that the group subscribes
     to.
     """
     subscribed = group.subscribed_topics()
@@ -240,7 +240,7 @@ def delete_group(draft: Draft, group: ClassicGroup, known: Collection[Partition]
 
 
 def delete_topics(draft: Draft, group_id: str, known: Collection[Partition], topics: Collection[str]) -> None:
-    """Write a tombstone for whatever a group has committed for one of `topics`."""
+    """Write a tombstone for every offset that a group has committed for one of `topics`."""
     for topic, index in known:
         if topic in topics:
             draft.forget_offset(group_id, topic, index)

@@ -1,9 +1,8 @@
-"""Offsets that transactions have committed and that do not count yet: until the transaction ends, and then
-only if it is committed (KIP-98).
+"""Pending offsets: a transaction has committed them, and they count only if it is committed (KIP-98).
 
-Of two commits for a partition the one that is later in the log counts, whenever their transactions end. So
-the commits of one partition are kept in the order of the log, and one that a later commit has overtaken is
-kept without its value: the partition stays unstable until that transaction ends as well.
+Of two commits for a partition the one that is later in the log counts, in whatever order their transactions
+end. So the commits of one partition are kept in the order of the log, and one that a later commit has
+overtaken is kept without its value: the partition stays unstable until that transaction ends as well.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Partition = tuple[str, int]
 
 
 class CommittedOffset(NamedTuple):
-    """What a transaction that was committed leaves behind."""
+    """One offset of a transaction that was committed."""
 
     group_id: str
     partition: Partition
@@ -26,15 +25,15 @@ class CommittedOffset(NamedTuple):
 
 
 class PendingOffsets:
-    """The offsets of all open transactions of a shard, by producer id and by what they are for."""
+    """The offsets of all open transactions of a shard."""
 
     __slots__ = ("_commits", "_transactions")
 
     def __init__(self) -> None:
         self._commits: dict[str, dict[Partition, dict[int, OffsetCommitValue | None]]] = {}
-        """By group, partition and producer id, the last of these in the order of the log."""
+        """By group, partition and producer id, the last of these in the order of the log. None: overtaken."""
         self._transactions: dict[int, dict[tuple[str, Partition], None]] = {}
-        """By producer id, what it has committed offsets for."""
+        """By producer id: the groups and partitions that it has committed offsets for."""
 
     def __bool__(self) -> bool:
         return bool(self._transactions)
@@ -53,7 +52,7 @@ class PendingOffsets:
         return self._commits.keys()
 
     def add(self, producer_id: int, key: OffsetCommitKey, value: OffsetCommitValue) -> None:
-        """A producer commits an offset in its transaction, in place of one that it had committed there."""
+        """Add an offset of a producer's transaction, in place of its earlier one for the partition."""
         partition = (key.topic, key.partition)
         commits = self._commits.setdefault(key.group, {}).setdefault(partition, {})
         commits.pop(producer_id, None)
@@ -61,13 +60,13 @@ class PendingOffsets:
         self._transactions.setdefault(producer_id, {})[key.group, partition] = None
 
     def overtake(self, key: OffsetCommitKey) -> None:
-        """An offset was committed that counts at once: what is pending there will not."""
+        """Void the pending offsets of a partition: an offset that counts at once was committed after them."""
         commits = self._commits.get(key.group, {}).get((key.topic, key.partition), {})
         for producer_id in commits:
             commits[producer_id] = None
 
     def forget(self, key: OffsetCommitKey) -> None:
-        """The offset was deleted, and what is pending there as well."""
+        """Drop the pending offsets of a partition, whose offset was deleted."""
         partition = (key.topic, key.partition)
         for producer_id in tuple(self._commits.get(key.group, {}).get(partition, ())):
             self._remove(producer_id, key.group, partition)
@@ -77,7 +76,7 @@ class PendingOffsets:
                 del self._transactions[producer_id]
 
     def end(self, producer_id: int, *, committed: bool) -> Iterator[CommittedOffset]:
-        """A producer's transaction ends: what counts of it from now on. To be read to its end."""
+        """End a producer's transaction; yield its offsets that count from now on. To be read to the end."""
         for group_id, partition in self._transactions.pop(producer_id, ()):
             value = self._remove(producer_id, group_id, partition, overtakes=committed)
             if committed and value is not None:
@@ -86,7 +85,7 @@ class PendingOffsets:
     def _remove(
         self, producer_id: int, group_id: str, partition: Partition, *, overtakes: bool = False
     ) -> OffsetCommitValue | None:
-        """Take one pending offset out; one that counts from now on overtakes those before it in the log."""
+        """Take one pending offset out; if it counts from now on, it overtakes those before it in the log."""
         of_group = self._commits[group_id]
         commits = of_group[partition]
         if overtakes and commits[producer_id] is not None:

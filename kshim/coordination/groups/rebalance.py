@@ -21,7 +21,7 @@ from schemas.messages.join_group import JoinGroupResponse, JoinGroupResponseMemb
 from schemas.messages.sync_group import SyncGroupResponse
 
 SHORTEST_EXTENSION_MS = 1_000
-"""How long a join phase to which nobody came goes on at least. Its members may have no rebalance timeout."""
+"""A join phase that nobody joined is extended by at least this: the rebalance timeout may be 0."""
 
 
 def rebalance_or_complete(
@@ -102,7 +102,7 @@ def complete_join(draft: Draft, group: ClassicGroup) -> None:
 
 
 def complete_rebalance(draft: Draft, group: ClassicGroup) -> None:
-    """Tell of the rebalance that is now complete."""
+    """Report the rebalance that is now complete."""
     assert group.rebalance is not None
     draft.report(replace(group.rebalance, completed_ms=draft.now_ms))
     group.rebalance = None
@@ -119,7 +119,7 @@ def _evict_missing_members(draft: Draft, group: ClassicGroup) -> None:
 
 
 def _leader_has_joined(group: ClassicGroup) -> bool:
-    """Make sure that a member which joined leads; False when none did."""
+    """Make sure that a member that has joined leads; False if none has joined."""
     leader = group.members.get(group.leader or "")
     if leader is None or leader.parked_join is None:
         joined = next((m for m in group.members.values() if m.parked_join is not None), None)
@@ -145,7 +145,7 @@ def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
 
 
 def joined(group: ClassicGroup, member: Member) -> JoinGroupResponse:
-    """The answer to `member`'s JoinGroup in the present generation; only the leader is told of the others."""
+    """The answer to `member`'s JoinGroup in the present generation; only the leader's lists the members."""
     is_leader = group.leader == member.member_id
     return JoinGroupResponse(
         error_code=ErrorCode.NONE,
@@ -171,8 +171,8 @@ def listed(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
 
 
 def reset_assignments(draft: Draft, group: ClassicGroup) -> None:
-    """Drop the assignments of a sync phase that will not complete, and send its parked SyncGroups back to
-    join.
+    """Drop the assignments of a sync phase that will not complete, and answer its SyncGroups
+    REBALANCE_IN_PROGRESS.
 
     An answered member's session starts anew: it could not expire while the request was parked.
     """
@@ -195,8 +195,7 @@ def on_sync_deadline(draft: Draft, group: ClassicGroup) -> None:
 
 
 def on_member_deadline(draft: Draft, group: ClassicGroup, member_id: str) -> None:
-    """A session expired, or an id that was handed out was not used in time, or a new member's join waited too
-    long.
+    """The member timer fired: a session expired, or a pending id or a new member's join waited too long.
 
     A member whose request is parked here cannot send heartbeats; its session starts anew when it is answered.
     """

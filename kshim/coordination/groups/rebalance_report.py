@@ -26,7 +26,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RebalanceReport:
-    """One rebalance. Times are the coordinator's, in ms; `joined_ms` is when the join phase ended."""
+    """One rebalance. Times are the coordinator's, in ms."""
 
     group_id: str
     trigger: Trigger
@@ -34,6 +34,7 @@ class RebalanceReport:
     reason: str
     started_ms: int
     joined_ms: int = -1
+    """When the join phase ended."""
     completed_ms: int = -1
     generation: int = -1
     members: int = 0

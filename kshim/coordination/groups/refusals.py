@@ -1,8 +1,7 @@
-"""The answer to each request when it is not the group that answers: wrong coordinator, still loading, bad
-group id.
+"""How each request is refused before its group is asked: wrong coordinator, still loading, bad group id.
 
-Every API has its own place for an error. Two of them turn "loading" into something else, because clients give
-up on the plain code: a heartbeat succeeds, and a SyncGroup is sent back to join.
+Each API has its own place for the error. Two answer something else than "loading", because clients give up on
+that code: a heartbeat succeeds, and a SyncGroup is answered REBALANCE_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class DeleteGroup(NamedTuple):
 
 
 class StableOffsetFetch(NamedTuple):
-    """One group of an OffsetFetch request that asks for stable offsets alone."""
+    """One group of an OffsetFetch request that wants stable offsets only."""
 
     request: OffsetFetchRequestGroup
 
@@ -79,7 +78,7 @@ GroupRequest = (
     | DescribeGroup
     | DeleteGroup
 )
-"""What a shard answers about one group, in `group_id`."""
+"""The requests that a shard answers about one group, which `group_id` names."""
 
 
 def refuse(request: GroupRequest | EndTransaction, caller: Caller, error: ErrorCode) -> Any:
@@ -130,7 +129,7 @@ def _offset_fetch(
 def _txn_offset_commit(
     request: TxnOffsetCommitRequest, caller: Caller, error: ErrorCode
 ) -> TxnOffsetCommitResponse:
-    """Producers before v2 may fail on the code for loading (KAFKA-7296), and get another."""
+    """Below v2, COORDINATOR_NOT_AVAILABLE stands for loading: producers may fail on that (KAFKA-7296)."""
     loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if loading and caller.api_version < FIRST_TXN_VERSION_THAT_KNOWS_LOADING:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -151,7 +150,7 @@ def _txn_offset_commit(
 
 
 def _end_transaction(request: EndTransaction, caller: Caller, error: ErrorCode) -> ErrorCode:
-    """A transaction coordinator knows leaders and replicas, not group coordinators; it tries again."""
+    """A transaction coordinator expects errors of leaders, not of group coordinators; it tries again."""
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_HERE else error
 
 

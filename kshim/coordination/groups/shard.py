@@ -43,7 +43,7 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_OFFSETS = 1_000
 """How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work, if
-all have expired. The offsets of a large group are divided among steps; the group itself goes with the last.
+all have expired. The offsets of a large group are divided among steps; the last one deletes the group.
 """
 
 _NO_OFFSETS: Mapping[Any, Any] = {}
@@ -72,7 +72,7 @@ class Shard:
         self._surroundings = surroundings
         self._timer = ShardTimer(number)
         self._unchecked: Iterator[tuple[str, Sequence[Partition]]] | None = None
-        """While a run for what has expired is under way: what it has not come to."""
+        """What the expiry run under way has still to check; None between runs."""
         self.hard_state = HardState()
         self.groups: dict[str, ClassicGroup] = {}
         self.is_loading = True
@@ -84,7 +84,7 @@ class Shard:
         self.hard_state.replay(records, producer)
 
     def finish_load(self, now_ms: int) -> Decision:
-        """Bring the groups to life: a whole session for each member, a rebalance where one is too large."""
+        """Make the stored groups live: each member gets a session, a group above the limit rebalances."""
         draft = Draft(self.number, self._surroundings, now_ms)
         self.is_loading = False
         self._schedule_expiry(draft)
@@ -99,7 +99,7 @@ class Shard:
         return draft.decision()
 
     def unload(self, now_ms: int) -> Decision:
-        """Let go of the groups: what they have parked is answered NOT_COORDINATOR, and their timers end."""
+        """Let go of the groups: cancel their timers, and answer their parked requests NOT_COORDINATOR."""
         draft = Draft(self.number, self._surroundings, now_ms)
         draft.timers.cancel(self._timer)
         for group in self.groups.values():
@@ -119,7 +119,7 @@ class Shard:
     # ---- requests
 
     def join_group(self, caller: Caller, request: JoinGroupRequest, now_ms: int) -> Decision:
-        """A JoinGroup without a member id creates the group; that it exists is durable at once."""
+        """A JoinGroup without a member id creates a missing group, and makes that durable at once."""
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         if group is None and request.member_id:
@@ -159,7 +159,7 @@ class Shard:
         return draft.decision()
 
     def offset_commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Decision:
-        """A commit without a generation creates the group: its consumers assign partitions themselves."""
+        """A commit without a generation creates a missing group: its consumers use no group management."""
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         error = offsets.validate_commit(draft, group, caller, request)
@@ -169,7 +169,7 @@ class Shard:
         return self._committed_or_refused(draft, caller, request)
 
     def txn_offset_commit(self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int) -> Decision:
-        """As with `offset_commit`, a group that there is not yet is created; its offsets are pending."""
+        """Create a missing group, as `offset_commit` does; the offsets are pending."""
         group = self.groups.get(request.group_id)
         error = txn_offset_commit.validate_commit(group, request)
         if error is ErrorCode.NONE:
@@ -185,7 +185,7 @@ class Shard:
     def _committed_or_refused(
         self, draft: Draft, caller: Caller, request: OffsetCommitRequest | TxnOffsetCommitRequest
     ) -> Decision:
-        """A commit is one batch, or nothing. What it writes creates the group where there is none."""
+        """Commit all offsets as one batch, or refuse them; the first ones create a missing group."""
         decision = draft.decision()
         if not offsets_fit(decision.records, draft.settings):
             return self._reply(caller, refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -200,17 +200,17 @@ class Shard:
         return Decision(self.number, replies=(reply,), marker=marker if error is ErrorCode.NONE else None)
 
     def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
-        """Answered whether or not the group exists."""
+        """Answer whether or not the group exists."""
         return self._reply(caller, offsets.fetch(self._committed(request.group_id), request))
 
     def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
-        """Offsets that a transaction may still move are refused."""
+        """Refuse offsets that an open transaction may still move."""
         group_id = fetch.group_id
         unstable = self.hard_state.pending.of_group(group_id)
         return self._reply(caller, offsets.fetch(self._committed(group_id), fetch.request, unstable))
 
     def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
-        """Offsets that nobody consumes from are deleted; the group stays, if without any."""
+        """Delete offsets that no member consumes from; the group stays, even if none are left."""
         group = self.groups.get(request.group_id)
         error = offsets.validate_delete(group)
         if group is None or error is not ErrorCode.NONE:
@@ -269,7 +269,7 @@ class Shard:
         return draft.decision()
 
     def expire(self, now_ms: int) -> Decision:
-        """One step of a run over all groups, see `expiry`; the next step is due at once.
+        """One step of an expiry run over all groups, see `expiry`; the next step is due at once.
 
         A step ends when it exceeds MOST_OFFSETS. The next run is due an interval after the last.
         """
@@ -309,7 +309,7 @@ class Shard:
         return self.hard_state.offsets.get(group_id, _NO_OFFSETS)
 
     def _known(self, group_id: str) -> Collection[Partition]:
-        """What a group has committed, be it for good or pending, once."""
+        """The partitions for which a group has offsets, committed or pending, each once."""
         committed, pending = self._committed(group_id), self.hard_state.pending.of_group(group_id)
         return dict.fromkeys((*committed, *pending)) if pending else committed.keys()
 

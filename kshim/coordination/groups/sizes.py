@@ -1,6 +1,6 @@
 """Whether records fit into one batch of `message.max.bytes` bytes; what does not fit is refused, as in Kafka.
 
-Most are so small that a look at the lengths of their texts is enough. Others are encoded to be measured.
+Most are so small that the lengths of their texts settle it. The others are encoded and measured.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from schemas.internal_topics.group_metadata_log import (
 from schemas.records import batch as record_batch
 
 UTF8_BYTES = 4
-"""At most, of one character."""
+"""The most that one character takes."""
 RECORD_BYTES = 200
-"""More than a batch and one record of it need without texts; so does a member in the record of a group."""
+"""More than a batch with one record takes without its texts, or a member in a group's record."""
 FEW = 5
-"""So few offsets are the hot path."""
+"""Commits of up to this many offsets are the hot path."""
 FEW_NAMES_BYTES = FEW * (RECORD_BYTES + 2 * 32_767)
-"""More than so few offsets need without their metadata."""
+"""More than that many offsets take without their metadata."""
 
 
 def offsets_fit(records: Sequence[GroupRecord], settings: Settings) -> bool:
-    """Whether the offsets of one commit do."""
+    """Whether the records of one commit fit."""
     metadata_bytes = FEW * UTF8_BYTES * settings.offset_metadata_max_bytes
     if len(records) <= FEW and FEW_NAMES_BYTES + metadata_bytes <= settings.message_max_bytes:
         return True
@@ -37,7 +37,7 @@ def offsets_fit(records: Sequence[GroupRecord], settings: Settings) -> bool:
 
 
 def group_fits(group: ClassicGroup, settings: Settings) -> bool:
-    """Whether the record of a group does. O(members)."""
+    """Whether the record of a group fits. O(members)."""
     return _fit([GroupRecord(GroupMetadataKey(group=group.group_id), group.to_metadata())], settings)
 
 

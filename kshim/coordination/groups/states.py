@@ -44,7 +44,7 @@ TRANSITIONS: dict[State, dict[State, str]] = {
     },
     State.DEAD: {State.DEAD: "the group's shard is given up once more"},
 }
-"""From a state to those that may follow it, and what makes them follow."""
+"""By state: the states that may follow it, each with the cause."""
 
 CAN_REBALANCE = frozenset(
     state for state, following in TRANSITIONS.items() if State.PREPARING_REBALANCE in following
@@ -105,4 +105,4 @@ ANSWERS: dict[ApiKey, dict[State, ErrorCode | Action]] = {
         State.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
     },
 }
-"""What a valid member's request with the right generation gets; for DeleteGroups, what anyone's gets."""
+"""What a valid member's request with the right generation gets; for DeleteGroups, what any request gets."""

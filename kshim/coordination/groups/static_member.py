@@ -1,8 +1,7 @@
 """A static member that comes back without its member id (KIP-345).
 
-It takes over its old id's place, subscription and assignment under a new id, and whoever still uses the old
-id is fenced. When the group is stable and would choose the same protocol again, nobody else notices: no
-rebalance.
+It takes over the place and assignment of its old id under a new one; requests with the old id are fenced. If
+the group is stable and would choose the same protocol again, there is no rebalance.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def replace(
     caller: Caller,
     request: JoinGroupRequest,
 ) -> None:
-    """Give `member`'s place to `member_id`, and rebalance only where the others have to know."""
+    """Give `member`'s place to `member_id`, and rebalance only if the other members have to know."""
     leader_before = group.leader or ""
     _fence(draft, group, member)
     draft.timers.cancel(member.timer)
@@ -52,7 +51,7 @@ def replace(
 
 
 def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
-    """Answer what the old id has parked; its answer carries the old id."""
+    """Answer the requests that are parked under the old id FENCED_INSTANCE_ID."""
     parked_join = group.take_join(member)
     if parked_join is not None:
         fenced = JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, member_id=member.member_id)

@@ -69,7 +69,7 @@ def _park(draft: Draft, member: Member, caller: Caller) -> None:
 
 
 def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupRequest) -> None:
-    """Give each member what the leader assigned, nothing where it is silent; strangers are ignored."""
+    """Give each member its assignment, an empty one if the leader sent none; unknown members are ignored."""
     assigned = {entry.member_id: entry.assignment for entry in request.assignments}
     for member in group.members.values():
         member.assignment = assigned.get(member.member_id, b"")
@@ -87,7 +87,7 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
 
 
 def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:
-    """The generation cannot be stored: everybody who waits for it is told, and is to join again."""
+    """Refuse a generation that cannot be stored: fail the parked SyncGroups, and rebalance."""
     for member in group.members.values():
         parked, member.parked_sync = member.parked_sync, None
         if parked is not None:

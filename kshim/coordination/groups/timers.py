@@ -1,7 +1,7 @@
 """Deadlines as data: what is due when, without a clock.
 
-A restart of a timer that moves it later, which is what every heartbeat does, costs one dictionary write: the
-entry already in the heap is looked at when its old time comes and put back at the new one.
+To move a timer to a later time, as every heartbeat does, costs one dictionary write: the entry already in the
+heap is looked at when its old time comes and put back at the new one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TimerKey(NamedTuple):
 
 
 class ShardTimer(NamedTuple):
-    """Names the timer of a whole shard: it is time to look for what has expired."""
+    """Names a shard's timer for expiry runs."""
 
     shard: int
 

@@ -1,7 +1,7 @@
 """TxnOffsetCommit (28): offsets that are committed together with what a producer writes, or not at all.
 
-A group's offsets are pending until the producer's transaction ends (`pending_offsets`). That the transaction
-is under way is made sure before a request comes here, as is whether the topics exist.
+A group's offsets are pending until the producer's transaction ends (`pending_offsets`). Before a request
+comes here, the broker has made sure that the transaction is under way and that the topics exist.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from schemas.messages.txn_offset_commit import (
 
 
 def validate_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
-    """Whether offsets of the group may be committed.
+    """NONE if offsets of the group may be committed, else the error.
 
     A producer need not say for which member it commits; below v3 it cannot (KIP-447). If it does, the member
-    must be of the present generation, in whatever phase of it.
+    must be of the present generation, in any phase of it.
     """
     if group is None:
         return ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION

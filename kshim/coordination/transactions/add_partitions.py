@@ -1,7 +1,7 @@
-"""Adding partitions to a transaction, which begins with the first; and asking whether they are in it.
+"""Adds partitions to a transaction, which begins with the first one, or verifies that they are in it.
 
-A client adds them by AddPartitionsToTxn and AddOffsetsToTxn, or leaves it to the broker that gets its records
-and offsets; of an older client the broker asks only whether it has done so (KIP-890).
+A client adds partitions by AddPartitionsToTxn and AddOffsetsToTxn, or leaves that to the broker that gets its
+records and offsets; for an older client the broker only verifies that they were added (KIP-890).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from schemas.error_code import ErrorCode
 def add(
     transaction: Transaction | None, request: AddPartitions, now_ms: int
 ) -> tuple[Transaction | None, ErrorCode]:
-    """What follows, None where nothing changes, and the error of all partitions."""
+    """The next value of the transaction, None if nothing changes, and the error of all partitions."""
     error = _fault(transaction, request)
     if transaction is None or error is not ErrorCode.NONE:
         return None, error
@@ -26,7 +26,7 @@ def add(
 
 
 def verify(transaction: Transaction | None, request: AddPartitions) -> dict[TopicPartition, ErrorCode]:
-    """Each partition with its error, TRANSACTION_ABORTABLE where it is not in the transaction."""
+    """The error of each partition; TRANSACTION_ABORTABLE if it is not in the transaction."""
     error = _fault(transaction, request)
     if transaction is None or error is not ErrorCode.NONE:
         return dict.fromkeys(request.partitions, error)

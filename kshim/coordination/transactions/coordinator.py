@@ -1,6 +1,4 @@
-"""The transaction coordinator: the way from a transactional id to its shard, what is checked before the shard
-is asked, and what is done when its time comes.
-"""
+"""The transaction coordinator: finds the shard of a transactional id, checks requests, runs due work."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class TransactionCoordinator:
     refuse = staticmethod(refuse)
 
     def __init__(self, settings: Settings, new_producer_id: Callable[[], int], partitions: int = 50) -> None:
-        """new_producer_id: one that was never given out before; called at most once a request."""
+        """new_producer_id: returns one that was never given out before; called at most once a request."""
         self.settings = settings
         self.partitions = partitions
         self._new_producer_id = new_producer_id
@@ -49,11 +47,11 @@ class TransactionCoordinator:
         return partition_for(transactional_id, self.partitions)
 
     def begin_load(self, shard: int, node_id: int = 0) -> None:
-        """Let the broker `node_id` take over `shard`, empty and loading: requests for it are told so."""
+        """Begin to load `shard` for the broker `node_id`; it is empty, and refuses requests until loaded."""
         self._shards[shard] = Shard(shard, node_id, self._new_producer_id)
 
     def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
-        """There are no transactions in this log, so no ends of them."""
+        """Do nothing: no record in this log is part of a transaction."""
 
     def replay(
         self, shard: int, records: Iterable[TransactionRecord], producer: ProducerIdAndEpoch | None = None
@@ -71,14 +69,14 @@ class TransactionCoordinator:
         return self._shards[shard].finish_load()
 
     def unload(self, shard: int, now_ms: int = 0) -> Decision:
-        """Give `shard` up; it has parked nothing."""
+        """Give up `shard`; it has parked no requests."""
         del self._shards[shard]
         return Decision(shard)
 
     # ---- requests
 
     def handle(self, caller: Caller, request: Request, now_ms: int) -> Decision:
-        """Decide one request. What can be wrong before the shard is asked is checked in Kafka's order."""
+        """Decide one request. The checks that come before the shard's are in Kafka's order."""
         error, number = self.static_error(request), self.shard_for(request.transactional_id or "")
         if error is ErrorCode.NONE:
             shard = self._shards.get(number)
@@ -93,15 +91,13 @@ class TransactionCoordinator:
         return Decision(number, (), (Reply(caller.token, refuse(request, caller, error)),))
 
     def complete(self, ended: Ending, now_ms: int) -> Decision:
-        """Every partition of a transaction has its marker."""
+        """Complete a transaction all of whose partitions have their marker."""
         return self._shards[self.shard_for(ended.transactional_id)].complete(ended, now_ms)
 
     def list_transactions(
         self, request: ListTransactionsRequest, node_id: int, now_ms: int
     ) -> ListTransactionsResponse:
-        """The ids that a broker coordinates and the filters let through; while a shard is loading the list is
-        refused.
-        """
+        """The ids that a broker coordinates and that pass the filters; refused while a shard is loading."""
         shards = [shard for shard in self._shards.values() if shard.node_id == node_id]
         if any(shard.is_loading for shard in shards):
             return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -116,7 +112,7 @@ class TransactionCoordinator:
         )
 
     def static_error(self, request: Request) -> ErrorCode:
-        """What is wrong with a request whoever is asked."""
+        """The error of a request that every coordinator would refuse, or NONE."""
         if not request.transactional_id:
             return ErrorCode.INVALID_REQUEST
         if isinstance(request, InitProducerIdRequest):
@@ -128,15 +124,15 @@ class TransactionCoordinator:
     # ---- time
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `advance`; None when nothing is waited for."""
+        """When to call `advance`; None when nothing will come due."""
         if self._abort_at_ms is None or self._expire_at_ms is None or not self._shards:
             return None
         return 0 if self._due else min(self._abort_at_ms, self._expire_at_ms)
 
     def advance(self, now_ms: int) -> Iterator[Decision]:
-        """Do all that is due: each step's decision, to be carried out before the next is taken.
+        """Yield the decision of each due step, to be carried out before the next one is taken.
 
-        What its reader does not take stays due, and is what comes first the next time.
+        Steps that the caller does not take stay due, and come first the next time.
         """
         if self._abort_at_ms is not None and now_ms >= self._abort_at_ms:
             self._due.extend((Shard.abort_timed_out, shard) for shard in self._shards)

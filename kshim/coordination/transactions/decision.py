@@ -1,4 +1,4 @@
-"""What the transaction coordinator decides about: records, markers to write, and what it tells the log."""
+"""What the transaction coordinator decides: records, markers to write, and reports for the log."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from kshim.coordination.transactions.transaction import Transaction
 
 
 class TransactionRecord(NamedTuple):
-    """One record of `__transaction_state`; None is a tombstone."""
+    """One record of `__transaction_state`; a transaction of None is a tombstone."""
 
     transactional_id: str
     transaction: Transaction | None
 
 
 class Ending(NamedTuple):
-    """A transaction whose outcome is durable: every partition of it is to get its marker."""
+    """A transaction whose outcome is durable: each of its partitions is to get its marker."""
 
     transactional_id: str
     transaction: Transaction
 
 
 class TimedOut(NamedTuple):
-    """A report: a transaction that was open for longer than its producer wanted."""
+    """A report: a transaction was open for longer than its timeout."""
 
     transactional_id: str
 

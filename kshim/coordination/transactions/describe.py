@@ -1,4 +1,4 @@
-"""What administrators are told of transactional ids (KIP-664)."""
+"""What administrators are told about transactional ids (KIP-664)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.messages.list_transactions import TransactionState as ListedTransac
 
 
 def describe(transactional_id: str, transaction: Transaction) -> TransactionState:
-    """All about one; the partitions of a transaction that is open or being ended, in their order."""
+    """The state of one id, with the sorted partitions of a transaction that is open or ending."""
     topics = by_topic(sorted(transaction.partitions))
     return TransactionState(
         transactional_id=transactional_id,
@@ -32,7 +32,7 @@ def listed(
     matches: Callable[[str], bool],
     now_ms: int,
 ) -> Iterator[ListedTransaction]:
-    """Those that every filter of the request lets through; `matches` is that of the id's pattern."""
+    """The transactions that pass every filter of the request; `matches` is the filter by the id's pattern."""
     producer_ids = frozenset(request.producer_id_filters)
     states = {BY_TEXT[text] for text in request.state_filters if text in BY_TEXT}
     for transactional_id, transaction in transactions:
@@ -50,5 +50,5 @@ def listed(
 
 
 def unknown_states(request: ListTransactionsRequest) -> tuple[str, ...]:
-    """The states that a request filters by and that there are none of, each once."""
+    """The states in the request's filter that do not exist, each once."""
     return tuple(dict.fromkeys(text for text in request.state_filters if text not in BY_TEXT))

@@ -1,7 +1,7 @@
-"""InitProducerId with a transactional id: a producer begins, and whoever had the id before is fenced.
+"""InitProducerId with a transactional id: a producer begins, and the id's previous producer is fenced.
 
-A producer that names the producer id and epoch it has had goes on where it was (KIP-360): it is told the next
-epoch, once, however often it asks; and PRODUCER_FENCED where another one has begun in the meantime.
+A producer that names its producer id and epoch goes on where it was (KIP-360): it is told the next epoch, the
+same one however often it asks; or PRODUCER_FENCED if another producer has begun in the meantime.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from schemas.messages.init_producer_id import InitProducerIdRequest
 def begin(
     transaction: Transaction, request: InitProducerIdRequest, new_producer_id: Callable[[], int], now_ms: int
 ) -> Transaction | ErrorCode:
-    """What follows: Empty, to be answered with its producer id and epoch, or the error.
+    """The next value of the transaction, or the error.
 
-    PrepareAbort where the transaction of the producer before is still open: it is aborted first, and the new
-    one is told to come back (CONCURRENT_TRANSACTIONS).
+    Empty: to be answered with its producer id and epoch. PrepareAbort: the previous producer's transaction is
+    still open, so it is aborted first, and the new producer is told to come back (CONCURRENT_TRANSACTIONS).
     """
     going_on = request.producer_id != NO_PRODUCER_ID
     if transaction.state in ENDING:
@@ -51,7 +51,7 @@ def begin(
 
 
 def _may_go_on(transaction: Transaction, request: InitProducerIdRequest) -> bool:
-    """Whether the producer id that a request names is, or was until its epochs ran out, the one in use."""
+    """Whether a request names the producer id in use, or the one that was in use until its epochs ran out."""
     return (
         transaction.producer_epoch == NO_PRODUCER_EPOCH
         or request.producer_id == transaction.producer_id

@@ -1,7 +1,7 @@
 """The regular expression by which ListTransactions filters transactional ids (KIP-1152), in linear time.
 
-Apache Kafka matches with RE2/J; this is RE2, which RE2/J was written after, in its own Python package. It is
-imported when somebody filters.
+Apache Kafka matches with RE2/J, which was written after RE2; this is RE2's own Python package. It is imported
+when a request first filters.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 MOST_BYTES = 8 << 20
-"""What one expression may take while it is compiled, and for the states it meets."""
+"""The memory that one expression may take, for its compiled form and for the states it meets."""
 MOST_INSTRUCTIONS = 10_000
-"""Each character of an id may cost as many steps; so the longest id takes about a second, not a minute."""
+"""Each character of an id may cost as many steps, so the longest id takes about a second, not a minute."""
 
 
 class InvalidPattern(ValueError):
-    """What was sent is no regular expression, or too large a one."""
+    """The pattern is no regular expression, or too large a one."""
 
 
 def matcher(pattern: str | None) -> Callable[[str], bool]:
-    """Whether a whole transactional id matches; without a pattern, or with an empty one, every id does.
+    """A test whether a whole transactional id matches; without a pattern, or with an empty one, every id
+    does.
 
     Raises InvalidPattern.
     """
@@ -35,7 +36,7 @@ def matcher(pattern: str | None) -> Callable[[str], bool]:
     except re2.error as error:
         raise InvalidPattern(str(error)) from error
     finally:
-        re2.purge()  # else it keeps the last 128, each with all its memory
+        re2.purge()  # else it keeps the last 128 expressions, with all their memory
     if compiled.programsize > MOST_INSTRUCTIONS:
         raise InvalidPattern(f"more than {MOST_INSTRUCTIONS} instructions")
     return lambda text: compiled.fullmatch(text) is not None

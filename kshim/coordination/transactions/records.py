@@ -1,7 +1,7 @@
 """A transaction as a record of `__transaction_state`, and back.
 
-Beside what Kafka 4.2 writes, the producer id that is to take over is stored: the client is told of it before
-the markers are written, and must not be refused with it after a crash.
+Unlike Kafka 4.2, it stores the producer id that is to take over as well: the client is told of it before the
+markers are written, and must not be refused with it after a crash.
 """
 
 from __future__ import annotations

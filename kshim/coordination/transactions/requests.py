@@ -1,4 +1,4 @@
-"""What a transaction coordinator can be asked about one transactional id, and how each is refused."""
+"""The requests about one transactional id, and how each is refused."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from schemas.messages.init_producer_id import InitProducerIdRequest, InitProduce
 
 
 class AddPartitions(NamedTuple):
-    """One transaction of AddPartitionsToTxn, or the partition of the group in AddOffsetsToTxn.
-
-    verify_only: only ask whether the partitions are in the transaction. transaction_version: 2 where the
-    client gets a new epoch for each transaction, else 0.
-    """
+    """One transaction of AddPartitionsToTxn, or the partition of the group in AddOffsetsToTxn."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     partitions: tuple[TopicPartition, ...]
     verify_only: bool = False
+    """Only ask whether the partitions are in the transaction."""
     transaction_version: int = 0
+    """2 if the client gets a new epoch for each transaction, else 0."""
 
 
 class DescribeTransaction(NamedTuple):
@@ -43,7 +41,7 @@ Request = InitProducerIdRequest | AddPartitions | EndTxnRequest | DescribeTransa
 
 
 def refuse(request: Request, caller: Caller, error: ErrorCode) -> Any:
-    """The answer to a request that gets an error and nothing else."""
+    """The response that says `error` and nothing else."""
     match request:
         case InitProducerIdRequest():
             return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)
@@ -59,7 +57,7 @@ def refuse(request: Request, caller: Caller, error: ErrorCode) -> Any:
 def partition_results(
     transactional_id: str, errors: Iterable[tuple[TopicPartition, ErrorCode]]
 ) -> AddPartitionsToTxnResult:
-    """What became of each partition of a transaction; one that is named twice is answered twice."""
+    """The error of each partition of a transaction; one that is named twice is answered twice."""
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for (topic, index), error in errors:
         result = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)

@@ -39,13 +39,12 @@ class Shard:
         self.transactions: dict[str, Transaction] = {}
         self.is_loading = True
 
-    # ---- what survives
+    # ---- durable state
 
     def replay(self, record: TransactionRecord) -> None:
-        """Put a record in its place, in the order of the log: the only writer of `transactions`.
+        """Apply a record, in the order of the log; the only writer of `transactions`.
 
-        Compaction leaves out states that were passed through, so only a shard that is not loading knows
-        whether one may follow another.
+        Compaction leaves out intermediate states, so transitions are not checked while the shard is loading.
         """
         transactional_id, transaction = record
         if not self.is_loading:
@@ -58,7 +57,7 @@ class Shard:
             self.transactions[transactional_id] = transaction
 
     def finish_load(self) -> Decision:
-        """Serve; what was being ended when the server stopped gets its markers, perhaps once more."""
+        """Serve; transactions that were ending when the server stopped get their markers, perhaps again."""
         self.is_loading = False
         ending = ((name, it) for name, it in self.transactions.items() if it.state in ENDING)
         return Decision(self.number, endings=tuple(Ending(name, it) for name, it in ending))
@@ -66,7 +65,7 @@ class Shard:
     # ---- requests
 
     def init_producer_id(self, caller: Caller, request: InitProducerIdRequest, now_ms: int) -> Decision:
-        """See `init_producer_id`. An id that is not known yet becomes known."""
+        """See `init_producer_id`. An unknown id is created."""
         transactional_id = request.transactional_id
         assert transactional_id is not None
         known = self.transactions.get(transactional_id)
@@ -115,17 +114,17 @@ class Shard:
             return self._reply(caller, refuse(request, caller, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND))
         return self._reply(caller, describe(request.transactional_id, transaction))
 
-    # ---- what nobody asks for
+    # ---- without a request
 
     def complete(self, ended: Ending, now_ms: int) -> Decision:
-        """Every partition has its marker: the transaction is over."""
+        """Complete a transaction all of whose partitions have their marker, unless it has changed since."""
         if self.transactions.get(ended.transactional_id) != ended.transaction:
             return Decision(self.number)
         completed = ended.transaction.completed(now_ms)
         return Decision(self.number, (TransactionRecord(ended.transactional_id, completed),))
 
     def abort_timed_out(self, now_ms: int) -> Decision:
-        """Take every transaction that has been open for too long from its producer."""
+        """Fence every producer whose transaction has been open for too long, and abort the transaction."""
         timed_out = [
             (name, it.fenced(now_ms)) for name, it in self.transactions.items() if it.is_timed_out(now_ms)
         ]
@@ -137,7 +136,7 @@ class Shard:
         )
 
     def expire(self, unused_since_ms: int) -> Decision:
-        """Forget ids that nothing has happened to since then, at most MOST_EXPIRED of them."""
+        """Forget the ids that were not used since then, at most MOST_EXPIRED of them."""
         expired = [
             name
             for name, it in self.transactions.items()

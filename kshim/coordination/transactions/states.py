@@ -1,7 +1,7 @@
 """The states of a transactional id, and the tables that are its specification.
 
-`TRANSITIONS` says which state may follow which. `END_TXN` says what EndTxn with the right producer id and
-epoch gets in each state. The pictures in the documentation are drawn from these tables.
+`TRANSITIONS` says which state may follow which. `END_TXN_V1` and `END_TXN_V2` say what EndTxn with the right
+producer id and epoch gets in each state. The pictures in the documentation are drawn from these tables.
 """
 
 from __future__ import annotations
@@ -62,28 +62,28 @@ TRANSITIONS: dict[State, dict[State, str]] = {
         State.DEAD: "nobody has used the id for transactional.id.expiration.ms",
     },
 }
-"""From a state to those that may follow it, and what makes them follow.
+"""By state: the states that may follow it, each with the cause.
 
-Kafka has two more states that are never stored and that nobody is ever shown: here, a transaction that is
-fenced goes from Ongoing to PrepareAbort at once, and an id that is Dead is gone.
+Kafka has two more states, which are never stored and never shown: here, a transaction that is fenced goes
+from Ongoing to PrepareAbort at once, and an id that is Dead is gone.
 """
 
 ENDING = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
-"""The outcome is decided and durable, and the markers are being written: whoever asks comes back later."""
+"""The outcome is decided and durable, and the markers are being written: requests must come back later."""
 
 IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
 """There is no transaction: the next one may begin, and the id may expire."""
 
 
 class Action(Enum):
-    """What EndTxn does where it is not answered with an error."""
+    """What EndTxn does if it is not answered with an error."""
 
     END = "the markers are written"
     REPEAT = "answered as the first time"
 
 
 class Asked(Enum):
-    """An EndTxn, by what it asks for, and by whose epoch it carries."""
+    """An EndTxn, by its outcome, and by the transaction whose epoch it carries."""
 
     COMMIT = "commit"
     ABORT = "abort"

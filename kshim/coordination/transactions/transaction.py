@@ -1,8 +1,8 @@
-"""A transactional id and its transaction as one frozen value, and every value that may come after it.
+"""A transactional id and its transaction as one frozen value, and every value that may follow it.
 
-The producer epoch is what fences: whoever comes with an older one is refused everywhere. It is one higher
-after every InitProducerId, after every transaction of a client that knows KIP-890, and when a transaction is
-taken from its producer. Before it overflows a new producer id takes over, with epoch 0.
+The producer epoch fences: a request with an older one is refused everywhere. It is one higher after every
+InitProducerId, after every transaction of a client that knows KIP-890, and when a transaction is taken from
+its producer. Before it overflows a new producer id takes over, with epoch 0.
 """
 
 from __future__ import annotations
@@ -15,53 +15,51 @@ NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
 LAST_PRODUCER_EPOCH = 2**15 - 2
-"""The last one that a client is ever told: one more is kept for the coordinator, so that it can fence."""
+"""The last epoch that a client is ever told; one more is kept for the coordinator, so that it can fence."""
 
 SERVER_TRANSACTION_VERSION = 2
-"""The level of the feature transaction.version, by which the coordinator ends transactions itself."""
+"""The level of the feature transaction.version with which the coordinator itself ends transactions."""
 
 TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """What is known of one transactional id.
-
-    previous_producer_id: the one before the last change of state. next_producer_id: the one that takes over
-    when the markers are written, or -1. last_producer_epoch: the epoch that this same producer had before, or
-    -1; alone among all this it does not survive a restart, as in Kafka.
-    transaction_version: 2 where the client gets a new epoch for each transaction (KIP-890), else 0.
-    """
+    """What is known of one transactional id."""
 
     producer_id: int
     previous_producer_id: int = NO_PRODUCER_ID
+    """The producer id before the last change of state."""
     next_producer_id: int = NO_PRODUCER_ID
+    """The producer id that takes over when the markers are written, or -1."""
     producer_epoch: int = NO_PRODUCER_EPOCH
     last_producer_epoch: int = NO_PRODUCER_EPOCH
+    """The previous epoch of this same producer, or -1. Lost at a restart, as in Kafka."""
     timeout_ms: int
     state: State = State.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     start_ms: int = NO_TIMESTAMP
     last_update_ms: int
     transaction_version: int = 0
+    """2 if the client gets a new epoch for each transaction (KIP-890), else 0."""
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether the producer cannot be given another epoch of this producer id."""
+        """Whether this producer id has no epoch left for the producer."""
         return self.producer_epoch >= LAST_PRODUCER_EPOCH
 
     def is_timed_out(self, now_ms: int) -> bool:
-        """Whether the producer has not ended its transaction in the time that it gave itself."""
+        """Whether the transaction has been open for longer than its timeout."""
         return self.state is State.ONGOING and self.start_ms + self.timeout_ms < now_ms
 
     # ---- what may come next
 
     def with_next_epoch(self, timeout_ms: int, last_producer_epoch: int, now_ms: int) -> Transaction:
-        """A producer begins, with an epoch that fences the one before."""
+        """A producer begins, with an epoch that fences its predecessor."""
         return self._empty(self.producer_id, self.producer_epoch + 1, last_producer_epoch, timeout_ms, now_ms)
 
     def with_same_epoch(self, timeout_ms: int, now_ms: int) -> Transaction:
-        """A producer that was not answered asks again."""
+        """A producer whose answer was lost asks again."""
         return self._empty(
             self.producer_id, self.producer_epoch, self.last_producer_epoch, timeout_ms, now_ms
         )
@@ -69,7 +67,7 @@ class Transaction:
     def with_producer_id(
         self, producer_id: int, timeout_ms: int, last_producer_epoch: int, now_ms: int
     ) -> Transaction:
-        """A producer begins with another producer id: there is no epoch left."""
+        """A producer begins with another producer id, because the epochs have run out."""
         return self._empty(producer_id, 0, last_producer_epoch, timeout_ms, now_ms)
 
     def _empty(
@@ -91,7 +89,7 @@ class Transaction:
     def with_partitions(
         self, partitions: frozenset[TopicPartition], transaction_version: int, now_ms: int
     ) -> Transaction:
-        """The transaction may write to these partitions too; with the first ones it begins."""
+        """Add these partitions; the first ones begin the transaction."""
         return replace(
             self,
             previous_producer_id=self.producer_id,
@@ -127,7 +125,7 @@ class Transaction:
         return self.ending(State.PREPARE_ABORT, SERVER_TRANSACTION_VERSION, now_ms)
 
     def completed(self, now_ms: int) -> Transaction:
-        """Every marker is written. Where the epochs have run out the next producer id takes over."""
+        """Every marker is written. If the epochs have run out, the next producer id takes over."""
         takes_over = self.transaction_version >= 2 and self.next_producer_id != NO_PRODUCER_ID
         committed = self.state is State.PREPARE_COMMIT
         return replace(
@@ -143,5 +141,5 @@ class Transaction:
 
 
 def new_transaction(producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
-    """A transactional id that nobody has used yet: it has no epoch before the first producer begins."""
+    """A transactional id that nobody has used yet; it has no epoch until its first producer begins."""
     return Transaction(producer_id=producer_id, timeout_ms=timeout_ms, last_update_ms=now_ms)
