@@ -10,21 +10,34 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from integration.power_loss.disk import possible_files
 from integration.power_loss.trace import OPTIONS, events
 from integration.support.clients import new_producer
 from integration.support.server import COMMAND, Server
+from integration.support.wire import Wire
 from kshim.check.stored import DATA_FILE, Stored
 from kshim.check.walk import walk
 from kshim.storage.embedded.data_dir import LOCK_FILE
+from schemas.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+
+T = TypeVar("T")
 
 PRODUCERS, PARTITIONS = 3, 3
 SIZES = (20, 300, 9000)
 TIMEOUT_S = 20
+DELETIONS = 20
+"""How many requests that delete nothing are under way."""
+FILES_OF_FAILED = 12
+"""How many of the possible files are looked at for each sync that fails."""
 
 Acknowledged = list[tuple[float, int, int]]
 """When each record was acknowledged, its partition and its offset."""
@@ -73,48 +86,116 @@ def verify(file: Path, topic: str, wanted: Iterable[tuple[int, int]]) -> None:
             raise Broken(f"{topic}-{partition} ends at {ends[partition]}, {offset} was acknowledged")
 
 
-def run(directory: Path, records: int, seed: int) -> tuple[int, int]:
-    """Returns how many records were acknowledged, and how many files were checked. Raises Broken."""
+@contextmanager
+def nothing_deleted(server: Server, topic: str) -> Iterator[None]:
+    """Meanwhile a client deletes the records before the first, again and again: no page changes."""
+    stopping = threading.Event()
+    partitions = tuple(DeleteRecordsPartition(partition_index=index, offset=0) for index in range(PARTITIONS))
+    request = DeleteRecordsRequest(
+        topics=(DeleteRecordsTopic(name=topic, partitions=partitions),), timeout_ms=TIMEOUT_S * 1000
+    )
+
+    def work() -> None:
+        with Wire(server.host, server.port, timeout_s=TIMEOUT_S) as wire:
+            while not stopping.is_set():
+                for _ in range(DELETIONS):
+                    wire.request(2, request)
+                for _ in range(DELETIONS):
+                    wire.frame()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    stopping.set()
+    thread.join()
+
+
+def run(directory: Path, records: int, seed: int, failing: int = 0) -> tuple[int, int]:
+    """Returns how many records were acknowledged, and how many files were checked. Raises Broken.
+
+    failing: the number of the sync that fails; a server that does not start then has acknowledged nothing.
+    """
     data_dir, trace, topic = directory / "data", directory / "trace", "power"
-    file = data_dir / DATA_FILE
+    inject = ["-e", f"inject=fdatasync:error=EIO:when={failing}"] if failing else []
     server = Server(
         data_dir,
         ["--set", f"num.partitions={PARTITIONS}"],
-        command=["strace", *OPTIONS, "-o", str(trace), *COMMAND],
-    ).start()
+        command=["strace", *OPTIONS, *inject, "-o", str(trace), *COMMAND],
+    )
+    try:
+        server.start()
+    except AssertionError:
+        if failing and "Input/output error" in server.report():
+            return 0, 0
+        raise
     first = new_producer(server.bootstrap)
     for partition in range(PARTITIONS):
         first.send(topic, b"", partition=partition).get(TIMEOUT_S)
     first.close()
-    acknowledged = produce(server.bootstrap, topic, records, seed)
+    with nothing_deleted(server, topic):
+        acknowledged = produce(server.bootstrap, topic, records, seed)
     os.kill(int((data_dir / LOCK_FILE).read_text()), signal.SIGTERM)
     server.wait()
+    looked_at = look(
+        directory, topic, acknowledged, random.Random(seed), FILES_OF_FAILED if failing else None
+    )
+    return len(acknowledged), looked_at
 
+
+def look(
+    directory: Path, topic: str, acknowledged: Acknowledged, chance: random.Random, most: int | None
+) -> int:
+    """Verify the files that the disk may have held after the first record was acknowledged: all of them, or
+    `most` of them by chance, and the last. Returns how many that were. Raises Broken.
+    """
     began_s = min(at_s for at_s, _, _ in acknowledged)
     copy = directory / "copy" / DATA_FILE
     copy.parent.mkdir()
     looked_at = 0
-    with trace.open() as lines:
-        for at_s, content in possible_files(b"", events(lines, file), random.Random(seed)):
-            if at_s >= began_s:
-                copy.write_bytes(content)
-                wanted = [(partition, offset) for then_s, partition, offset in acknowledged if then_s < at_s]
-                verify(copy, topic, wanted)
-                looked_at += 1
-    return len(acknowledged), looked_at
+    with (directory / "trace").open() as lines:
+        files = possible_files(b"", events(lines, directory / "data" / DATA_FILE), chance)
+        chosen = ((at_s, content) for at_s, content in files if at_s >= began_s)
+        for at_s, content in chosen if most is None else sample(chosen, most, chance):
+            copy.write_bytes(content)
+            wanted = [(partition, offset) for then_s, partition, offset in acknowledged if then_s < at_s]
+            verify(copy, topic, wanted)
+            looked_at += 1
+    return looked_at
+
+
+def sample(items: Iterable[T], most: int, chance: random.Random) -> list[T]:
+    """`most` of the items, each as likely as any other, and the last."""
+    kept: list[T] = []
+    item = None
+    for number, item in enumerate(items):
+        if number < most:
+            kept.append(item)
+        elif (place := chance.randrange(number + 1)) < most:
+            kept[place] = item
+    return kept if item is None else [*kept, item]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m integration.power_loss", description=__doc__)
     parser.add_argument("--records", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--fail-syncs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="let the first sync of a server fail, the second of another, and so on up to the Nth",
+    )
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kshim-power-") as directory:
-        try:
-            acknowledged, looked_at = run(Path(directory), arguments.records, arguments.seed)
-        except Broken as broken:
-            print(f"BROKEN, with seed {arguments.seed}: {broken}")
-            return 1
+    acknowledged = looked_at = 0
+    for failing in range(1, arguments.fail_syncs + 1) or (0,):
+        with tempfile.TemporaryDirectory(prefix="kshim-power-") as directory:
+            try:
+                found = run(Path(directory), arguments.records, arguments.seed, failing)
+            except Broken as broken:
+                print(f"BROKEN, with seed {arguments.seed}, sync {failing} failed: {broken}")
+                return 1
+        acknowledged, looked_at = acknowledged + found[0], looked_at + found[1]
     print(f"{acknowledged} records acknowledged; {looked_at} losses of power, and not one of them was lost")
     return 0
 

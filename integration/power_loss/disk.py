@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 
-from integration.power_loss.trace import Event, Written
+from integration.power_loss.trace import Event, Synced, SyncFailed, Written
 
 PAGE_BYTES = 4096
 CHOICES = 3
@@ -24,10 +24,13 @@ def possible_files(
         if isinstance(event, Written):
             unsynced.append(event)
         else:
-            for written in unsynced:
-                if written.at_s < event.since_s:
-                    _put(synced, written.position, written.data)
+            yield event.since_s, bytes(synced)  # what was acknowledged before the sync began is on the disk
+            settled = [written for written in unsynced if written.at_s < event.since_s]
             unsynced = [written for written in unsynced if written.at_s >= event.since_s]
+            if isinstance(event, SyncFailed):  # the next sync has nothing to do for them any more
+                synced = bytearray(_with_some(synced, settled, chance))
+            for written in settled if isinstance(event, Synced) else ():
+                _put(synced, written.position, written.data)
         yield event.at_s, bytes(synced)
         for _ in range(CHOICES if unsynced else 0):
             yield event.at_s, _with_some(synced, unsynced, chance)

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from integration.power_loss.disk import PAGE_BYTES, possible_files
-from integration.power_loss.trace import Synced, Written, events
+from integration.power_loss.trace import Synced, SyncFailed, Written, events
 
 FILE = Path("/d/data.mdb")
 
@@ -34,6 +34,17 @@ def test_a_trace_is_read() -> None:
         Written(2.0, 8196, b"gh"),
         Synced(2.1, 1.9),
     ]
+
+
+def test_a_failed_sync_is_read() -> None:
+    lines = [f"7 1.5 fdatasync(5<{hex_of(bytes(FILE))}>) = -1 EIO (Input/output error) (INJECTED)"]
+    assert list(events(lines, FILE)) == [SyncFailed(1.5, 1.5)]
+
+
+def test_the_next_sync_does_not_bring_back_what_a_failed_one_has_dropped() -> None:
+    happened = [Written(1, 0, b"1"), SyncFailed(2, 2), Synced(3, 3)]
+    last = {list(possible_files(b"0", happened, random.Random(seed)))[-1][1] for seed in range(50)}
+    assert last == {b"0", b"1"}
 
 
 def test_what_is_synced_is_there_and_what_is_not_may_be() -> None:

@@ -17,6 +17,7 @@ OPTIONS = ["-f", "-ttt", "-y", "-xx", "-s", "100000000", "-e", f"trace={CALLS}"]
 _LINE = re.compile(r"(\d+) +(\d+\.\d+) (.*)$")
 _RESUMED = re.compile(r"<\.\.\. \w+ resumed>")
 _CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(.*)\) += (\d+)$")
+_FAILED = re.compile(r"f(?:data)?sync\(\d+<([^>]*)>\) += -1 E")
 _STRING = re.compile(r'"((?:\\x..)*)"')
 _LAST_NUMBER = re.compile(r", (\d+) *$")
 _UNFINISHED = " <unfinished ...>"
@@ -39,7 +40,15 @@ class Synced:
     since_s: float
 
 
-Event = Written | Synced
+@dataclass(frozen=True)
+class SyncFailed:
+    """A sync failed at `at_s`: of what had been written by `since_s` the kernel may have dropped any page."""
+
+    at_s: float
+    since_s: float
+
+
+Event = Written | Synced | SyncFailed
 
 
 def events(lines: Iterable[str], file: Path) -> Iterator[Event]:
@@ -57,6 +66,9 @@ def events(lines: Iterable[str], file: Path) -> Iterator[Event]:
         if resumed := _RESUMED.match(text):
             began_s, first = begun.pop(pid)
             text = first + text[resumed.end() :]
+        if (failed := _FAILED.match(text)) is not None and _bytes(failed[1]) == bytes(file):
+            yield SyncFailed(seconds, began_s)
+            continue
         if (call := _CALL.match(text)) is None or _bytes(call[2]) != bytes(file):
             continue
         name, arguments = call[1], call[3]

@@ -31,7 +31,9 @@ def init_producer_id(
         return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
 
     def not_given() -> InitProducerIdResponse:
-        return _refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # retried by the client
+        # As Kafka while it waits for a block of ids. After COORDINATOR_NOT_AVAILABLE kafka-python would look
+        # for the coordinator of the transactional id that it does not have, for ever.
+        return _refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
     return broker.cluster.new_producer_id().addCallbacks(given, if_not_stored(not_given))
 

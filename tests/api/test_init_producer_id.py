@@ -60,7 +60,7 @@ def test_without_a_durable_block_the_client_is_told_to_try_again() -> None:
     broker = new_broker(store)
     seen = collect(init_producer_id(broker, context(4), request()))
     store.fail()
-    assert ErrorCode(seen[0].error_code).retriable
+    assert seen[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     again = collect(init_producer_id(broker, context(4), request()))
     store.release()
     assert (again[0].error_code, again[0].producer_id) == (0, 0)
