@@ -109,6 +109,8 @@ class Checks:
         self._coordinator_epochs: dict[tuple[int, int], int] = defaultdict(int)
         """For each shard and producer id the epoch of the coordinator that ended its last transaction."""
         self._generations: dict[tuple[str, int], tuple[int, GroupMetadataValue]] = {}
+        self._given: dict[tuple[str, int, str], set[bytes]] = {}
+        """The durable assignments of a group's generation and member."""
         """For each group and generation its last durable record, and in which of the group's lives it was
         written."""
         self._kept: set[tuple[int, OffsetKey, int]] = set()
@@ -281,6 +283,9 @@ class Checks:
             self.groups[key.group] = value
             if value.members:
                 self._generations[key.group, value.generation] = self._lives[key.group], value
+                for member in value.members:
+                    given = self._given.setdefault((key.group, value.generation, member.member_id), set())
+                    given.add(member.assignment)
 
     def _is_deleted(self, group_id: str, before: GroupMetadataValue | None) -> None:
         """A deleted group had no members, and leaves no offsets."""
@@ -330,8 +335,9 @@ class Checks:
             return
         assert (request.group_id, request.generation_id) in self._generations, f"{request} is not durable"
         life, stored = self._generations[request.group_id, request.generation_id]
-        given = {member.member_id: member.assignment for member in stored.members}
-        assert given[request.member_id] == answer.assignment, f"told of {answer.assignment!r}, not durable"
+        # A static member may have been replaced by records of the same append.
+        given = self._given[request.group_id, request.generation_id, request.member_id]
+        assert answer.assignment in given, f"told of {answer.assignment!r}, not durable"
         owners = self._owners[request.group_id, life, stored.generation]
         for partition in owned(answer.assignment):
             who = identity(request.member_id)

@@ -100,6 +100,7 @@ class Node:
         failures: list[Failure] = []
         self._runtime.load(shard, Leader(leader_epoch=leader_epoch)).addErrback(failures.append)
         for failure in failures:
+            self._runtime.unload(shard)  # another broker may be asked to lead it
             failure.raiseException()
 
     def resign(self, shard: int) -> None:
@@ -118,6 +119,8 @@ class Node:
         """The broker is gone, and leads nothing."""
         self.is_alive = False
         self._runtime._leads.clear()
+        for again in self._runtime._reloads.values():
+            again.cancel()
         for shard in led:
             self._journal.shut_out(shard)
         self._runtime._alarm.cancel()

@@ -9,7 +9,7 @@ from tests.simulation.groups.run import Outcome, run
 
 pytestmark = pytest.mark.thorough
 
-ONCE_FAILED = (83, 168, 226, 270, 306)
+ONCE_FAILED = (83, 168, 226, 270, 306, 3175)
 """Seeds that once found a fault."""
 
 

@@ -114,6 +114,7 @@ class World:
                 self.checks.stepped(node)
         for shard, leader in self.leaders.items():
             if leader is not None and not leader.leads(shard):
+                leader.resign(shard)  # it would load the shard again by itself
                 self.elect(shard, 500)
 
     def note(self, who: str, what: str, detail: Any = None) -> None:
