@@ -222,7 +222,8 @@ class Runtime:
             if self._turn_ends is None:
                 self._turn_ends = self._clock.callLater(0, self._turn_is_over)
         append.entries += entries
-        append.size += sum(len(key) + len(value or b"") for key, value in entries)
+        for key, value in entries:
+            append.size += len(key) + len(value or b"")
         append.replies += decision.replies
         append.endings += decision.endings
 
@@ -259,7 +260,7 @@ class Runtime:
             appended = self._journal.append(lead.shard, append.entries, self._now_ms(), producer=producer)
         appended.addCallbacks(self._settled, self._failed, callbackArgs=(lead,), errbackArgs=(lead,))
 
-    def _settled(self, _: None, lead: Lead) -> None:
+    def _settled(self, _: object, lead: Lead) -> None:
         if self.is_led(lead):
             append = lead.unsettled.popleft()
             self._release(lead, append.replies, append.endings)

@@ -88,8 +88,7 @@ def answer(
     try:
         response = served.function(broker, context, request)
         if isinstance(response, Deferred):
-            encoded = response.addCallback(partial(_encode, header, client))
-            return encoded.addErrback(partial(_fail, header, client))
+            return response.addCallbacks(partial(_encode, header, client), partial(_fail, header, client))
         return _encode(header, client, response)
     except Refused:
         raise
@@ -104,6 +103,8 @@ def _encode(header: RequestHeader, client: Client, response: Any) -> bytes | Non
         return encode_response(header.api_key, header.api_version, header.correlation_id, response)
     except StringTooLong as error:
         raise Refused(f"{_request(header, client)}: the answer cannot be written: {error}") from error
+    except Exception as error:
+        raise _failed(header, client, error) from error
 
 
 def _unsupported(header: RequestHeader, client: Client) -> bytes:

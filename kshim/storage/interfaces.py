@@ -6,7 +6,7 @@ partition_no that was never appended to is an empty log.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
@@ -266,11 +266,11 @@ class Journal(Protocol):
         now_ms: int,
         *,
         producer: tuple[int, int] = NO_PRODUCER,
-    ) -> Deferred[None]:
+    ) -> Deferred[Any]:
         """Append (key, value) records, as in a `JournalBatch`. Fires when durable; errbacks StorageError."""
         ...
 
-    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[None]:
+    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
         """Append the end of a transaction. Fires when durable; errbacks StorageError."""
         ...
 

@@ -1,10 +1,11 @@
 """The journal of the group coordinator: __consumer_offsets as Kafka keeps it, in partitions of a Log."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from twisted.internet.defer import Deferred, succeed
 
-from kshim.storage.interfaces import NO_PRODUCER, Appended, JournalBatch, Log, StorageDamaged
+from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, Log, StorageDamaged
 from schemas.records.batch import CorruptRecordBatch, Record, batches, decode_header, encode, records
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 
@@ -31,7 +32,7 @@ class LogJournal:
         now_ms: int,
         *,
         producer: tuple[int, int] = NO_PRODUCER,
-    ) -> Deferred[None]:
+    ) -> Deferred[Any]:
         if not records:
             return succeed(None)
         producer_id, producer_epoch = producer
@@ -41,12 +42,11 @@ class LogJournal:
             producer_epoch=producer_epoch,
             is_transactional=producer != NO_PRODUCER,
         )
-        return self._log.append(self._partition_nos[shard], batch, now_ms=now_ms).addCallback(_durable)
+        return self._log.append(self._partition_nos[shard], batch, now_ms=now_ms)
 
-    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[None]:
+    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
         batch = encode_marker(marker)
-        appended = self._log.append(self._partition_nos[shard], batch, now_ms=marker.timestamp_ms)
-        return appended.addCallback(_durable)
+        return self._log.append(self._partition_nos[shard], batch, now_ms=marker.timestamp_ms)
 
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
         partition_no = self._partition_nos[shard]
@@ -72,7 +72,3 @@ def _entry(batch: memoryview) -> JournalBatch | EndTxnMarker | None:
         return decode_marker(batch)
     producer = (header.producer_id, header.producer_epoch) if header.is_transactional else NO_PRODUCER
     return JournalBatch(tuple((r.key, r.value) for r in records(batch) if r.key is not None), producer)
-
-
-def _durable(_: Appended) -> None:
-    return None

@@ -9,6 +9,7 @@ https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and K
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
+from functools import cache
 from typing import Final, NamedTuple
 
 from schemas.error_code import ErrorCode
@@ -147,9 +148,15 @@ class RecordBatchHeader(NamedTuple):
 
 def crc32c(data: View, crc: int = 0) -> int:
     """CRC-32C of `data`, continuing from `crc`."""
+    return _crc32c()(data, crc)
+
+
+@cache
+def _crc32c() -> Callable[[View, int], int]:
     import crc32c  # costs some ms, and a server that only coordinates groups may never need it
 
-    return crc32c.crc32c(data, crc)
+    function: Callable[[View, int], int] = crc32c.crc32c
+    return function
 
 
 # ---- headers
@@ -348,26 +355,31 @@ def encode(
         if count == 0:
             base_timestamp = record.timestamp_ms
         count += 1
-        max_timestamp = max(max_timestamp, record.timestamp_ms)
+        if record.timestamp_ms > max_timestamp:
+            max_timestamp = record.timestamp_ms
         last_delta = record.offset - base_offset
         encode_record(body, record, record.timestamp_ms - base_timestamp, last_delta)
     attributes = compression | TRANSACTIONAL_BIT * is_transactional | CONTROL_BIT * is_control
     payload = body if compression is Compression.NONE else compress(compression, body, level)
     last_delta = last_delta if last_offset_delta is None else last_offset_delta
-    header = RecordBatchHeader(
-        *(base_offset, 0, leader_epoch, 2, 0, attributes, last_delta, base_timestamp, max_timestamp),
+    covered = COVERED.pack(
+        *(attributes, last_delta, base_timestamp, max_timestamp),
         *(producer_id, producer_epoch, base_sequence, count),
     )
-    return _assemble(header, payload)
+    return _join(base_offset, leader_epoch, covered, payload)
 
 
 def _assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
     """A batch of that header and payload; its length and CRC are computed."""
     covered = COVERED.pack(*header[FIRST_COVERED:])
+    return _join(header.base_offset, header.partition_leader_epoch, covered, payload)
+
+
+def _join(base_offset: int, leader_epoch: int, covered: bytes, payload: bytes | bytearray) -> bytes:
+    """The batch of the fields that the CRC covers, and a payload."""
     length = HEADER_BYTES - LOG_OVERHEAD + len(payload)
     crc = crc32c(payload, crc32c(covered))
-    first = BEFORE_COVERED.pack(header.base_offset, length, header.partition_leader_epoch, header.magic, crc)
-    return b"".join((first, covered, payload))
+    return b"".join((BEFORE_COVERED.pack(base_offset, length, leader_epoch, 2, crc), covered, payload))
 
 
 # ---- decoding

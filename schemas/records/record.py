@@ -46,25 +46,22 @@ def invalid_record(reason: str, *, is_whole: bool = True) -> CorruptRecordBatch:
 
 def encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
     """Append a record to `into`; its deltas are to the header of its batch."""
-    body = bytearray(1)  # attributes
-    body += _varint(timestamp_delta)
-    body += _varint(offset_delta)
-    _encode_bytes(body, record.key)
-    _encode_bytes(body, record.value)
-    body += _varint(len(record.headers))
-    for name, value in record.headers:
-        _encode_bytes(body, name.encode())
-        _encode_bytes(body, value)
+    _, _, key, value, headers = record
+    parts = [b"\0", _varint(timestamp_delta), _varint(offset_delta)]  # the first byte: attributes
+    for data in (key, value):
+        parts += (_NULL,) if data is None else (_varint(len(data)), data)
+    parts.append(_varint(len(headers)))
+    for name, data in headers:
+        encoded = name.encode()
+        parts += (_varint(len(encoded)), encoded)
+        parts += (_NULL,) if data is None else (_varint(len(data)), data)
+    body = b"".join(parts)
     into += _varint(len(body))
     into += body
 
 
-def _encode_bytes(into: bytearray, value: bytes | None) -> None:
-    if value is None:
-        into += b"\x01"  # the varint of -1
-    else:
-        into += _varint(len(value))
-        into += value
+_NULL = b"\x01"
+"""The length -1."""
 
 
 def _varint(value: int) -> bytes:
