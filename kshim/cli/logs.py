@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from typing import TextIO
 
@@ -16,6 +17,22 @@ _COLOURS = {
 }
 _RESET = "\x1b[0m"
 
+MOST_CHARACTERS = 4_000
+"""Of one message; a member's name alone may have 32,767."""
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def on_one_line(text: str) -> str:
+    """`text` without what could forge a line or colour a terminal, and cut where it is too long.
+
+    Names that clients choose stand in many messages: ids of groups and members, reasons, client ids.
+    """
+    if _CONTROLS.search(text):
+        text = _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[:MOST_CHARACTERS]}… and {len(text) - MOST_CHARACTERS} more characters"
+    return text
+
 
 class _Lines(logging.Formatter):
     default_msec_format = "%s.%03d"
@@ -23,6 +40,11 @@ class _Lines(logging.Formatter):
     def __init__(self, coloured: bool) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")
         self._coloured = coloured
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging calls it so)
+        if record.name != "twisted":  # whose tracebacks have several lines
+            record.message = on_one_line(record.message)
+        return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)

@@ -37,6 +37,43 @@ def test_one_line_a_message() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a\n2026-01-01 ERROR   forged", "a\\n2026-01-01 ERROR   forged"),
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("\x85\u2028\u202e", "\\x85\\u2028\\u202e"),
+        ("lone \ud800", "lone \\ud800"),
+        ("Gruppe-ä-群", "Gruppe-ä-群"),
+    ],
+)
+def test_a_client_s_text_cannot_forge_a_line(name: str, written: str) -> None:
+    stream = io.StringIO()
+    logs.start("info", stream)
+    logging.getLogger("kshim.coordination").info("group %s: rebalanced", name)
+    (line,) = stream.getvalue().splitlines()
+    assert line.endswith(f"INFO    group {written}: rebalanced")
+
+
+def test_a_long_text_is_cut() -> None:
+    stream = io.StringIO()
+    logs.start("info", stream)
+    logging.getLogger("kshim.coordination").info("%s", "x" * 32_767)
+    assert len(stream.getvalue()) < logs.MOST_CHARACTERS + 100
+    assert "28767 more characters" in stream.getvalue()
+
+
+def test_a_traceback_keeps_its_lines() -> None:
+    stream = io.StringIO()
+    logs.start("info", stream)
+    try:
+        raise ValueError("a\nb")
+    except ValueError:
+        logging.getLogger("kshim").exception("failed for %s", "a\nb")
+    assert stream.getvalue().splitlines()[0].endswith("failed for a\\nb")
+    assert "Traceback (most recent call last):" in stream.getvalue().splitlines()
+
+
 def test_colour_is_for_terminals() -> None:
     stream = Terminal()
     logs.start("debug", stream)
