@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from kshim.cluster.broker_configs import BrokerConfigs
-from kshim.cluster.names import COORDINATORS_TOPICS, colliding_name, fault_in_name
+from kshim.cluster.names import COORDINATORS_TOPICS, MetricNames, fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
 from schemas.error_code import ErrorCode
@@ -42,6 +42,7 @@ class NewTopic:
 def refuse_new_topic(
     new: NewTopic,
     topics: Mapping[str, Topic],
+    metric_names: MetricNames,
     node_ids: Collection[int],
     running: Collection[int],
     broker: BrokerConfigs,
@@ -56,7 +57,7 @@ def refuse_new_topic(
         )
     if new.name in topics:
         return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
-    other = colliding_name(new.name, topics)
+    other = metric_names.colliding(new.name)
     if other is not None:
         message = f"Topic '{new.name}' collides with existing topic: {other}"
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, message)

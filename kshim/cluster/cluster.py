@@ -36,7 +36,7 @@ from kshim.cluster.keys import (
     NEXT_PRODUCER_ID,
     TOPIC,
 )
-from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, MetricNames
 from kshim.cluster.replicas import fitted, placed
 from kshim.cluster.topic_configs import LogConfig, log_config
 from kshim.cluster.topics import (
@@ -85,6 +85,7 @@ class Cluster:
         self.cluster_id = ""  # Kafka's text form of a uuid
         self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
         self._by_id: dict[UUID, Topic] = {}
+        self._metric_names = MetricNames()
         self._log_configs: dict[tuple[UUID, int], LogConfig] = {}
         self._broker_configs: dict[int, BrokerConfigs] = {}
         self._dynamic: dict[str, dict[str, str]] = {}
@@ -193,10 +194,11 @@ class Cluster:
         outcome: dict[str, Topic | Refusal] = {}
         changes: Changes = {}
         next_partition_no = self._next_partition_no
+        configs = self.broker_configs(self.node_ids[0])
         for new in wanted:
             new = self._with_defaults(new)
             refusal = refuse_new_topic(
-                new, self.topics, self.node_ids, self.running, self.broker_configs(self.node_ids[0])
+                new, self.topics, self._metric_names, self.node_ids, self.running, configs
             )
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
         if validate_only:
@@ -237,6 +239,7 @@ class Cluster:
             )
         for topic in deleted:
             del self.topics[topic.name], self._by_id[topic.topic_id]
+            self._metric_names.discard(topic.name)
             self._forget_log_configs(topic)
         for partition_no in gone.values():
             self._log.delete(partition_no)
@@ -413,6 +416,7 @@ class Cluster:
 
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = self._by_id[topic.topic_id] = topic
+        self._metric_names.add(topic.name)
         for partition in topic.partitions:
             config = self.log_config(topic, partition.leader)
             self._log.configure(partition.partition_no, config.cleanup)

@@ -144,7 +144,9 @@ def _change(
         after = step(topic.partitions[index], cluster.log_config(topic).min_insync_replicas)
         outcome.append(((name, index), after if isinstance(after, Refusal) else None))
         if isinstance(after, Partition):
-            partitions.setdefault(name, list(topic.partitions))[index] = after
+            if name not in partitions:
+                partitions[name] = list(topic.partitions)
+            partitions[name][index] = after
     changed = {
         name: replace(topics[name], partitions=tuple(now))
         for name, now in partitions.items()

@@ -29,11 +29,24 @@ def fault_in_name(name: str) -> str | None:
     return f"Topic name is invalid: {fault}"
 
 
-def colliding_name(name: str, existing: Iterable[str]) -> str | None:
-    """A topic whose metrics would have the same names as those of `name`: Kafka writes "." as "_" there."""
-    if "." not in name and "_" not in name:
-        return None
-    metric_name = name.replace(".", "_")
-    return next(
-        (other for other in existing if other != name and other.replace(".", "_") == metric_name), None
-    )
+class MetricNames:
+    """The topics by the names that their metrics have: Kafka writes "." as "_" there."""
+
+    def __init__(self, topics: Iterable[str] = ()) -> None:
+        self._topics: dict[str, dict[str, None]] = {}
+        for name in topics:
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        self._topics.setdefault(name.replace(".", "_"), {})[name] = None
+
+    def discard(self, name: str) -> None:
+        found = self._topics.get(name.replace(".", "_"), {})
+        found.pop(name, None)
+        if not found:
+            self._topics.pop(name.replace(".", "_"), None)
+
+    def colliding(self, name: str) -> str | None:
+        """Another topic whose metrics would have the same names as those of `name`. O(1)."""
+        found = self._topics.get(name.replace(".", "_"), {})
+        return next((other for other in found if other != name), None)

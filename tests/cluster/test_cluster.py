@@ -12,7 +12,7 @@ from twisted.internet.defer import fail
 from kshim.cluster import Cluster, NewTopic, Refusal, Topic, leaders
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, Operation, ResourceType
 from kshim.cluster.leaders import stop_broker
-from kshim.cluster.names import colliding_name, fault_in_name
+from kshim.cluster.names import MetricNames, fault_in_name
 from kshim.cluster.topics import Partition, decode_topic, encode_topic, new_topic_id, uuid_text
 from kshim.configs.config import Config
 from kshim.storage.interfaces import Cleanup, Compaction, Retention, StorageError
@@ -204,8 +204,12 @@ def test_names_that_are_good(name: str) -> None:
 
 
 def test_names_collide_if_they_differ_in_dots_and_underscores_only() -> None:
-    assert colliding_name("a_b", ["x", "a.b"]) == "a.b"
-    assert colliding_name("a.b", ["a.b", "ab", "a-b", "a.c"]) is None
+    assert MetricNames(["x", "a.b"]).colliding("a_b") == "a.b"
+    known = MetricNames(["a.b", "ab", "a-b", "a.c"])
+    assert known.colliding("a.b") is None
+    assert known.colliding("a_c") == "a.c"
+    known.discard("a.c")
+    assert known.colliding("a_c") is None
 
 
 def test_reserved_and_awkward_topic_ids_are_not_given() -> None:
