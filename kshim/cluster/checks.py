@@ -5,7 +5,7 @@ Pure: a request and the existing topics go in, a `Refusal` or None comes out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from kshim.cluster.topics import Topic
 from schemas.error_code import ErrorCode
 
 DEFAULT = -1
-_MAX_PARTITIONS_PER_REQUEST = 10_000
+_MAX_PARTITIONS_PER_REQUEST = _MAX_RECORDS_PER_REQUEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,22 @@ def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
             f"factor of {new.replication_factor} cannot be reached because only {len(node_ids)} broker(s) "
             "are registered.",
         )
-    return _refuse_too_many(new.num_partitions)
+    return None
+
+
+def refuse_new_topics(wanted: Iterable[NewTopic]) -> Refusal | None:
+    """Why none of the topics of a request is created, before any is looked at; None if each is.
+
+    Their partitions count together, also those of topics that could not be created.
+    """
+    return _refuse_too_many(sum(len(new.assignments) or max(new.num_partitions, 0) for new in wanted))
+
+
+def refuse_made_topics(made: Iterable[Topic]) -> Refusal | None:
+    """Why none of the topics that could be created is: Kafka's controller writes so many records at once."""
+    if sum(1 + len(topic.configs) + len(topic.partitions) for topic in made) > _MAX_RECORDS_PER_REQUEST:
+        return Refusal(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    return None
 
 
 def _refuse_too_many(partitions: int) -> Refusal | None:
@@ -113,7 +128,7 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Colle
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
-    return _refuse_too_many(len(seen))
+    return None
 
 
 def fault_in_replicas(

@@ -23,8 +23,10 @@ from kshim.cluster.checks import (
     NewTopic,
     Refusal,
     refuse_deletion,
+    refuse_made_topics,
     refuse_new_partitions,
     refuse_new_topic,
+    refuse_new_topics,
 )
 from kshim.cluster.config_changes import ConfigChange, altered
 from kshim.cluster.internal_topics import auto_created
@@ -191,24 +193,27 @@ class Cluster:
     async def _create_topics(
         self, wanted: Sequence[NewTopic], validate_only: bool
     ) -> dict[str, Topic | Refusal]:
+        wanted = [self._with_defaults(new) for new in wanted]
+        if (refusal := refuse_new_topics(wanted)) is not None:
+            return {new.name: refusal for new in wanted}
         outcome: dict[str, Topic | Refusal] = {}
         changes: Changes = {}
         next_partition_no = self._next_partition_no
         configs = self.broker_configs(self.node_ids[0])
         for new in wanted:
-            new = self._with_defaults(new)
             refusal = refuse_new_topic(
                 new, self.topics, self._metric_names, self.node_ids, self.running, configs
             )
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
-        if validate_only:
+        made = [topic for topic in outcome.values() if isinstance(topic, Topic)]
+        refusal = refuse_made_topics(made)
+        if validate_only or refusal is not None:
             self._next_partition_no = next_partition_no
         elif changes:
             await self._metadata.put(changes)
-            for made in outcome.values():
-                if isinstance(made, Topic):
-                    self._show(made)
-        return outcome
+            for topic in made:
+                self._show(topic)
+        return outcome if refusal is None else dict.fromkeys(outcome, refusal)
 
     def auto_create_topics(self, names: Sequence[str]) -> Deferred[dict[str, Topic | Refusal]]:
         """The topics with these names; missing ones are created with the defaults."""

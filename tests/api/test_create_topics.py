@@ -281,3 +281,37 @@ def test_a_topic_that_cannot_be_stored_is_not_there() -> None:
     again = collect(create_topics(broker, context(7), request))
     store.release_all()
     assert again[0].topics[0].error_code == 0
+
+
+TOO_MANY = "Excessively large number of partitions per request."
+TOO_LARGE = "Unable to perform excessively large batch operation."
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ([topic("a", 6000), topic("b", 6000)], TOO_MANY),
+        ([topic("!bad", 5), topic("a", 6000), topic("b", 6000)], TOO_MANY),
+        ([topic("n", -5), topic("b", 10_001)], TOO_MANY),
+        ([topic("a", 9_998), topic("b", -1)], TOO_MANY),  # three by default
+        ([topic("a", 9_999), topic("b", 1)], TOO_LARGE),
+        ([topic("a", 10_000)], TOO_LARGE),
+        ([topic("a", 9_999, retention_ms="5")], TOO_LARGE),
+    ],
+)
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_partitions_of_a_request_count_together(
+    broker: Broker, wanted: list[CreatableTopic], message: str, validate_only: bool
+) -> None:
+    before = dict(broker.cluster.topics)
+    results = make(broker, *wanted, validate_only=validate_only)
+    assert [(each.name, each.error_code, each.error_message) for each in results] == [
+        (each.name, ErrorCode.POLICY_VIOLATION, message) for each in wanted
+    ]
+    assert broker.cluster.topics == before
+
+
+def test_as_many_partitions_as_fit(broker: Broker) -> None:
+    assert make_one(broker, "a", 9_999, validate_only=True).error_code == 0
+    twice = make(broker, topic("a", 6000), topic("a", 6000), topic("c", 1), validate_only=True)
+    assert {each.name: each.error_code for each in twice} == {"c": 0, "a": ErrorCode.INVALID_REQUEST}

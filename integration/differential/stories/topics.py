@@ -91,6 +91,21 @@ def topics_created(admin: Admin) -> None:
     admin.look(partitions(*names, name("b"), name("d"), name("a_b")), version=0)
 
 
+@story(ApiKey.CREATE_TOPICS)
+def partitions_of_one_request(admin: Admin) -> None:
+    """They count together, and with them what else the controller would have to write."""
+    name = admin.topic
+    for topics in (
+        [new(name("a"), 6000), new(name("b"), 6000)],
+        [new("!bad", 5), new(name("a"), 6000), new(name("b"), 6000)],
+        [new(name("a"), 6000), new(name("a"), 6000), new(name("c"))],
+        [new(name("a"), -5), new(name("b"), 10_001)],
+        [new(name("a"), 10_000)],
+        [new(name("a"), 9_999, retention_ms="5"), new(name("b"), 0)],
+    ):
+        admin.change(create(*topics, validate_only=True))
+
+
 @story(ApiKey.DELETE_TOPICS)
 def topics_deleted(admin: Admin) -> None:
     a, b, nope = admin.topic("a"), admin.topic("b"), admin.topic("nope")
