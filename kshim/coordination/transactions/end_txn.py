@@ -60,7 +60,7 @@ def _asked(transaction: Transaction, request: EndTxnRequest) -> Asked | ErrorCod
     is_same_id = transaction.producer_id == request.producer_id
     overflowed = (
         transaction.previous_producer_id == request.producer_id
-        and request.producer_epoch == LAST_PRODUCER_EPOCH
+        and request.producer_epoch >= LAST_PRODUCER_EPOCH
         and transaction.producer_epoch == 0
     )
     if not is_same_id and not overflowed:

@@ -14,7 +14,8 @@ from kshim.coordination.transactions.states import IDLE, State
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
-LAST_PRODUCER_EPOCH = 2**15 - 2
+GREATEST_EPOCH = 2**15 - 1
+LAST_PRODUCER_EPOCH = GREATEST_EPOCH - 1
 """The last epoch that a client is ever told; one more is kept for the coordinator, so that it can fence."""
 
 SERVER_TRANSACTION_VERSION = 2
@@ -105,9 +106,10 @@ class Transaction:
     ) -> Transaction:
         """The outcome is decided: PrepareCommit or PrepareAbort.
 
-        With version 2 the markers carry the next epoch, which is the producer's from then on.
+        With version 2 the markers carry the next epoch, which is the producer's from then on. A client whose
+        predecessors were fenced may have the last epoch there is: its transaction ends as with version 0.
         """
-        bumps = transaction_version >= 2
+        bumps = transaction_version >= 2 and self.producer_epoch < GREATEST_EPOCH
         return replace(
             self,
             previous_producer_id=self.producer_id,
@@ -117,7 +119,7 @@ class Transaction:
             state=state,
             start_ms=now_ms if self.state in IDLE else self.start_ms,
             last_update_ms=now_ms,
-            transaction_version=transaction_version,
+            transaction_version=transaction_version if bumps else 0,
         )
 
     def fenced(self, now_ms: int) -> Transaction:
@@ -126,7 +128,7 @@ class Transaction:
 
     def completed(self, now_ms: int) -> Transaction:
         """Every marker is written. If the epochs have run out, the next producer id takes over."""
-        takes_over = self.transaction_version >= 2 and self.next_producer_id != NO_PRODUCER_ID
+        takes_over = self.next_producer_id != NO_PRODUCER_ID
         committed = self.state is State.PREPARE_COMMIT
         return replace(
             self,

@@ -7,10 +7,15 @@ import pytest
 from kshim.coordination.decision import Decision, Reply
 from kshim.coordination.transactions.decision import Ending, TransactionRecord
 from kshim.coordination.transactions.states import END_TXN_V1, END_TXN_V2, Action, Asked, State
-from kshim.coordination.transactions.transaction import LAST_PRODUCER_EPOCH, TopicPartition
+from kshim.coordination.transactions.transaction import (
+    GREATEST_EPOCH,
+    LAST_PRODUCER_EPOCH,
+    TopicPartition,
+)
 from schemas.error_code import ErrorCode
 from schemas.messages.end_txn import EndTxnResponse
-from tests.coordination.transactions.history import ID, NOW_MS, T0, T1, History, end
+from schemas.messages.init_producer_id import InitProducerIdResponse
+from tests.coordination.transactions.history import ID, NOW_MS, T0, T1, TIMEOUT_MS, History, end
 
 V1, V2 = 4, 5
 
@@ -199,3 +204,31 @@ def test_an_old_client_keeps_its_producer_id() -> None:
     assert history.end((1000, LAST_PRODUCER_EPOCH), version=V1) == EndTxnResponse()
     history.write_markers()
     assert history.add((1000, LAST_PRODUCER_EPOCH)) is ErrorCode.NONE
+
+
+def fenced_at_last() -> History:
+    """A transaction that was open with the last epoch timed out, and left the greatest one that there is."""
+    history = exhausted()
+    history.pass_ms(TIMEOUT_MS + 20_000)
+    history.write_markers()
+    assert history.add((1000, GREATEST_EPOCH), T0, transaction_version=2) is ErrorCode.NONE
+    return history
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_transaction_with_the_greatest_epoch_can_be_ended(committed: bool) -> None:
+    history = fenced_at_last()
+    assert history.end((1000, GREATEST_EPOCH), committed) == told(1001, 0)
+    history.write_markers()
+    assert history.end((1000, GREATEST_EPOCH), committed) == told(1001, 0)  # its answer was lost
+    assert history.add((1001, 0)) is ErrorCode.NONE
+
+
+def test_a_transaction_with_the_greatest_epoch_times_out() -> None:
+    history = fenced_at_last()
+    history.pass_ms(TIMEOUT_MS + 20_000)
+    assert [ending.transaction.producer_epoch for ending in history.endings] == [GREATEST_EPOCH]
+    history.write_markers()
+    assert history.state is State.COMPLETE_ABORT
+    history.restart()
+    assert history.init() == InitProducerIdResponse(producer_id=1001, producer_epoch=0)
