@@ -9,6 +9,7 @@ its generation, and the reactor begins another from what is durable. Only the or
 two threads together: neither waits for the other.
 """
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -135,6 +136,8 @@ class Writer:
     # ---- on the writer thread
 
     def _run(self) -> None:
+        # A signal that this thread received would not wake the reactor, which is to act on it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         is_open = True
         while is_open:
             queued, is_open = self._take()
