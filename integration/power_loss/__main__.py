@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,13 +95,18 @@ def nothing_deleted(server: Server, topic: str) -> Iterator[None]:
         topics=(DeleteRecordsTopic(name=topic, partitions=partitions),), timeout_ms=TIMEOUT_S * 1000
     )
 
-    def work() -> None:
+    def delete() -> None:
         with Wire(server.host, server.port, timeout_s=TIMEOUT_S) as wire:
             while not stopping.is_set():
                 for _ in range(DELETIONS):
                     wire.request(2, request)
                 for _ in range(DELETIONS):
                     wire.frame()
+
+    def work() -> None:
+        while not stopping.is_set():
+            with suppress(ConnectionError):  # after a failed sync the log is not read for a moment
+                delete()
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, unsupported
 from kshim.requests import Broker, Client, Refused, RequestContext, Signal
+from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage
@@ -127,6 +128,9 @@ def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:
 
 
 def _failed(header: RequestHeader, client: Client, error: BaseException | None) -> Refused:
+    """How a request is refused that raised `error`: the disk's fault, or ours."""
+    if isinstance(error, StorageError):
+        return Refused(f"{_request(header, client)}: {error}")
     return Refused(f"{_request(header, client)}: failed, our fault: {error!r}", logging.ERROR)
 
 

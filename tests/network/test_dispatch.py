@@ -15,6 +15,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network import dispatch
 from kshim.network.dispatch import API, answer, api_name
 from kshim.requests import Client, Refused, RequestContext, Signal
+from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -194,6 +195,16 @@ def test_a_function_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     ask(HEARTBEAT_V0).addErrback(failures.append)
     parked.errback(refused)
     assert [failure.value for failure in failures] == [refused]
+
+
+def test_a_disk_that_cannot_be_read_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise StorageError("a sync has failed")
+
+    served_by(fail, monkeypatch)
+    with pytest.raises(Refused, match=r"Heartbeat \(12\) v0: a sync has failed$") as caught:
+        ask(HEARTBEAT_V0)
+    assert caught.value.level == logging.WARNING
 
 
 @pytest.mark.parametrize("late", [HeartbeatResponse(error_code="x"), KeyError("member")])
