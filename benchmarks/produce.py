@@ -14,12 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from itertools import count, islice, repeat
-from typing import Any
 from uuid import uuid4
 
-from benchmarks.raw import Connection
+from benchmarks.raw import READY_TIMEOUT_S, Connection
 from integration.support.wire import framed
 from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -29,6 +29,7 @@ from schemas.registry import decode_response
 VERSION = 9
 PRODUCERS, DEPTH = 8, 5
 SECONDS = 3.0
+NOT_LED = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 class Producer(Connection):
@@ -42,6 +43,16 @@ class Producer(Connection):
             asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
             given = self.ask(4, asked)
             self.producer_id, self.producer_epoch = given.producer_id, given.producer_epoch
+
+    def begin(self, frame: bytes) -> None:
+        """Send the first request, again until the broker leads the partition: a topic needs a moment."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            self.sendall(frame)
+            answer = self.frame()
+            if error_of(answer) not in NOT_LED or time.monotonic() > deadline:
+                check(answer)
+                return
 
     def frames(self, records: list[Record]) -> Iterator[bytes]:
         """Requests of one batch each."""
@@ -67,13 +78,11 @@ def batches_per_second(bootstrap: str, records: list[Record], idempotent: bool) 
     admin = Connection(bootstrap)
     created = CreatableTopic(name=topic, num_partitions=PRODUCERS, replication_factor=1, assignments=())
     admin.ask(5, CreateTopicsRequest(topics=(created,), timeout_ms=10_000))
-    time.sleep(0.5)  # a broker may not lead the partitions at once
     selector = selectors.DefaultSelector()
     for index in range(PRODUCERS):
         producer = Producer(bootstrap, topic, index, idempotent)
         frames = producer.frames(records)
-        producer.sendall(next(frames))
-        check(producer.frame())
+        producer.begin(next(frames))
         producer.sendall(b"".join(islice(frames, DEPTH)))
         selector.register(producer, selectors.EVENT_READ, (producer, frames, bytearray()))
     taken, began = 0, time.perf_counter()
@@ -97,12 +106,16 @@ def answers(received: bytearray) -> Iterator[bytes]:
         del received[: 4 + size]
 
 
+def error_of(frame: bytes) -> ErrorCode:
+    """The error of the one partition in an answer."""
+    _, response = decode_response(ApiKey.PRODUCE, VERSION, frame)
+    return ErrorCode(response.responses[0].partition_responses[0].error_code)
+
+
 def check(frame: bytes) -> None:
     """Raises RuntimeError for an answer with an error."""
-    _, response = decode_response(ApiKey.PRODUCE, VERSION, frame)
-    answer: Any = response.responses[0].partition_responses[0]
-    if answer.error_code:
-        raise RuntimeError(f"the broker answered {answer}")
+    if error := error_of(frame):
+        raise RuntimeError(f"the broker answered {error.name}")
 
 
 SMALL = [Record(0, 1_700_000_000_000, b"key", b"x" * 100)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kshim.cluster import Refusal
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, Operation
 from kshim.requests import Broker, RequestContext
-from kshim.requests.altered import altered, results
+from kshim.requests.alter import alter, results
 from kshim.requests.later import Later, then
 from schemas.messages.alter_configs import (
     AlterConfigsRequest,
@@ -27,7 +27,7 @@ def alter_configs(
     def response(outcome: list[Refusal | None]) -> AlterConfigsResponse:
         return AlterConfigsResponse(responses=results(AlterConfigsResourceResponse, changes, outcome))
 
-    return then(altered(broker, changes, validate_only=request.validate_only), response)
+    return then(alter(broker, changes, validate_only=request.validate_only), response)
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

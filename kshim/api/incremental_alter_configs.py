@@ -6,7 +6,7 @@ from kshim.cluster import Refusal
 from kshim.cluster.broker_loggers import alter_loggers
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, ResourceType
 from kshim.requests import Broker, RequestContext
-from kshim.requests.altered import altered, results
+from kshim.requests.alter import alter, results
 from kshim.requests.later import Later, then
 from schemas.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -33,7 +33,7 @@ def incremental_alter_configs(
             responses=results(AlterConfigsResourceResponse, changes, all_outcomes)
         )
 
-    return then(altered(broker, changes, validate_only=request.validate_only), response)
+    return then(alter(broker, changes, validate_only=request.validate_only), response)
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

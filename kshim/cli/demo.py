@@ -10,8 +10,9 @@ from pathlib import Path
 
 import click
 
+from kshim.cli.faults import EXIT_USAGE
+
 FAILED = 1
-MISSING = 2
 OLDEST_CLIENT = (3, 0, 12)
 """Consumers of kafka-python 3.0.0 to 3.0.6 leave partitions unread, also with Apache Kafka."""
 
@@ -65,7 +66,7 @@ def demo(spark: bool, seconds: float, server: str | None, svg: Path | None) -> N
     """
     if missing := lacking(spark):
         click.echo(missing, err=True)
-        sys.exit(MISSING)
+        sys.exit(EXIT_USAGE)
     from kshim.demo.run import demonstrate
 
     try:

@@ -50,8 +50,7 @@ class InFlight(Signal):
     __slots__ = ("done", "held_bytes", "reply")
 
     def __init__(self) -> None:
-        self.fired = False
-        self._watchers = None
+        super().__init__()
         self.done = False
         self.reply: Response = None
         self.held_bytes = 0
@@ -146,20 +145,22 @@ class Connection(Protocol):
         except Exception as error:
             self._refuse(error)
             return
-        if not isinstance(answer, defer.Deferred):
-            if not self._in_flight:
-                self._put(answer)
-                return
+        if isinstance(answer, defer.Deferred):
+            self._hold(request, len(frame))
+            answer.addCallbacks(self._answered, self._unanswered, (request,))
+        elif self._in_flight:
             request.done, request.reply = True, answer
-            request.held_bytes = len(answer or b"")
+            self._hold(request, len(answer or b""))
         else:
-            request.held_bytes = len(frame)
+            self._put(answer)
+
+    def _hold(self, request: InFlight, held_bytes: int) -> None:
+        """Keep a request until its reply may leave."""
+        request.held_bytes = held_bytes
+        self._held_bytes += held_bytes
         self._in_flight.append(request)
-        self._held_bytes += request.held_bytes
         if not self._has_room():
             self._happens(Event.FILLS)
-        if isinstance(answer, defer.Deferred):
-            answer.addCallbacks(self._answered, self._unanswered, (request,))
 
     def _unanswered(self, failure: Failure) -> None:
         self._refuse(failure.value or Exception(failure))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from twisted.internet.defer import Deferred
 
 from kshim.cluster.changes import TopicPartition
+from kshim.coordination.transactions.requests import by_topic
 from kshim.producing.rules import Verification
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, then
@@ -100,11 +101,9 @@ def _request(
     places: Sequence[TopicPartition],
     verify_only: bool,
 ) -> AddPartitionsToTxnRequest:
-    indexes: dict[str, list[int]] = {}
-    for name, index in places:
-        indexes.setdefault(name, []).append(index)
     topics = tuple(
-        AddPartitionsToTxnTopic(name=name, partitions=tuple(found)) for name, found in indexes.items()
+        AddPartitionsToTxnTopic(name=name, partitions=tuple(indexes))
+        for name, indexes in by_topic(places).items()
     )
     transaction = AddPartitionsToTxnTransaction(
         transactional_id=transactional_id,

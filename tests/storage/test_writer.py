@@ -238,7 +238,7 @@ class TestTrust:
         for error, is_trusted in ((lmdb.DiskError("ENOSPC"), True), (lmdb.Error("EIO"), False)):
             transaction = SimpleNamespace(commit=Mock(side_effect=error))
             with pytest.raises(type(error)):
-                opened._commit(transaction)  # type: ignore[arg-type]
+                opened._commit(transaction)
             assert opened.is_trusted is is_trusted
         opened.close()
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from integration.differential.stories import fetch as fetch_stories
 from integration.differential.stories.talk import Talk
-from integration.differential.stories.telling import Servers, assert_same, both_servers, stories_of
+from integration.differential.stories.telling import Servers, assert_same, stories_of
 
 SETTINGS = {"auto.create.topics.enable": "false"}
 STORIES = stories_of(fetch_stories)
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Servers]:
-    with both_servers(tmp_path_factory.mktemp("servers"), SETTINGS) as both:
-        yield both
 
 
 @pytest.mark.parametrize("name", STORIES)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from integration.differential.stories import transactions as transaction_stories
-from integration.differential.stories.telling import Servers, assert_same, both_servers, stories_of
+from integration.differential.stories.telling import Servers, assert_same, stories_of
 from integration.differential.stories.transaction_talk import TransactionTalk
 
 SETTINGS = {
@@ -15,12 +13,6 @@ SETTINGS = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
 STORIES = stories_of(transaction_stories)
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Servers]:
-    with both_servers(tmp_path_factory.mktemp("servers"), SETTINGS) as both:
-        yield both
 
 
 @pytest.mark.parametrize("name", STORIES)

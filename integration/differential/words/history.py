@@ -47,62 +47,60 @@ class Word:
         return f"{type(self).__name__}({', '.join(words)})"
 
 
-@dataclass(frozen=True)
-class Id:
+class Symbol:
+    """A dataclass in a request that stands for what the server gave. Its repr is its source text, without a
+    zero at the end.
+    """
+
+    def __repr__(self) -> str:
+        fields = dataclasses.fields(self)
+        given = [getattr(self, each.name) for each in fields]
+        if given[-1] == fields[-1].default:
+            given.pop()
+        return f"{type(self).__name__}({', '.join(map(repr, given))})"
+
+
+@dataclass(frozen=True, repr=False)
+class Id(Symbol):
     """In a request: the last member id that `owner` was given, or the `number`-th, from 1."""
 
     owner: str
     number: int = 0
 
-    def __repr__(self) -> str:
-        return f"Id({self.owner!r}, {self.number})" if self.number else f"Id({self.owner!r})"
 
-
-@dataclass(frozen=True)
-class Generation:
+@dataclass(frozen=True, repr=False)
+class Generation(Symbol):
     """In a request: the last generation that `owner` was given, plus `later`; 0 before the first."""
 
     owner: str
     later: int = 0
 
-    def __repr__(self) -> str:
-        return f"Generation({self.owner!r}, {self.later})" if self.later else f"Generation({self.owner!r})"
 
-
-@dataclass(frozen=True)
-class ProducerId:
+@dataclass(frozen=True, repr=False)
+class ProducerId(Symbol):
     """In a request: the last producer id that `owner` was given; -1 before the first."""
 
     owner: str
 
-    def __repr__(self) -> str:
-        return f"ProducerId({self.owner!r})"
 
-
-@dataclass(frozen=True)
-class Epoch:
+@dataclass(frozen=True, repr=False)
+class Epoch(Symbol):
     """In a request: the last producer epoch that `owner` was given, plus `later`; -1 before the first."""
 
     owner: str
     later: int = 0
 
-    def __repr__(self) -> str:
-        return f"Epoch({self.owner!r}, {self.later})" if self.later else f"Epoch({self.owner!r})"
 
-
-@dataclass(frozen=True)
-class TopicId:
+@dataclass(frozen=True, repr=False)
+class TopicId(Symbol):
     """In a request: the last id that the server gave to the topic `name`, or the `number`-th, from 1."""
 
     name: str
     number: int = 0
 
-    def __repr__(self) -> str:
-        return f"TopicId({self.name!r}, {self.number})" if self.number else f"TopicId({self.name!r})"
 
-
-@dataclass(frozen=True)
-class NextSequence:
+@dataclass(frozen=True, repr=False)
+class NextSequence(Symbol):
     """In a request: the sequence number after the last record that `owner`, with its current epoch, has
     written to a partition, plus `later`; 0 before the first."""
 
@@ -111,31 +109,20 @@ class NextSequence:
     partition: int
     later: int = 0
 
-    def __repr__(self) -> str:
-        later = f", {self.later}" if self.later else ""
-        return f"NextSequence({self.owner!r}, {self.topic!r}, {self.partition}{later})"
 
-
-@dataclass(frozen=True)
-class Session:
+@dataclass(frozen=True, repr=False)
+class Session(Symbol):
     """In a request: the last fetch session that `owner` was given, or 0."""
 
     owner: str
 
-    def __repr__(self) -> str:
-        return f"Session({self.owner!r})"
 
-
-@dataclass(frozen=True)
-class SessionEpoch:
+@dataclass(frozen=True, repr=False)
+class SessionEpoch(Symbol):
     """In a request: the next epoch of `owner`'s fetch session, plus `later`."""
 
     owner: str
     later: int = 0
-
-    def __repr__(self) -> str:
-        later = f", {self.later}" if self.later else ""
-        return f"SessionEpoch({self.owner!r}{later})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,14 +138,14 @@ class Environment:
 
     def _write(self, change: Callable[[WriteTransaction], None]) -> bool:
         self._refuse_untrusted()
-        before = self._env.info()["last_txnid"]
         transaction = self._env.begin(write=True)
+        number = transaction.id()
         try:
             change(transaction)
             self._commit(transaction)
         finally:
             transaction.abort()
-        return self._env.info()["last_txnid"] > before
+        return self._env.info()["last_txnid"] == number
 
     def _commit(self, transaction: WriteTransaction) -> None:
         """If the map or the disk is full, LMDB fails before it syncs; else its sync may have failed."""

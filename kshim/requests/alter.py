@@ -18,7 +18,7 @@ T = TypeVar("T")
 NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The configs could not be stored.")
 
 
-def altered(
+def alter(
     broker: Broker, changes: Sequence[ConfigChange], *, validate_only: bool
 ) -> Deferred[list[Refusal | None]]:
     """Change each resource whole, or refuse it. Fires when the changes are durable and in force."""
