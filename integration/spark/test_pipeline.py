@@ -280,7 +280,7 @@ def test_no_snapshot(spark: SparkSession, story: Story, tmp_path: Path) -> None:
 # ---- the command
 
 
-def kshim(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+def kshim(*arguments: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
     jars = ",".join(map(str, fetch_jars()))
     command = [sys.executable, "-m", "kshim", "pipeline", *arguments, "--conf", f"spark.jars={jars}"]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)

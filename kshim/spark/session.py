@@ -1,13 +1,14 @@
 """A Spark session with its own JVM, which starts faster from the second time on.
 
-When the first session ends, the JVM archives the classes that Spark has loaded, and all later sessions map
-the archive into memory (Java's application class-data sharing, JEP 350).
+When the first session ends, its JVM archives the classes that Spark has loaded. All later sessions use the
+archive.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,10 +18,9 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from kshim.spark.archive import Archive
 from kshim.spark.connector import SparkUnavailable, check_java
 
-QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-FIRST_JAVA_WITH_ARCHIVES = 13
 EXIT_TIMEOUT_S = 60
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -36,13 +36,8 @@ def own_session(
     """
     cache.mkdir(parents=True, exist_ok=True)
     java = check_java(pyspark.__version__)
-    archive = cache / f"spark-{pyspark.__version__}-java-{java}.jsa"
-    new_archive = archive.with_suffix(f".{os.getpid()}")
-    options = [settings.get(_JAVA_OPTIONS, ""), *java_options, *QUIET]
-    if archive.exists():
-        options.append(f"-XX:SharedArchiveFile={archive}")
-    elif java >= FIRST_JAVA_WITH_ARCHIVES:
-        options.append(f"-XX:ArchiveClassesAtExit={new_archive}")
+    archive = Archive(cache, Path(pyspark.__file__).resolve().parent / "jars", java)
+    options = [settings.get(_JAVA_OPTIONS, ""), *java_options, *archive.options()]
     os.environ.update(PYSPARK_PYTHON=sys.executable)
     session = _start(app_name, {**settings, _JAVA_OPTIONS: " ".join(options).strip()})
     session.sparkContext.setLogLevel("ERROR")
@@ -50,9 +45,8 @@ def own_session(
         yield session
     finally:
         session.stop()
-        _end_jvm()
-        if new_archive.exists():  # complete, as the JVM has ended
-            new_archive.replace(archive)
+        if _end_jvm():
+            archive.keep_new()
 
 
 def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
@@ -70,11 +64,20 @@ def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
     return session
 
 
-def _end_jvm() -> None:
-    """Let the JVM exit, and wait for it, so that the next session starts its own, with its own settings."""
+def _end_jvm() -> bool:
+    """Wait until the JVM has exited, so that the next session starts its own, with its own settings.
+
+    Returns False if it had to be killed.
+    """
     gateway, SparkContext._gateway = SparkContext._gateway, None
     SparkContext._jvm = None
-    if gateway is not None:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
+    if gateway is None:
+        return True
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    try:
         gateway.proc.wait(EXIT_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        return False
+    return True

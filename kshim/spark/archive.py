@@ -1,0 +1,55 @@
+"""The archive of Spark's classes, which Java maps into memory instead of loading each class anew.
+
+When a JVM exits, it can archive the classes it has loaded (Java's application class-data sharing, JEP 350).
+Java ignores an archive that was made from other jars, or from jars elsewhere, so each installation of PySpark
+has one of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from pathlib import Path
+
+FIRST_JAVA_WITH_ARCHIVES = 13
+UNUSED_S = 30 * 24 * 3600
+_QUIET = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+
+
+class Archive:
+    """The archive for one installation of PySpark and one Java, there or not.
+
+    cache: the directory of all archives. jars: the directory of Spark's jars. java: the version of Java.
+    """
+
+    def __init__(self, cache: Path, jars: Path, java: int) -> None:
+        installation = hashlib.sha256(bytes(jars)).hexdigest()[:12]
+        self.path = cache / f"spark-{installation}-java-{java}.jsa"
+        self.new_path = self.path.with_suffix(f".{os.getpid()}")
+        """Where a JVM of this process writes an archive."""
+        self._jars = jars
+        self._java = java
+
+    def options(self) -> list[str]:
+        """The JVM's options: to use the archive if it is newer than the jars, else to make one at exit."""
+        if self.path.exists() and self.path.stat().st_mtime > self._jars.stat().st_mtime:
+            self.path.touch()  # it is in use
+            return [*_QUIET, f"-XX:SharedArchiveFile={self.path}"]
+        if self._java >= FIRST_JAVA_WITH_ARCHIVES:
+            return [*_QUIET, f"-XX:ArchiveClassesAtExit={self.new_path}"]
+        return []
+
+    def keep_new(self) -> None:
+        """Use what a JVM of this process has archived from now on; the JVM has exited.
+
+        Deletes archives that were not used for UNUSED_S, and what JVMs that were killed left behind.
+        """
+        if not self.new_path.exists():
+            return
+        self.new_path.replace(self.path)
+        for archive in self.path.parent.glob("spark-*-java-*"):
+            with contextlib.suppress(FileNotFoundError):  # another session was first
+                if archive.stat().st_mtime < time.time() - UNUSED_S:
+                    archive.unlink()
