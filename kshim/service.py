@@ -27,6 +27,7 @@ from kshim.network.dispatch import answer
 from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker
+from kshim.requests.aside import AsideThread
 from kshim.storage.cleaning import Cleaning
 from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
@@ -53,6 +54,7 @@ class Server:
         self._cleaning: Cleaning | None = None
         self._listeners: dict[int, Listener] = {}
         self._control: ControlSocket | None = None
+        self._aside = AsideThread(reactor)
         self._stop_lock = DeferredLock()
         self._stopped = False
 
@@ -88,6 +90,7 @@ class Server:
                 clock=self._reactor,
                 producers=ProducerAppends(self._store.log, config),
                 fetch_sessions=FetchSessions(),
+                aside=self._aside,
             )
             self._transactions.start(partial(write_marker, broker))
             addresses: list[Endpoint] = await self._listen(broker)
@@ -142,6 +145,7 @@ class Server:
             self._transactions.stop()
         if self._groups is not None:
             self._groups.stop()
+        self._aside.stop()
         await self._store.close()
         await gatherResults([listener.disconnect() for listener in self._listeners.values()])
 

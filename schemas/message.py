@@ -46,6 +46,10 @@ class MalformedMessage(Exception):
         self.offset = offset  # where in the frame the field begins, or the part of it that cannot be read
 
 
+class TooManyElements(Exception):
+    """A message whose arrays and unknown tagged fields have more elements, all together, than was allowed."""
+
+
 class Field:
     """One field: its type and the versions in which it exists, as the author wrote them."""
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from schemas.api_key import ApiKey
 from schemas.compiled import Decoder, Encoder, decoder, encoder, overfull
+from schemas.compiled.text import NO_LIMIT
 from schemas.header import RequestHeader, ResponseHeader, request_header_version, response_header_version
 from schemas.message import MalformedMessage, Value, definition
 from schemas.primitives import can_be_written
@@ -136,30 +137,33 @@ def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int
     return (found[0] if found else decoder(RequestHeader, _unserved_header_version(frame)))(frame, 0)
 
 
-def decode_request(frame: bytes | memoryview) -> tuple[RequestHeader, Any]:
+def decode_request(frame: bytes | memoryview, max_elements: int = NO_LIMIT) -> tuple[RequestHeader, Any]:
     """Header and body of a request.
 
-    Raises UnsupportedVersion for an API or version that is not in the table, and MalformedMessage for a
-    header or a body that cannot be read.
+    Raises UnsupportedVersion for an API or version that is not in the table, MalformedMessage for a header or
+    a body that cannot be read, and TooManyElements for a header or a body with more than `max_elements`.
     """
     frame = bytes(frame)
     found = _decoders.get(frame[:4]) or _request_decoders(frame[:4])
     if found is None:
         raise UnsupportedVersion(decode_request_header(frame)[0])
-    header, offset = found[0](frame, 0)
-    request, _ = found[1](frame, offset)
+    header, offset = found[0](frame, 0, max_elements)
+    request, _ = found[1](frame, offset, max_elements)
     return header, request
 
 
-def encode_response(api_key: int, api_version: int, correlation_id: int, response: Any) -> bytes:
+def encode_response(
+    api_key: int, api_version: int, correlation_id: int, response: Any, max_elements: int = NO_LIMIT
+) -> bytes:
     """A response with its header.
 
-    Raises StringTooLong for a string of more than 32767 bytes, as a name that a client sent may have become
-    (see `primitives.String`), and ValueError for any other value that this version cannot carry.
+    Raises TooManyElements if it has more than `max_elements`; StringTooLong for a string of more than 32767
+    bytes, as a name that a client sent may have become (see `primitives.String`); and ValueError for any
+    other value that this version cannot carry.
     """
     encode, header_end = _response_encoder(api_key, api_version)
     try:
-        return encode(response, correlation_id.to_bytes(4, signed=True) + header_end)
+        return encode(response, correlation_id.to_bytes(4, signed=True) + header_end, max_elements)
     except ValueError as error:
         if _holds_long_string(response):
             raise StringTooLong(str(error)) from None

@@ -34,7 +34,7 @@ from schemas.messages.fetch import (
 def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Later[FetchResponse]:
     """Answer at once if there are min_bytes, an error, or no time to wait; else park until one of these.
 
-    `context.hurry` also ends the wait: it would delay the requests behind it on the connection.
+    `context.turn` also ends the wait: it would delay the requests behind it on the connection.
     """
     by_topic_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     session = broker.fetch_sessions.open(request, by_topic_id, broker.now_ms())
@@ -59,11 +59,11 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
     all_unknown = len(reads.unknown) == len(session)
     if request.max_wait_ms <= 0 or reads.missing_bytes <= 0 or reads.failed or all_unknown:
         return answer(reads)
-    if context.hurry.fired:
+    if context.turn.fired:
         return answer(reads)
     parked = ParkedFetch(broker.log, session, reads)
     return parked.wait(
-        broker.clock, request.max_wait_ms, context.hurry, lambda: answer(reads.again(session.due()))
+        broker.clock, request.max_wait_ms, context.turn, lambda: answer(reads.again(session.due()))
     )
 
 

@@ -1,7 +1,7 @@
 """One client's connection: frames in, replies out in the order of the requests.
 
 Requests are read ahead of their replies, so that a LeaveGroup is seen while the JoinGroup before it is
-parked, and a parked Fetch learns (`hurry`) that another request waits behind it. The requests and bytes read
+parked, and a parked Fetch learns (`Turn`) that another request waits behind it. The requests and bytes read
 ahead are bounded, and a client that does not read its replies is not read from. `answer` decides what a
 request means.
 """
@@ -21,7 +21,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network.addresses import java_host, unmapped
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.states import NEXT, Event, State
-from kshim.requests import Client, Refused, Signal
+from kshim.requests import Client, Refused, Turn
 from kshim.storage.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -37,15 +37,13 @@ ENDED = (State.CLOSING, State.LOST)
 CLOSE_S = 1.0
 
 Response = bytes | None
-# Takes a frame, its client, and the signal that another request is behind it. Returns the response without
-# its size, or None if the request has none. Raises Refused, or the Deferred fails with it.
-Dispatch = Callable[[bytes | memoryview, Client, Signal], "Response | defer.Deferred[Response]"]
+# Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
+# none. Raises Refused, or the Deferred fails with it.
+Dispatch = Callable[[bytes | memoryview, Client, Turn], "Response | defer.Deferred[Response]"]
 
 
-class InFlight(Signal):
-    """A request whose reply has not left. Fires when another request is behind it, or the connection is
-    ending.
-    """
+class InFlight(Turn):
+    """A request whose reply has not left."""
 
     __slots__ = ("done", "held_bytes", "reply")
 
@@ -208,7 +206,10 @@ class Connection(Protocol):
             self.transport.pauseProducing()
 
     def _has_room(self) -> bool:
-        return len(self._in_flight) < MAX_IN_FLIGHT and self._held_bytes < MAX_HELD_BYTES
+        waiting = self._in_flight
+        if waiting and waiting[-1].is_alone and not waiting[-1].done:
+            return False
+        return len(waiting) < MAX_IN_FLIGHT and self._held_bytes < MAX_HELD_BYTES
 
     def _look_for_room(self) -> None:
         if self._state is State.FULL and self._has_room():

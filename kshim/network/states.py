@@ -11,7 +11,7 @@ class State(Enum):
     """What a connection does; the value says it in the words of docs/architecture.md."""
 
     READING = "requests are read ahead of their replies"
-    FULL = "the limit of requests or bytes in flight is reached"
+    FULL = "the limit of requests or bytes in flight is reached, or a request must be answered alone"
     STALLED = "the client does not read its replies"
     DRAINING = "the server stops: requests in flight are answered, no more are read"
     CLOSING = "the replies that are ready are sent; nothing else is answered"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kshim.coordination.interfaces import Groups, Transactions
     from kshim.fetching.sessions import FetchSessions
     from kshim.producing.appends import ProducerAppends
+    from kshim.requests.aside import Aside
     from kshim.storage.clock import Clock
     from kshim.storage.interfaces import Log
 
@@ -38,6 +39,7 @@ class Broker:
     clock: Clock
     producers: ProducerAppends
     fetch_sessions: FetchSessions
+    aside: Aside
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
         """The address at which this client reaches the broker `node_id`; None while that one does not run."""

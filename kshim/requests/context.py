@@ -47,6 +47,19 @@ class Signal:
             callback()
 
 
+class Turn(Signal):
+    """A request's turn on its connection. Fires when another request is behind it, or the connection is
+    ending.
+    """
+
+    __slots__ = ("is_alone",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_alone = False
+        """Whether the requests behind it are not begun before it is answered. Set it before returning."""
+
+
 @dataclass(slots=True)
 class RequestContext:
     """One request's caller."""
@@ -61,10 +74,8 @@ class RequestContext:
     arrived at.
     """
     principal: str = "User:ANONYMOUS"
-    hurry: Signal = field(default_factory=Signal)
-    """Fires when another request is behind this one on the connection, or the connection is ending. A parked
-    Fetch then finishes at once, because replies leave in request order.
-    """
+    turn: Turn = field(default_factory=Turn)
+    """A parked Fetch finishes when it fires, because replies leave in request order."""
     node_id: int = 0
     """The broker that was asked."""
 

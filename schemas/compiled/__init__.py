@@ -22,18 +22,20 @@ __all__ = ["Decoder", "Encoder", "decode", "decoder", "encode", "encoder", "over
 
 @cache
 def decoder(cls: Any, version: int) -> Decoder:
-    """decode(frame, offset) -> (message, offset after it). Raises MalformedMessage, and nothing else.
+    """decode(frame, offset, left) -> (message, offset after it).
 
-    `frame` must be bytes: fields of type `records` are memoryviews of it, all others are copies.
+    Raises MalformedMessage; and TooManyElements if `left` is given, and the message has more elements than
+    that. `frame` must be bytes: fields of type `records` are memoryviews of it, all others are copies.
     """
     return Reading(cls, version).compile()
 
 
 @cache
 def encoder(cls: Any, version: int) -> Encoder:
-    """encode(message, head=b"") -> head + the message's bytes.
+    """encode(message, head=b"", left) -> head + the message's bytes.
 
-    Raises ValueError, naming the field, for a value that this version cannot carry.
+    Raises ValueError, naming the field, for a value that this version cannot carry; and TooManyElements if
+    `left` is given, and the message has more elements than that.
     """
     return Writing(cls, version).compile()
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from schemas import message, primitives
-from schemas.compiled.text import Text, join, line_of, refuse
+from schemas.compiled.text import NO_LIMIT, Text, join, line_of, refuse
 from schemas.message import MalformedMessage
 from schemas.primitives import java_int
 
-Decoder = Callable[[bytes, int], tuple[Any, int]]
+Decoder = Callable[..., tuple[Any, int]]
 
 
 def _varint(frame: bytes, offset: int, bits: int = 32, signed: bool = False) -> tuple[int, int]:
@@ -57,8 +57,6 @@ def _unknown_tag(frame: bytes, offset: int, tag: int, size: int) -> tuple[tuple[
 
 
 def _unknown_tags(frame: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
-    if count > 0x7F:
-        count, offset = _tag_count(frame, offset - 1)
     tags = []
     for _ in range(count):
         tag, size, offset = _tag(frame, offset)
@@ -81,10 +79,10 @@ _RUNTIME: Final[dict[str, Any]] = {
 
 
 class Reading(Text):
-    """Writes decode(frame, offset). Numbers wait in `pending` until they can be unpacked together."""
+    """Writes decode(frame, offset, left). Numbers wait in `pending` until they can be unpacked together."""
 
     def __init__(self, cls: Any, version: int) -> None:
-        super().__init__(cls, version, "def decode(frame, offset):", _RUNTIME)
+        super().__init__(cls, version, f"def decode(frame, offset, left={NO_LIMIT}):", _RUNTIME)
         self.pending: list[tuple[str, str, str]] = []  # (target, format letter, path)
         self.readers: dict[type, Callable[[Any, str, str], None]] = {
             primitives.Fixed: self.fixed,
@@ -210,6 +208,7 @@ class Reading(Text):
             smallest = max(wire.element.smallest, 1)
             left = f"f'{{{count}}} elements announced, {{size - offset}} bytes left'"
             self.line(f"if {count} * {smallest} > size - offset: raise Refused({left})", [(path, 0)])
+            self.spend(count)
             if isinstance(wire.element, primitives.Fixed):
                 code = wire.element.code
                 self.line(f"{target} = unpack_from(f'>{{{count}}}{code}', frame, offset)", [(path, 0)])
@@ -259,10 +258,12 @@ class Reading(Text):
 
     def tagged(self, wire: primitives.TaggedFields, value: str, count: str, path: str) -> None:
         place = [(join(path, "tagged fields"), 0)]
+        self.line(f"if {count} > 127: {count}, offset = tag_count(frame, offset - 1)", place)
+        with self.block(f"if {count} > 0:"):
+            self.spend(count)
         if not wire.known and not wire.of_others:
             self.line(f"{value}.unknown_tags, offset = unknown_tags(frame, offset, {count})", place)
             return
-        self.line(f"if {count} > 127: {count}, offset = tag_count(frame, offset - 1)", place)
         tag, size = self.new("tag"), self.new("size")
         unknown, tags = self.new("unknown"), self.new("tags")
         self.line(f"{tags} = []")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from schemas import message
+from schemas.message import TooManyElements
 from schemas.primitives import MAX_STRING_BYTES
 
+NO_LIMIT = sys.maxsize
 Place = list[tuple[str, int]]  # what a line reads or writes: paths of fields, and how many bytes each
 
 
@@ -45,7 +48,12 @@ class Text(ABC):
         self.entity = message.struct(cls, version)
         self.name = cls.__name__
         self.version = version
-        self.env = env | {"Refused": Refused, "long_string": long_string, "explain": self.explain}
+        self.env = env | {
+            "Refused": Refused,
+            "TooManyElements": TooManyElements,
+            "long_string": long_string,
+            "explain": self.explain,
+        }
         self.lines = [header, " try:"]
         self.places: list[Place] = [[], []]
         self.depth = 2
@@ -62,6 +70,11 @@ class Text(ABC):
         self.depth += 1
         yield
         self.depth -= 1
+
+    def spend(self, count: str) -> None:
+        """Count the elements of an array, before any of them is read or written."""
+        self.line(f"left -= {count}")
+        self.line("if left < 0: raise TooManyElements")
 
     def new(self, prefix: str) -> str:
         """A variable that no other line uses."""

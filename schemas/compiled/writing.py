@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from schemas import primitives
-from schemas.compiled.text import Place, Text, join, line_of
+from schemas.compiled.text import NO_LIMIT, Place, Text, join, line_of
 from schemas.primitives import encode_uvarint
 
 Encoder = Callable[..., bytes]
@@ -31,12 +31,12 @@ _RUNTIME: Final[dict[str, Any]] = {
 
 
 class Writing(Text):
-    """Writes encode(value, head). Numbers wait in `numbers` until they can be packed together; finished
+    """Writes encode(value, head, left). Numbers wait in `numbers` until they can be packed together; finished
     expressions wait in `pieces` until a loop or a branch begins.
     """
 
     def __init__(self, cls: Any, version: int) -> None:
-        super().__init__(cls, version, "def encode(value, head=b''):", _RUNTIME)
+        super().__init__(cls, version, f"def encode(value, head=b'', left={NO_LIMIT}):", _RUNTIME)
         self.out = "out"
         self.numbers: list[tuple[str, str, str]] = []  # (expression, format letter, path)
         self.pieces: list[tuple[str, Place]] = [("head", [])]
@@ -151,6 +151,7 @@ class Writing(Text):
 
     def array(self, wire: primitives.Array, value: str, path: str) -> None:
         items = self.counted(wire, value, path, "", "()")
+        self.spend(f"len({items})")
         if isinstance(wire.element, primitives.Fixed):
             self.piece(f"pack(f'>{{len({items})}}{wire.element.code}', *{items})", [(path, 0)])
             return

@@ -5,12 +5,12 @@ In a `HeldStore`, writes become durable, or fail, only when the test says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 from uuid import UUID
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
@@ -19,7 +19,7 @@ from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions
 from kshim.producing.appends import ProducerAppends
-from kshim.requests import Broker, RequestContext, Signal
+from kshim.requests import Broker, RequestContext, Turn
 from kshim.storage.chunk import place
 from kshim.storage.interfaces import Appended, Offsets, StorageError
 from kshim.storage.memory import MemoryLog, MemoryMetadata, MemoryStore
@@ -76,7 +76,15 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         clock=clock,
         producers=ProducerAppends(store.log, settings),
         fetch_sessions=FetchSessions(),
+        aside=AtOnce(),
     )
+
+
+class AtOnce:
+    """Does what is to be done aside before it returns."""
+
+    def run(self, function: Callable[[], Any]) -> Deferred[Any]:
+        return execute(function)
 
 
 def uuids() -> Any:
@@ -84,13 +92,13 @@ def uuids() -> Any:
     return lambda: UUID(int=next(numbers))
 
 
-def context(version: int, hurry: Signal | None = None) -> RequestContext:
+def context(version: int, turn: Turn | None = None) -> RequestContext:
     return RequestContext(
         api_version=version,
         client_id="test",
         client_host="/127.0.0.1",
         advertised=Endpoint("kshim.example", 9092),
-        hurry=hurry or Signal(),
+        turn=turn or Turn(),
     )
 
 

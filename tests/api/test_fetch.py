@@ -10,7 +10,7 @@ import pytest
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
 from kshim.cluster import Topic
-from kshim.requests import Broker, Signal
+from kshim.requests import Broker, Turn
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import (
@@ -264,9 +264,9 @@ class Parked:
 
     def __init__(self, broker: Broker, *partitions: FetchPartition, **more: Any) -> None:
         self.broker = broker
-        self.hurry = Signal()
+        self.turn = Turn()
         settings = {"max_wait_ms": 500, **more}
-        self.seen = collect(fetch(broker, context(12, self.hurry), request(*partitions, **settings)))
+        self.seen = collect(fetch(broker, context(12, self.turn), request(*partitions, **settings)))
         assert self.seen == [], "answered at once"
 
     def partitions(self) -> tuple[PartitionData, ...]:
@@ -352,13 +352,13 @@ def test_waits_for_very_long_and_very_much(broker: Broker) -> None:
     append(broker)
     advance(broker, 20_000_000)
     assert parked.seen == []
-    parked.hurry.fire()
+    parked.turn.fire()
     assert offsets(parked.partitions()[0]) == [10]
 
 
 def test_a_request_behind_it_ends_the_wait(broker: Broker) -> None:
     parked = Parked(broker, wanted(0, 10))
-    parked.hurry.fire()
+    parked.turn.fire()
     assert parked.partitions()[0].records == b""
     append(broker)
     advance(broker, 1000)
@@ -366,9 +366,9 @@ def test_a_request_behind_it_ends_the_wait(broker: Broker) -> None:
 
 
 def test_a_hurried_fetch_does_not_wait(broker: Broker) -> None:
-    hurry = Signal()
-    hurry.fire()
-    answer = fetch(broker, context(12, hurry), request(wanted(0, 10), max_wait_ms=500))
+    turn = Turn()
+    turn.fire()
+    answer = fetch(broker, context(12, turn), request(wanted(0, 10), max_wait_ms=500))
     assert isinstance(answer, FetchResponse)
 
 

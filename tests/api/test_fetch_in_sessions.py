@@ -11,7 +11,7 @@ import pytest
 
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
-from kshim.requests import Broker, Signal
+from kshim.requests import Broker, Turn
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
@@ -45,10 +45,10 @@ class Client:
         self.id = response.session_id
         return parts(response)
 
-    def park(self, *partitions: FetchPartition, **more: Any) -> tuple[list[FetchResponse], Signal]:
-        hurry = Signal()
+    def park(self, *partitions: FetchPartition, **more: Any) -> tuple[list[FetchResponse], Turn]:
+        turn = Turn()
         asked = self.request(*partitions, **{"max_wait_ms": 500, **more})
-        return collect(fetch(self.broker, context(self.version, hurry), asked)), hurry
+        return collect(fetch(self.broker, context(self.version, turn), asked)), turn
 
 
 def parts(response: FetchResponse) -> dict[int, Any]:
@@ -177,9 +177,9 @@ def test_a_fetch_whose_time_is_up_answers_nothing(broker: Broker, client: Client
 
 
 def test_a_hurried_fetch_answers_what_has_moved(broker: Broker, client: Client) -> None:
-    seen, hurry = client.park(min_bytes=10_000)
+    seen, turn = client.park(min_bytes=10_000)
     append(broker, 4)
-    hurry.fire()
+    turn.fire()
     assert list(parts(seen[0])) == [4]
     assert client.fetch(wanted(4, 1)) == {}
 

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Connections
-from kshim.requests import Client, Refused, Signal
+from kshim.requests import Client, Refused, Turn
 from tests.network.test_frames import frame
 
 Reply = bytes | None
@@ -50,9 +50,10 @@ class Server:
     def __init__(self, *, max_idle_ms: int = -1, max_request_bytes: int = 1024) -> None:
         self.clock = Clock()
         self.requests: list[bytes] = []
-        self.signals: list[Signal] = []
+        self.signals: list[Turn] = []
         self.parked: dict[bytes, Deferred[Reply]] = {}
         self.answers: Callable[[bytes], Reply] | None = None
+        self.answers_alone = b""
         self.factory = Connections(
             self.answer, self.clock, max_request_bytes=max_request_bytes, max_idle_ms=max_idle_ms
         )
@@ -61,11 +62,12 @@ class Server:
         self.connection.makeConnection(self.transport)
 
     def answer(
-        self, request_frame: bytes | memoryview, client: Client, hurry: Signal
+        self, request_frame: bytes | memoryview, client: Client, turn: Turn
     ) -> Reply | Deferred[Reply]:
         request = bytes(request_frame)
         self.requests.append(request)
-        self.signals.append(hurry)
+        self.signals.append(turn)
+        turn.is_alone = request == self.answers_alone
         if self.answers:
             return self.answers(request)
         self.parked[request] = Deferred()
@@ -109,6 +111,18 @@ def test_replies_leave_in_the_order_of_the_requests(server: Server) -> None:
     assert server.sent() == b""
     server.parked[b"a"].callback(b"A")
     assert server.sent() == frame(b"A") + frame(b"B") + frame(b"C")
+
+
+def test_a_request_that_is_answered_alone(server: Server) -> None:
+    """The requests behind it are begun when it is answered."""
+    server.answers_alone = b"b"
+    server.send(b"a", b"b", b"c", b"d")
+    assert server.requests == [b"a", b"b"]
+    server.parked[b"a"].callback(b"A")
+    assert server.requests == [b"a", b"b"]
+    server.parked[b"b"].callback(b"B")
+    assert server.requests == [b"a", b"b", b"c", b"d"]
+    assert server.sent() == frame(b"A") + frame(b"B")
 
 
 @given(st.permutations(range(6)), st.sets(st.integers(0, 5)))

@@ -14,15 +14,16 @@ from twisted.python.failure import Failure
 from kshim.configs.endpoint import Endpoint
 from kshim.network import dispatch
 from kshim.network.dispatch import API, answer, api_name
-from kshim.requests import Client, Refused, RequestContext, Signal
+from kshim.requests import Client, Refused, RequestContext, Turn
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from tests.api.harness import AtOnce, result
 
 CALLER = Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
-BROKER: Any = SimpleNamespace(node_id=1)
-HURRY = Signal()
+BROKER: Any = SimpleNamespace(node_id=1, aside=AtOnce())
+TURN = Turn()
 
 # What Apache Kafka 4.2.0 announces of the APIs that kshim serves.
 KAFKA_4_2 = {
@@ -84,7 +85,7 @@ def compact(text: bytes) -> bytes:
 
 
 def ask(frame: bytes | memoryview) -> Any:
-    return answer(BROKER, frame, CALLER, HURRY)
+    return answer(BROKER, frame, CALLER, TURN)
 
 
 def refusal(frame: bytes) -> str:
@@ -133,7 +134,7 @@ def test_a_request_goes_to_its_function_and_its_response_back(kind: Any, heartbe
     assert request == HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     assert (context.api_version, context.client_id, context.client_host) == (0, "c", "/10.0.0.7")
     assert context.advertised == CALLER.advertised
-    assert context.hurry is HURRY
+    assert context.turn is TURN
     assert context.principal == "User:ANONYMOUS"
 
 
@@ -336,3 +337,66 @@ def test_flipped_and_missing_bits(frame: bytes, heartbeats: list[Any]) -> None:
         answered_or_refused(bytes(flipped))
     for end in range(len(frame)):
         refusal(frame[:end])
+
+
+# ---- messages of many elements
+
+
+class Counted(AtOnce):
+    """Counts what is done aside."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def run(self, function: Any) -> Any:
+        self.count += 1
+        return super().run(function)
+
+
+def describe_groups(groups: int) -> bytes:
+    return header(15, 0) + struct.pack(">i", groups) + b"\0\1g" * groups
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers DescribeGroups with a group for each that was asked for."""
+
+    def describe(broker: Any, context: RequestContext, request: DescribeGroupsRequest) -> Any:
+        return DescribeGroupsResponse(groups=tuple(DescribedGroup(group_id=g) for g in request.groups))
+
+    monkeypatch.setattr(API[ApiKey.DESCRIBE_GROUPS], "function", describe)
+
+
+def described(groups: int) -> tuple[Any, Counted, Turn]:
+    aside, turn = Counted(), Turn()
+    broker: Any = SimpleNamespace(node_id=1, aside=aside)
+    return result(answer(broker, describe_groups(groups), CALLER, turn)), aside, turn
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_message_of_few_elements_is_decoded_and_encoded_at_once() -> None:
+    reply, aside, turn = described(dispatch.LIGHT_ELEMENTS)
+    assert reply[4:8] == struct.pack(">i", dispatch.LIGHT_ELEMENTS)
+    assert (aside.count, turn.is_alone) == (0, False)
+
+
+@pytest.mark.usefixtures("answered")
+def test_messages_of_many_elements_are_decoded_and_encoded_aside() -> None:
+    few, _, _ = described(1)
+    count = dispatch.LIGHT_ELEMENTS + 1
+    reply, aside, turn = described(count)
+    assert reply == few[:4] + struct.pack(">i", count) + few[8:] * count
+    assert (aside.count, turn.is_alone) == (2, True)
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_request_of_too_many_elements_is_refused() -> None:
+    with pytest.raises(Refused, match=r"client_id 'c'\): a request of more than 200000 elements"):
+        described(dispatch.MAX_ELEMENTS + 1)
+
+
+def test_a_request_of_many_elements_that_cannot_be_read_is_refused() -> None:
+    frame = describe_groups(dispatch.LIGHT_ELEMENTS + 1)[:-1]
+    answered = answer(BROKER, frame, CALLER, Turn())
+    with pytest.raises(Refused, match=r"DescribeGroupsRequest v0\.groups at byte"):
+        result(answered)

@@ -127,19 +127,19 @@ def test_a_frame_that_was_cut_is_not_copied_again() -> None:
 
 
 def test_cost_is_linear_in_what_is_received() -> None:
-    """Sixteen times the data in chunks of the same size takes far less than 256 times as long."""
+    """64 times the data in chunks of the same size takes far less than 4096 times as long."""
 
     def seconds(size: int) -> float:
         chunks = [bytes(4096)] * (size // 4096)
         frames = Frames(size)
         frames.receive(size.to_bytes(4, "big"))
-        begin = time.perf_counter()
+        begin = time.thread_time()
         for chunk in chunks:
             frames.receive(chunk)
             received = frames.next_frame()
         assert received is not None
         assert len(received) == size
-        return time.perf_counter() - begin
+        return time.thread_time() - begin
 
-    small = min(seconds(2**20) for _ in range(5))
-    assert min(seconds(2**24) for _ in range(3)) < 100 * small
+    small = min(seconds(2**18) for _ in range(5))
+    assert min(seconds(2**24) for _ in range(3)) < 1000 * small
