@@ -250,6 +250,12 @@ def definition(cls: Any) -> Definition:
     return found
 
 
+def without_unknown_tags(value: T) -> T:
+    """An entity without the tagged fields that its definition does not know, which may be of any size."""
+    known: Any = value
+    return dataclasses.replace(known, unknown_tags=()) if known.unknown_tags else value
+
+
 _structs: dict[tuple[Any, int, bool], Any] = {}
 
 

@@ -8,12 +8,15 @@ answer -1, as Kafka does without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import Partition
 from kshim.requests import Broker, RequestContext
 from kshim.requests.leadership import fault_in_leadership, first_epoch
-from kshim.storage.interfaces import Log, TimestampOffset
+from kshim.requests.slices import Slices, search
+from kshim.storage.interfaces import Log, Search, TimestampOffset
 from schemas.error_code import ErrorCode
 from schemas.messages.list_offsets import (
     ListOffsetsPartition,
@@ -26,8 +29,9 @@ from schemas.messages.list_offsets import (
 NONE = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 CONSUMER = -1  # replica_id
+PARTITION_US = 20
 
-Found = TimestampOffset | None
+Found = TimestampOffset | Search | None
 
 
 def _latest(log: Log, partition: Partition, end: int) -> Found:
@@ -40,16 +44,11 @@ def _earliest(log: Log, partition: Partition, end: int) -> Found:
 
 
 def _max_timestamp(log: Log, partition: Partition, end: int) -> Found:
-    return _below(log.max_timestamp(partition.partition_no), end)
+    return log.max_timestamp(partition.partition_no)
 
 
 def _tiered(log: Log, partition: Partition, end: int) -> Found:
     return None
-
-
-def _below(found: Found, end: int) -> Found:
-    """`found`, unless it is beyond the end of what the client may read."""
-    return found if found is not None and found.offset < end else None
 
 
 SPECIAL: dict[int, tuple[int, Callable[[Log, Partition, int], Found]]] = {
@@ -62,36 +61,43 @@ SPECIAL: dict[int, tuple[int, Callable[[Log, Partition, int], Found]]] = {
 }
 
 
-def list_offsets(broker: Broker, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def list_offsets(
+    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+) -> Deferred[ListOffsetsResponse]:
     """Look up each partition by itself. One that is named twice is refused, once."""
+    return Deferred.fromCoroutine(_list_offsets(broker, context, request))
+
+
+async def _list_offsets(
+    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
     asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
     for topic in request.topics:
         partitions = asked.setdefault(topic.name, {})
         for partition in topic.partitions:
             index = partition.partition_index
             partitions[index] = None if index in partitions else partition
-    return ListOffsetsResponse(
-        topics=tuple(
-            ListOffsetsTopicResponse(
-                name=name,
-                partitions=tuple(
-                    _answer(broker, context, request, name, partition)
-                    if partition is not None
-                    else _refusal(index, ErrorCode.INVALID_REQUEST)
-                    for index, partition in partitions.items()
-                ),
-            )
-            for name, partitions in asked.items()
-        )
-    )
+    slices = Slices(broker.clock, context.turn)
+    topics = []
+    for name, partitions in asked.items():
+        answers = []
+        for index, once in partitions.items():
+            await slices.spend(PARTITION_US)
+            if once is None:
+                answers.append(_refusal(index, ErrorCode.INVALID_REQUEST))
+            else:
+                answers.append(await _answer(broker, context, request, name, once, slices))
+        topics.append(ListOffsetsTopicResponse(name=name, partitions=tuple(answers)))
+    return ListOffsetsResponse(topics=tuple(topics))
 
 
-def _answer(
+async def _answer(
     broker: Broker,
     context: RequestContext,
     request: ListOffsetsRequest,
     name: str,
     asked: ListOffsetsPartition,
+    slices: Slices,
 ) -> ListOffsetsPartitionResponse:
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         return _refusal(asked.partition_index, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -106,11 +112,15 @@ def _answer(
     if error is not ErrorCode.NONE:
         return _refusal(asked.partition_index, error)
     end = _end(broker.log, partition, request)
-    found = (
+    found: Found = (
         special(broker.log, partition, end)
         if special
-        else _below(broker.log.offset_for_time(partition.partition_no, asked.timestamp), end)
+        else broker.log.offset_for_time(partition.partition_no, asked.timestamp)
     )
+    if isinstance(found, Generator):
+        found = await search(broker, slices, found)
+        if found is not None and found.offset >= end:  # beyond what the client may read
+            found = None
     if found is None:
         return _refusal(asked.partition_index, ErrorCode.NONE)
     return ListOffsetsPartitionResponse(

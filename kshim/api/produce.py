@@ -5,7 +5,7 @@ v8: the answer names the records that are refused (KIP-467); v13: topics by id (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -14,8 +14,8 @@ from uuid import UUID
 from twisted.internet.defer import Deferred
 
 from kshim.cluster import Partition, Topic
-from kshim.producing.recompression import as_configured
-from kshim.producing.record_checks import fault_in_records
+from kshim.producing.preparation import Preparation, Prepared, Ready
+from kshim.producing.record_checks import RecordFault
 from kshim.producing.rules import Verification
 from kshim.producing.transaction_checks import NotAllowed, TransactionalBatch, Verdicts, verify
 from kshim.requests import Broker, Refused, RequestContext
@@ -40,13 +40,13 @@ from schemas.records.batch import (
     decode_header,
     is_transactional,
     sole_batch,
-    validate,
 )
 
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_BY_TOPIC_ID = 13
 NO_REPLY, ALL_IN_SYNC = 0, -1  # acks
 NOT_SAID = LeaderIdAndEpoch()
+NOT_ASKED: Verdicts = {}
 
 T = TypeVar("T")
 Entry = tuple[TopicProduceData, PartitionProduceData]
@@ -63,6 +63,10 @@ class _Target(NamedTuple):
     batch: memoryview
 
 
+_Found = _Target | PartitionProduceResponse
+"""An entry's target, or its refusal."""
+
+
 def produce(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> Later[ProduceResponse | None]:
@@ -72,38 +76,55 @@ def produce(
     """
     entries = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
     answer = partial(_answer, broker, context, request)
-    refuse_all = partial(_refuse_all, answer, entries)
+    refuse_all = partial(_refuse_all, entries)
     try:
         in_transaction = any(is_transactional(data.records or b"") for _, data in entries)
     except CorruptRecordBatch as error:
-        return refuse_all(error.error_code, str(error))
+        return answer(refuse_all(error.error_code, str(error)))
     if in_transaction and request.transactional_id is None:
-        return refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return answer(refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     found = [_find(broker, context, topic, data) for topic, data in entries]
-    targets = [each for each in found if isinstance(each, _Target)]
     if any(
         each.error_code == ErrorCode.UNKNOWN_SERVER_ERROR for each in found if not isinstance(each, _Target)
     ):
-        return refuse_all(ErrorCode.UNKNOWN_SERVER_ERROR)
-    append = partial(_append_all, broker, request, found)
-    asked = list(_asked(targets)) if in_transaction else []
-    if not asked:
-        return answer(append({}))
+        return answer(refuse_all(ErrorCode.UNKNOWN_SERVER_ERROR))
+    asked = list(_asked(found)) if in_transaction else []
     producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
     if len(producers) > 1:
-        return refuse_all(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return answer(refuse_all(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    prepared = _prepare_all(broker, context, found)
+    append = partial(_append_all, broker, request, found)
+    if not asked:
+        return then(then(prepared, append), answer)
     ((producer_id, _),) = producers
     assert request.transactional_id is not None
     ask = partial(verify, broker, context, request.transactional_id, asked)
-    appended = broker.producers.in_turn(producer_id, lambda: then(ask(), append))
+    appended = broker.producers.in_turn(
+        producer_id, lambda: then(prepared, lambda ready: then(ask(), partial(append, ready)))
+    )
     return then(appended, answer)
 
 
-def _asked(targets: Iterable[_Target]) -> Iterator[TransactionalBatch]:
+def _prepare_all(broker: Broker, context: RequestContext, found: Sequence[_Found]) -> Later[list[Prepared]]:
+    """Each target's batch as it is to be stored, or why it cannot be; None where the entry has no target."""
+    preparation = Preparation(broker.aside, context.turn, len(found))
+    return gather([_prepare(broker, preparation, each) for each in found], list)
+
+
+def _prepare(broker: Broker, preparation: Preparation, target: _Found) -> Later[Prepared]:
+    if not isinstance(target, _Target):
+        return None
+    topic, partition, _, batch = target
+    config = broker.cluster.log_config(topic, broker.node_id)
+    return preparation.prepare(batch, config, broker.now_ms(), f"{topic.name}-{partition.index}")
+
+
+def _asked(found: Iterable[_Found]) -> Iterator[TransactionalBatch]:
     """The transactional batches, about which the coordinator may have to be asked."""
-    for topic, partition, data, batch in targets:
-        if len(batch) < HEADER_BYTES:
+    for target in found:
+        if not isinstance(target, _Target) or len(target.batch) < HEADER_BYTES:
             continue
+        topic, partition, data, batch = target
         header = decode_header(batch)
         if header.is_transactional and header.producer_id >= 0:
             yield TransactionalBatch(topic.name, data.index, partition.partition_no, header)
@@ -154,15 +175,13 @@ def _no_reply(context: RequestContext, outcomes: list[PartitionProduceResponse])
     return None
 
 
-def _refuse_all(
-    answer: Callable[[list[Answered]], T], entries: Iterable[Entry], error_code: ErrorCode, message: str = ""
-) -> T:
-    return answer([_refusal(data, error_code, message=message or None) for _, data in entries])
+def _refuse_all(entries: Iterable[Entry], error_code: ErrorCode, message: str = "") -> list[Answered]:
+    return [_refusal(data, error_code, message=message or None) for _, data in entries]
 
 
 def _find(
     broker: Broker, context: RequestContext, topic_data: TopicProduceData, data: PartitionProduceData
-) -> _Target | PartitionProduceResponse:
+) -> _Found:
     """The partition and batch of an entry, or its refusal: Kafka checks this before all else."""
     by_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     cluster = broker.cluster
@@ -182,14 +201,24 @@ def _find(
 def _append_all(
     broker: Broker,
     request: ProduceRequest,
-    found: Iterable[_Target | PartitionProduceResponse],
-    verdicts: Verdicts,
+    found: Iterable[_Found],
+    prepared: Iterable[Prepared],
+    verdicts: Verdicts = NOT_ASKED,
 ) -> list[Answered]:
-    return [_append(broker, request, each, verdicts) if isinstance(each, _Target) else each for each in found]
+    return [
+        _append(broker, request, target, ready, verdicts) if isinstance(target, _Target) else target
+        for target, ready in zip(found, prepared, strict=True)
+    ]
 
 
-def _append(broker: Broker, request: ProduceRequest, target: _Target, verdicts: Verdicts) -> Answered:
-    """Check and append one partition's batch, in Kafka's order of checks."""
+def _append(
+    broker: Broker,
+    request: ProduceRequest,
+    target: _Target,
+    ready: Prepared,
+    verdicts: Verdicts,
+) -> Answered:
+    """Append one partition's batch, after the checks, in Kafka's order."""
     topic, partition, data, _ = target
     verdict = verdicts.get((topic.name, data.index)) if verdicts else None
     if isinstance(verdict, NotAllowed):
@@ -203,11 +232,11 @@ def _append(broker: Broker, request: ProduceRequest, target: _Target, verdicts: 
         return _refusal(data, fault, current_leader=leader)
     if request.acks == ALL_IN_SYNC and not _enough_in_sync(broker, target):
         return _refusal(data, ErrorCode.NOT_ENOUGH_REPLICAS)
-    try:
-        return _append_batch(broker, target, verdict)
-    except CorruptRecordBatch as error:
-        log_start_offset = _log_start_offset(broker, partition) if error.is_whole else -1
-        return _refusal(data, error.error_code, log_start_offset, str(error))
+    assert ready is not None, "every target is prepared"
+    if isinstance(ready, RecordFault):
+        log_start_offset = _log_start_offset(broker, partition) if ready.is_whole else -1
+        return _refusal(data, ready.error_code, log_start_offset, ready.message, ready.record_errors)
+    return _append_batch(broker, target, ready, verdict)
 
 
 def _enough_in_sync(broker: Broker, target: _Target) -> bool:
@@ -218,15 +247,13 @@ def _enough_in_sync(broker: Broker, target: _Target) -> bool:
     return len(partition.isr) >= broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
 
 
-def _append_batch(broker: Broker, target: _Target, verification: Verification | None) -> Answered:
-    topic, partition, data, batch = target
-    config, now_ms = broker.cluster.log_config(topic, broker.node_id), broker.now_ms()
-    header = validate(batch, max_batch_bytes=config.max_message_bytes)
-    fault = fault_in_records(header, batch, config, now_ms, f"{topic.name}-{partition.index}")
-    if fault is not None:
-        log_start_offset = _log_start_offset(broker, partition)
-        return _refusal(data, fault.error_code, log_start_offset, fault.message, fault.record_errors)
-    batch = as_configured(header, batch, config)
+def _append_batch(
+    broker: Broker, target: _Target, ready: Ready, verification: Verification | None
+) -> Answered:
+    topic, partition, data, _ = target
+    header, batch = ready
+    now_ms = broker.now_ms()
+    log_append_time = broker.cluster.log_config(topic, broker.node_id).log_append_time
 
     def append() -> Deferred[Appended]:
         return broker.log.append(
@@ -234,7 +261,7 @@ def _append_batch(broker: Broker, target: _Target, verification: Verification | 
             batch,
             leader_epoch=partition.leader_epoch,
             now_ms=now_ms,
-            log_append_time=config.log_append_time,
+            log_append_time=log_append_time,
         )
 
     if header.producer_id < 0:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
-_MAX_LENGTH = 249  # "<topic>-<partition>.deleted" and the like must fit into a file name
+MAX_NAME_LENGTH = 249  # "<topic>-<partition>.deleted" and the like must fit into a file name
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
@@ -20,8 +20,8 @@ def fault_in_name(name: str) -> str | None:
         fault = "the empty string is not allowed"
     elif name in (".", ".."):
         fault = f"'{name}' is not allowed"
-    elif len(name) > _MAX_LENGTH:
-        fault = f"the length of '{name}' is longer than the max allowed length {_MAX_LENGTH}"
+    elif len(name) > MAX_NAME_LENGTH:
+        fault = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
     elif not _LEGAL.fullmatch(name):
         fault = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     else:

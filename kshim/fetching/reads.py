@@ -262,7 +262,7 @@ class PartitionReads:
         if not records:
             does_not_fit = min(self._left_bytes, wanted.partition_max_bytes) > 0
             return None if start < end and does_not_fit else ()
-        if not log.aborted_transactions(partition_no, start, end):
+        if start > log.last_aborted_offset(partition_no):
             return ()
         for batch in batches(records):
             end = decode_header(batch).next_offset

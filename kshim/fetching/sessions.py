@@ -16,7 +16,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kshim.cluster.names import MAX_NAME_LENGTH
 from schemas.error_code import ErrorCode
+from schemas.message import without_unknown_tags
 from schemas.messages.fetch import FetchPartition, FetchRequest, PartitionData
 
 if TYPE_CHECKING:
@@ -123,6 +125,7 @@ class FetchSession:
         "created_ms",
         "epoch",
         "goes_on",
+        "has_impossible_names",
         "id",
         "used_ms",
     )
@@ -142,6 +145,8 @@ class FetchSession:
         self._turn = 0
         self._parked: tuple[Callable[[CachedPartition], None], Callable[[], None]] | None = None
         self._is_watching = self._is_closed = False
+        self.has_impossible_names = False
+        """A topic is named with more letters than a topic can have; such a session is not kept."""
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -158,7 +163,8 @@ class FetchSession:
                 return False
             place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
             named = CachedTopic(None if self.by_topic_id else topic.topic, topic.topic_id)
-            for wanted in topic.partitions:
+            self.has_impossible_names |= len(topic.topic) > MAX_NAME_LENGTH
+            for wanted in map(without_unknown_tags, topic.partitions):
                 key = place, wanted.partition
                 cached = self._partitions.get(key)
                 if cached is None:
@@ -269,7 +275,7 @@ class FetchSessions:
         self._resize(session)
         if not is_understood:
             return ErrorCode.UNKNOWN_SERVER_ERROR
-        if not len(session) or self._partitions > MAX_CACHED_PARTITIONS:
+        if not len(session) or self._partitions > MAX_CACHED_PARTITIONS or session.has_impossible_names:
             self.remove(session)
             if len(session):
                 return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -281,7 +287,7 @@ class FetchSessions:
 
     def keep(self, session: FetchSession, slots: int, now_ms: int) -> None:
         """Keep a new session under an id, if there is room or another session may be evicted."""
-        if self._partitions + len(session) > MAX_CACHED_PARTITIONS:
+        if self._partitions + len(session) > MAX_CACHED_PARTITIONS or session.has_impossible_names:
             return
         if len(self._sessions) >= slots:
             evicted = self._evictable(len(session), now_ms)

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 LIGHT_ELEMENTS = 2_000
 """A message with more is decoded, or encoded, aside: with these it takes about 5 ms."""
-MAX_ELEMENTS = 200_000
+MAX_ELEMENTS = 100_000
 """In all arrays of a request together. An element takes up to 400 bytes, for as few as 3 in the frame."""
 
 ApiFunction = Callable[[Broker, RequestContext, Any], Any]

@@ -7,14 +7,17 @@ from schemas.error_code import ErrorCode
 from schemas.records.batch import CorruptRecordBatch, RecordBatchHeader, recompress
 
 
-def as_configured(header: RecordBatchHeader, batch: memoryview, config: LogConfig) -> memoryview:
+def as_configured(
+    header: RecordBatchHeader, batch: memoryview, config: LogConfig, max_bytes: int
+) -> memoryview:
     """A validated batch in the topic's codec; returned as it is if it has that codec already.
 
-    Raises CorruptRecordBatch if the batch cannot be decoded, or becomes larger than the topic allows.
+    Raises CorruptRecordBatch if the batch cannot be decoded, or becomes larger than the topic allows; and
+    BatchExpandsTooFar if its records are more than `max_bytes`.
     """
     if config.compression is None or config.compression == header.compression:
         return batch
-    stored = memoryview(recompress(batch, config.compression, config.compression_level))
+    stored = memoryview(recompress(batch, config.compression, config.compression_level, max_bytes=max_bytes))
     if len(stored) > config.max_message_bytes:
         reason = f"a recompressed batch of {len(stored)} bytes, where {config.max_message_bytes} are allowed"
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from kshim.cluster.topic_configs import LONG_MAX, LogConfig
 from schemas.error_code import ErrorCode
@@ -23,6 +24,7 @@ from schemas.records.batch import (
     records,
 )
 
+MOST_ERRORS = 10_000
 _SHOWN_ERRORS = 3
 
 
@@ -32,25 +34,36 @@ class RecordFault:
 
     error_code: ErrorCode
     message: str
-    record_errors: tuple[BatchIndexAndErrorMessage, ...]
+    record_errors: tuple[BatchIndexAndErrorMessage, ...] = ()
+    """The first MOST_ERRORS."""
+    is_whole: bool = True
+    """Whether the bytes are as the producer sent them."""
 
 
 def fault_in_records(
-    header: RecordBatchHeader, batch: memoryview, config: LogConfig, now_ms: int, partition: str
+    header: RecordBatchHeader,
+    batch: memoryview,
+    config: LogConfig,
+    now_ms: int,
+    partition: str,
+    max_bytes: int,
 ) -> RecordFault | None:
     """What is wrong with the records of a validated batch, or None; `partition` is its name in messages.
 
     Raises CorruptRecordBatch if the header states another number of records, or if they must be decoded and
-    cannot be.
+    cannot be; and BatchExpandsTooFar if they are more than `max_bytes`.
     """
     ahead = header.max_timestamp - now_ms > config.timestamp_after_max_ms
     check_timestamps = not config.log_append_time and (ahead or config.timestamp_before_max_ms != LONG_MAX)
     is_marked = header.timestamp_type is TimestampType.LOG_APPEND_TIME
     refuses_mark = is_marked and (config.log_append_time or header.max_timestamp == NO_TIMESTAMP)
     if not (check_timestamps or refuses_mark or config.compacted):
-        check_records(header, batch)
+        check_records(header, batch, max_bytes=max_bytes)
         return None
-    faults = list(_faults(records(batch), config, now_ms, is_marked, partition))
+    decoded = records(batch, max_bytes=max_bytes)
+    faults = list(islice(_faults(decoded, config, now_ms, is_marked, partition), MOST_ERRORS))
+    for _ in decoded:  # those behind them must be readable, too
+        pass
     if not faults:
         return None
     errors = tuple(

@@ -9,20 +9,17 @@ All functions are pure; they ask a store only for `seek` (the first chunk whose 
 one given) or for the chunks from there on.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from kshim.storage.interfaces import TimestampOffset
 from kshim.storage.producers import Produced
 from schemas.records.batch import (
     LOG_APPEND_TIME_BIT,
     NO_TIMESTAMP,
-    CorruptRecordBatch,
     TimestampType,
     batches,
     decode_header,
     patch_in_place,
-    records,
     set_max_timestamp,
 )
 from schemas.records.end_txn_marker import decode_marker
@@ -136,29 +133,6 @@ def _at_most(part: bytes | memoryview, max_bytes: int, min_one: bool) -> memoryv
     return memoryview(part)[:size]
 
 
-def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> TimestampOffset | None:
-    """The first record between offsets `start` and `end` whose timestamp is at least `timestamp_ms`."""
-    for batch in _batches_since(seek, start, end, timestamp_ms):
-        epoch = decode_header(batch).partition_leader_epoch
-        for offset, record_timestamp_ms in _timestamps(batch):
-            if record_timestamp_ms >= timestamp_ms and offset >= start:
-                return TimestampOffset(record_timestamp_ms, offset, epoch)
-    return None
-
-
-def max_timestamp(seek: Seek, start: int, end: int) -> TimestampOffset | None:
-    """The first record between `start` and `end` that has the largest timestamp."""
-    last = seek(end - 1) if start < end else None
-    if last is None:
-        return None
-    found = offset_for_time(seek, start, end, last.max_timestamp_so_far)
-    if found is None:  # compaction has removed the record that had it, or the log starts after it
-        left = (_largest_timestamp(batch, start) for batch in _batches_since(seek, start, end, NO_TIMESTAMP))
-        largest = max((timestamp_ms for timestamp_ms in left if timestamp_ms is not None), default=None)
-        found = None if largest is None else offset_for_time(seek, start, end, largest)
-    return found
-
-
 def first_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> int:
     """An offset in the first chunk whose max_timestamp_so_far is at least `timestamp_ms`, else `end`."""
     low, high = start, end
@@ -171,30 +145,3 @@ def first_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> int:
         else:
             low = chunk.last_offset + 1
     return low
-
-
-def _batches_since(seek: Seek, start: int, end: int, timestamp_ms: int) -> Iterator[memoryview]:
-    """The batches whose max timestamp is at least `timestamp_ms`, in offset order."""
-    low = first_since(seek, start, end, timestamp_ms)
-    while low < end and (chunk := seek(low)) is not None:
-        for batch in batches(chunk.batches):
-            if decode_header(batch).max_timestamp >= timestamp_ms:
-                yield batch
-        low = chunk.last_offset + 1
-
-
-def _largest_timestamp(batch: memoryview, start: int) -> int | None:
-    """The largest timestamp of the records from offset `start` on, None if there are none."""
-    header = decode_header(batch)
-    if header.base_offset >= start:
-        return header.max_timestamp if header.records_count else None
-    return max((timestamp_ms for offset, timestamp_ms in _timestamps(batch) if offset >= start), default=None)
-
-
-def _timestamps(batch: memoryview) -> Iterator[tuple[int, int]]:
-    """(offset, timestamp) of each record. A batch that cannot be decoded counts as one at its base offset."""
-    header = decode_header(batch)
-    try:
-        yield from [(record.offset, record.timestamp_ms) for record in records(batch)]
-    except CorruptRecordBatch:
-        yield header.base_offset, header.max_timestamp

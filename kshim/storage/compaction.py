@@ -26,6 +26,10 @@ from schemas.records.end_txn_marker import decode_marker
 MAX_KEYS = 200_000
 """Keys in one pass, at about 200 bytes each; a log with more keys takes several passes."""
 
+MAX_RECORDS = 50_000
+MAX_BYTES = 16 * 1024 * 1024
+"""A batch of more, when decompressed, stays as it is: a step of a pass would take more than 100 ms."""
+
 View = bytes | bytearray | memoryview
 
 
@@ -112,7 +116,7 @@ class Compacted:
     def left_of(self, batch: memoryview) -> View | None:
         """What is left of a batch: `batch` itself if all of it stays, None if all of it goes."""
         header = decode_header(batch)
-        if header.base_offset >= self._latest.end:
+        if header.base_offset >= self._latest.end or header.records_count > MAX_RECORDS:
             return batch
         try:
             left = self._left_of_marker(header, batch) if header.is_control else self._left_of(header, batch)
@@ -127,7 +131,8 @@ class Compacted:
         def is_retained(record: Record) -> bool:
             return self._latest.is_last(record) and (record.value is not None or keep_tombstones)
 
-        return retain(batch, (lambda _: False) if is_aborted else is_retained, self._horizon_ms)
+        wanted = (lambda _: False) if is_aborted else is_retained
+        return retain(batch, wanted, self._horizon_ms, max_bytes=MAX_BYTES)
 
     def _left_of_marker(self, header: RecordBatchHeader, batch: memoryview) -> View:
         if decode_marker(batch) is None:
@@ -155,8 +160,11 @@ class Compacted:
 
 def _last_offsets(batch: memoryview) -> dict[bytes, int]:
     """The last offset of each key in a batch; none if it cannot be decoded, so that all before it is kept."""
+    if decode_header(batch).records_count > MAX_RECORDS:
+        return {}
     try:
-        return {_digest(record.key): record.offset for record in records(batch) if record.key is not None}
+        decoded = records(batch, max_bytes=MAX_BYTES)
+        return {_digest(record.key): record.offset for record in decoded if record.key is not None}
     except CorruptRecordBatch:
         return {}
 

@@ -5,7 +5,7 @@ A `partition_no` is a number from 0 to 2**32 - 1 that the cluster hands out and 
 partition_no that was never appended to is an empty log.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
@@ -27,6 +27,8 @@ __all__ = [
     "Metadata",
     "Offsets",
     "Retention",
+    "Search",
+    "Step",
     "StorageError",
     "StorageFull",
     "Store",
@@ -77,6 +79,18 @@ class TimestampOffset(NamedTuple):
     timestamp_ms: int
     offset: int
     leader_epoch: int
+
+
+class Step(NamedTuple):
+    """A part of a search: `do()` may be called anywhere, on any thread."""
+
+    cost_us: int
+    """About how long it takes."""
+    do: Callable[[], Any] = lambda: None
+
+
+Search = Generator[Step, Any, TimestampOffset | None]
+"""Send it what each step returns; it returns what was found."""
 
 
 class EpochBoundary(NamedTuple):
@@ -162,6 +176,10 @@ class Log(Protocol):
         """
         ...
 
+    def last_aborted_offset(self, partition_no: int) -> int:
+        """The offset of the last marker of an aborted transaction, -1 if there is none."""
+        ...
+
     def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
         """The aborted transactions that have records between two offsets, in the order of their markers.
 
@@ -169,11 +187,11 @@ class Log(Protocol):
         """
         ...
 
-    def offset_for_time(self, partition_no: int, timestamp_ms: int) -> TimestampOffset | None:
+    def offset_for_time(self, partition_no: int, timestamp_ms: int) -> Search:
         """The first record whose timestamp is at least `timestamp_ms`, or None (ListOffsets by time)."""
         ...
 
-    def max_timestamp(self, partition_no: int) -> TimestampOffset | None:
+    def max_timestamp(self, partition_no: int) -> Search:
         """The first record that has the partition's largest timestamp, or None (ListOffsets -3, KIP-734)."""
         ...
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from twisted.internet.defer import Deferred, fail, succeed
 
-from kshim.storage import chunk
+from kshim.storage import chunk, times
 from kshim.storage.chunk import Chunk
 from kshim.storage.interfaces import (
     Appended,
@@ -15,8 +15,8 @@ from kshim.storage.interfaces import (
     EpochBoundary,
     Offsets,
     Retention,
+    Search,
     StorageError,
-    TimestampOffset,
 )
 from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
@@ -135,18 +135,22 @@ class MemoryLog:
         for partition in self._partitions.values():
             partition.producers.forget(silent_since_ms)
 
+    def last_aborted_offset(self, partition_no: int) -> int:
+        aborted = self._partition(partition_no).aborted
+        return aborted[-1].last_offset if aborted else -1
+
     def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
         aborted = self._partition(partition_no).aborted
         first = bisect_left(aborted, start, key=attrgetter("last_offset"))
         return between(islice(aborted, first, None), start, end)
 
-    def offset_for_time(self, partition_no: int, timestamp_ms: int) -> TimestampOffset | None:
+    def offset_for_time(self, partition_no: int, timestamp_ms: int) -> Search:
         partition = self._partition(partition_no)
-        return chunk.offset_for_time(partition.seek, partition.start, partition.end, timestamp_ms)
+        return times.offset_for_time(partition.seek, partition.start, partition.end, timestamp_ms)
 
-    def max_timestamp(self, partition_no: int) -> TimestampOffset | None:
+    def max_timestamp(self, partition_no: int) -> Search:
         partition = self._partition(partition_no)
-        return chunk.max_timestamp(partition.seek, partition.start, partition.end)
+        return times.max_timestamp(partition.seek, partition.start, partition.end)
 
     def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
         partition = self._partition(partition_no)

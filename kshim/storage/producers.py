@@ -85,11 +85,13 @@ NO_CHANGES = Changes({}, ())
 class Producers:
     """The producers of one partition as of its log end offset."""
 
-    __slots__ = ("_ended", "_open", "_producers")
+    __slots__ = ("_ended", "_idle", "_open", "_producers")
 
     def __init__(self, known: Iterable[tuple[int, ProducerState]] = ()) -> None:
         # In the order of their last batches: the first has been idle for longest.
         self._producers = dict(sorted(known, key=_last_offset))
+        # Those without an open transaction, in the same order.
+        self._idle = {id_: None for id_, producer in self._producers.items() if _is_idle(producer)}
         # Producer id by the first offset of its open transaction; ascending, as new ones begin at the end.
         self._open = {
             producer.transaction_start: producer_id
@@ -126,10 +128,10 @@ class Producers:
             producer_id = batch.header.producer_id
             changed[producer_id] = self._producers.get(producer_id)
         while len(self._producers) > MAX_PRODUCERS:
-            silent = next((id_ for id_, known in self._producers.items() if _is_idle(known)), None)
+            silent = next(iter(self._idle), None)
             if silent is None:
                 break
-            del self._producers[silent]
+            del self._producers[silent], self._idle[silent]
             changed[silent] = None
         return Changes(changed, tuple(aborted))
 
@@ -140,11 +142,11 @@ class Producers:
         """
         silent = [
             producer_id
-            for producer_id, producer in self._producers.items()
-            if producer.last_timestamp_ms <= silent_since_ms and _is_idle(producer)
+            for producer_id in self._idle
+            if self._producers[producer_id].last_timestamp_ms <= silent_since_ms
         ]
         for producer_id in silent:
-            del self._producers[producer_id]
+            del self._producers[producer_id], self._idle[producer_id]
         return silent
 
     def _replay(self, batch: Produced) -> Aborted | None:
@@ -157,6 +159,9 @@ class Producers:
             start = batch.base_offset
             self._open[start] = header.producer_id
         sent = SentBatch(header.base_sequence, header.last_sequence, batch.base_offset, batch.timestamp_ms)
+        self._idle.pop(header.producer_id, None)
+        if start == NO_TRANSACTION:
+            self._idle[header.producer_id] = None
         is_same = known is not None and known.producer_epoch == header.producer_epoch
         self._producers[header.producer_id] = ProducerState(
             header.producer_epoch,
@@ -169,6 +174,8 @@ class Producers:
 
     def _end_transaction(self, marker: EndTxnMarker, offset: int) -> Aborted | None:
         known = self._producers.pop(marker.producer_id, None)
+        self._idle.pop(marker.producer_id, None)
+        self._idle[marker.producer_id] = None
         is_same = known is not None and known.producer_epoch == marker.producer_epoch
         self._producers[marker.producer_id] = ProducerState(
             marker.producer_epoch,

@@ -17,10 +17,12 @@ from schemas.records.compression import (
     MAX_DECOMPRESSED_BYTES,
     BadCompression,
     Compression,
+    ExpandsTooFar,
     compress,
     decompress,
 )
 from schemas.records.record import (
+    BatchExpandsTooFar,
     CorruptRecordBatch,
     Record,
     check_lengths,
@@ -34,6 +36,7 @@ from schemas.records.record import (
 __all__ = [
     "HEADER_BYTES",
     "NO_TIMESTAMP",
+    "BatchExpandsTooFar",
     "Compression",
     "CorruptRecordBatch",
     "Record",
@@ -65,7 +68,7 @@ SMALLEST_LENGTH = 14  # Kafka treats anything shorter as corrupt, whatever its m
 MAGIC_AT = 16
 CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT, PRODUCER_ID_END = 17, 21, 35, 51
 NO_TIMESTAMP = -1
-MAX_INT = 2**31 - 1
+MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 
 COMPRESSION_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
 DELETE_HORIZON_BIT = 0x40
@@ -388,21 +391,22 @@ def _join(base_offset: int, leader_epoch: int, covered: bytes, payload: bytes | 
 def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
     """The records of one whole batch, decompressed to at most `max_bytes`.
 
-    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
+    Raises BatchExpandsTooFar; and CorruptRecordBatch, possibly after some records, where the bytes contradict
+    themselves.
     """
     header = decode_header(batch)
     return _records(header, _body(header, batch, max_bytes))
 
 
-def check_records(header: RecordBatchHeader, batch: View) -> None:
+def check_records(header: RecordBatchHeader, batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> None:
     """Check, by their lengths, that the records of a validated batch are as many as its header says.
 
-    Raises CorruptRecordBatch, also if they cannot be decompressed to at most MAX_DECOMPRESSED_BYTES.
+    Raises CorruptRecordBatch, and BatchExpandsTooFar if they are more than `max_bytes`.
     """
     if header.attributes & COMPRESSION_MASK == Compression.NONE:
         body = bytes(memoryview(batch)[HEADER_BYTES : header.size])
     else:
-        body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+        body = _body(header, batch, max_bytes)
     check_lengths(body, header.records_count)
 
 
@@ -421,6 +425,8 @@ def _body(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
     try:
         uncompressed = header.attributes & COMPRESSION_MASK == Compression.NONE
         return bytes(view) if uncompressed else decompress(header.compression, view, max_bytes)
+    except ExpandsTooFar as error:
+        raise BatchExpandsTooFar(ErrorCode.MESSAGE_TOO_LARGE, str(error), is_whole=True) from None
     except BadCompression as error:
         raise CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, str(error), is_whole=True) from None
 
@@ -432,18 +438,19 @@ def _unwritable(what: str) -> CorruptRecordBatch:
     return CorruptRecordBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"{what} cannot be written", is_whole=True)
 
 
-def recompress(batch: View, codec: Compression, level: int | None = None) -> bytes:
+def recompress(
+    batch: View, codec: Compression, level: int | None = None, *, max_bytes: int = MAX_DECOMPRESSED_BYTES
+) -> bytes:
     """The records of a produced batch, compressed by `codec`. As in Kafka, their offsets become consecutive
     and the header is made to agree with the records.
 
-    Raises CorruptRecordBatch if the records or their number contradict the header, and for what Kafka cannot
-    write either: a timestamp before 1970, a producer id without an epoch, a transaction without a producer
-    id.
+    Raises BatchExpandsTooFar; and CorruptRecordBatch if the records or their number contradict the header,
+    and for what Kafka cannot write either: a timestamp before 1970, a producer id without an epoch, a
+    transaction without a producer id.
     """
     header = decode_header(batch)
-    body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
-    found = list(_records(header, body))
-    earliest = min(record.timestamp_ms for record in found)
+    body = _body(header, batch, max_bytes)
+    earliest, latest, is_consecutive = _span(_records(header, body))
     if earliest < NO_TIMESTAMP:
         raise _unwritable(f"a timestamp of {earliest} ms")
     if header.producer_id != -1 and header.producer_epoch < 0:
@@ -452,12 +459,11 @@ def recompress(batch: View, codec: Compression, level: int | None = None) -> byt
         raise _unwritable("a transaction without a producer id")
     attributes = header.attributes & TRANSACTIONAL_BIT | codec
     is_usual = attributes & ~COMPRESSION_MASK == header.attributes & ~COMPRESSION_MASK
-    if is_usual and all(record.offset == index for index, record in enumerate(found)):
-        max_timestamp = max(record.timestamp_ms for record in found)
-        changed = header._replace(attributes=attributes, max_timestamp=max_timestamp)
+    if is_usual and is_consecutive:
+        changed = header._replace(attributes=attributes, max_timestamp=latest)
         return _assemble(changed, compress(codec, body, level))
     return encode(
-        (record._replace(offset=index) for index, record in enumerate(found)),
+        (record._replace(offset=index) for index, record in enumerate(_records(header, body))),
         compression=codec,
         level=level,
         leader_epoch=header.partition_leader_epoch,
@@ -468,21 +474,35 @@ def recompress(batch: View, codec: Compression, level: int | None = None) -> byt
     )
 
 
+def _span(found: Iterable[Record]) -> tuple[int, int, bool]:
+    """The smallest and the largest timestamp of records, and whether their offsets are 0, 1, 2 and so on.
+
+    One at a time: all of them may be a hundred times the size of their batch.
+    """
+    earliest, latest, is_consecutive = MAX_LONG, -MAX_LONG, True
+    for index, record in enumerate(found):
+        earliest, latest = min(earliest, record.timestamp_ms), max(latest, record.timestamp_ms)
+        is_consecutive = is_consecutive and record.offset == index
+    return earliest, latest, is_consecutive
+
+
 def retain(
     batch: View,
     is_retained: Callable[[Record], bool],
     delete_horizon_ms: int,
     *,
     gets_horizon: bool = False,
+    max_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> View:
     """One whole batch with only those of its records for which `is_retained` is true.
 
     Offsets, producer and sequence numbers stay, so a header without records may be left. The first time that
     tombstones remain, or with `gets_horizon`, the batch is given `delete_horizon_ms` (KIP-534). If nothing
-    changes, `batch` itself is returned. Raises CorruptRecordBatch if it cannot be decoded.
+    changes, `batch` itself is returned. Raises CorruptRecordBatch if it cannot be decoded, and
+    BatchExpandsTooFar.
     """
     header = decode_header(batch)
-    body = _body(header, batch, MAX_DECOMPRESSED_BYTES)
+    body = _body(header, batch, max_bytes)
     # All are decoded before the first is split off, so that every length is checked before it is followed.
     found = list(_records(header, body))
     kept = [pair for pair in zip(found, split_records(body, len(found)), strict=True) if is_retained(pair[0])]

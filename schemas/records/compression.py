@@ -13,7 +13,14 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-__all__ = ["MAX_DECOMPRESSED_BYTES", "BadCompression", "Compression", "compress", "decompress"]
+__all__ = [
+    "MAX_DECOMPRESSED_BYTES",
+    "BadCompression",
+    "Compression",
+    "ExpandsTooFar",
+    "compress",
+    "decompress",
+]
 
 MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
@@ -33,11 +40,19 @@ class Compression(IntEnum):
 
 
 class BadCompression(ValueError):
-    """The bytes are not what the codec writes, or expand to more than the limit."""
+    """The bytes are not what the codec writes."""
+
+
+class ExpandsTooFar(BadCompression):
+    """The bytes expand to more than the limit; whether they are what the codec writes is not known."""
+
+
+_NO_ROOM = ("failed to write whole buffer", "output buffer")
+"""How cramjam says that the output is full."""
 
 
 def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """Expand the records of a compressed batch. Raises BadCompression."""
+    """Expand the records of a compressed batch. Raises BadCompression; ExpandsTooFar beyond `max_bytes`."""
     import cramjam
 
     decoders: dict[Compression, Callable[[Any, Any], int]] = {
@@ -50,6 +65,8 @@ def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMP
         try:
             size = decoders[codec](data, output)
         except (cramjam.DecompressionError, struct.error) as error:
+            if any(sign in str(error) for sign in _NO_ROOM):
+                raise ExpandsTooFar(f"{codec.name.lower()}: more than {max_bytes} bytes") from None
             raise BadCompression(f"{codec.name.lower()}: {error}") from None
         return output[:size]
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from schemas.error_code import ErrorCode
 
 __all__ = [
+    "BatchExpandsTooFar",
     "CorruptRecordBatch",
     "Record",
     "check_lengths",
@@ -28,6 +29,10 @@ class CorruptRecordBatch(Exception):
         super().__init__(reason)
         self.error_code = error_code  # what Kafka would answer
         self.is_whole = is_whole  # the bytes are as the producer sent them, but what they say is impossible
+
+
+class BatchExpandsTooFar(CorruptRecordBatch):
+    """A batch that Kafka would take, whose records are more bytes than the caller allows."""
 
 
 class Record(NamedTuple):

@@ -81,9 +81,13 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
 
 
 class AtOnce:
-    """Does what is to be done aside before it returns."""
+    """Does what is to be done aside before it returns, and counts it."""
+
+    def __init__(self) -> None:
+        self.count = 0
 
     def run(self, function: Callable[[], Any]) -> Deferred[Any]:
+        self.count += 1
         return execute(function)
 
 

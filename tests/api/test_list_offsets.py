@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +16,18 @@ from schemas.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from schemas.records.batch import Record, encode
-from tests.api.harness import NOW_MS, HeldStore, ask, create, new_broker, result
+from schemas.records.batch import Record, TimestampType, encode, set_max_timestamp
+from tests.api.harness import (
+    NOW_MS,
+    AtOnce,
+    HeldStore,
+    ask,
+    collect,
+    context,
+    create,
+    new_broker,
+    result,
+)
 
 BATCHES = ((100, 200, 300), (1000, 900, 5000), (400, 500), (5000, 10))
 NONE = (-1, -1, -1)
@@ -141,3 +152,31 @@ def test_latest_is_what_is_durable() -> None:
     assert found(broker, -1) == (-1, 0, 0)
     store.release_all()
     assert found(broker, -1) == (-1, 1, 0)
+
+
+def test_a_long_search_is_done_in_slices(broker: Broker) -> None:
+    """No record is as late as the headers promise, so that all batches are decoded."""
+    partition_no = broker.cluster.topics["t"].partitions[1].partition_no
+    records = bytearray(encode([Record(offset, 100, None, b"") for offset in range(4000)]))
+    set_max_timestamp(records, 0, TimestampType.CREATE_TIME, 10**12)
+    for _ in range(5):
+        result(broker.log.append(partition_no, bytes(records), now_ms=NOW_MS))
+    asked = ListOffsetsPartition(partition_index=1, timestamp=101)
+    request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="t", partitions=(asked,)),))
+    caller = context(11)
+    answer = collect(list_offsets(broker, caller, request))
+    assert caller.turn.is_alone
+    assert answer == []
+    broker.clock.advance(0)  # type: ignore[attr-defined]
+    (partition,) = answer[0].topics[0].partitions
+    assert (partition.error_code, partition.offset) == (ErrorCode.NONE, -1)
+
+
+def test_a_batch_of_many_records_is_searched_aside(broker: Broker) -> None:
+    partition_no = broker.cluster.topics["t"].partitions[1].partition_no
+    records = encode([Record(offset, 100 + offset, None, b"") for offset in range(6000)])
+    result(broker.log.append(partition_no, records, now_ms=NOW_MS))
+    aside = AtOnce()
+    broker = replace(broker, aside=aside)
+    assert found(broker, 3100, 1) == (3100, 3000, 0)
+    assert aside.count == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -349,3 +350,26 @@ def test_by_topic_id_the_id_is_the_place() -> None:
     )
     session.update(FetchRequest(max_wait_ms=0, min_bytes=1, isolation_level=0, topics=topics))
     assert [cached.topic.topic_id.int for cached in session.due()] == [1, 2]
+
+
+# ---- what is not kept
+
+
+def test_fields_that_are_not_known_are_not_kept() -> None:
+    sessions = Sessions()
+    asked = request(("t", 0))
+    (topic,) = asked.topics
+    tagged = replace(topic.partitions[0], unknown_tags=((77, b"x"),))  # type: ignore[call-arg]
+    session = sessions.open(replace(asked, topics=(replace(topic, partitions=(tagged,)),)), False, 0)
+    assert isinstance(session, FetchSession)
+    assert [cached.wanted for cached in session.partitions()] == [topic.partitions[0]]
+
+
+def test_a_session_with_a_name_that_no_topic_has_is_not_kept() -> None:
+    sessions = Sessions()
+    assert sessions.begin(("x" * 250, 0)).id == 0
+    kept = sessions.begin(("x" * 249, 0))
+    assert kept.id != 0
+    later = sessions.error_or_session(("x" * 250, 0), session=(kept.id, 1))
+    assert later is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 0

@@ -22,6 +22,7 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.rows import CHUNK_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction, JournalBatch, Offsets, StorageError, TimestampOffset
 from kshim.storage.journal import LogJournal
+from kshim.storage.times import find
 from schemas.records.batch import (
     Compression,
     Record,
@@ -234,9 +235,9 @@ class TestPass:
         reactor.result(store.log.append(1, one(b"b", b"1", 500), now_ms=0))
         reactor.result(store.log.append(1, one(b"a", b"2", 300), now_ms=0))
         fill(store, reactor)
-        assert store.log.max_timestamp(1) == TimestampOffset(500, 1, 0)
-        assert store.log.offset_for_time(1, 501) is None
-        assert store.log.offset_for_time(1, 100) == TimestampOffset(500, 1, 0)
+        assert find(store.log.max_timestamp(1)) == TimestampOffset(500, 1, 0)
+        assert find(store.log.offset_for_time(1, 501)) is None
+        assert find(store.log.offset_for_time(1, 100)) == TimestampOffset(500, 1, 0)
 
     def test_largest_timestamps_so_far_are_made_right_in_chunks_that_stay(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
@@ -281,6 +282,22 @@ class TestPass:
         reactor.wait(*(store.log.append(1, batch, now_ms=0) for batch in wanted))
         fill(store, reactor)
         assert [bytes(batch[17:]) for batch in stored_batches(store)[:2]] == [batch[17:] for batch in wanted]
+
+    @pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+    def test_a_batch_that_takes_long_is_left_alone(
+        self, open_embedded: OpenStore, reactor: Reactor, codec: Compression, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if codec is Compression.NONE:
+            monkeypatch.setattr(rules, "MAX_RECORDS", 2)
+        else:
+            monkeypatch.setattr(rules, "MAX_BYTES", 100)
+        store = open_embedded()
+        store.log.configure(1, Cleanup(DEFAULTS))
+        large = encode([Record(i, 0, b"a", bytes(100)) for i in range(3)], compression=codec)
+        reactor.wait(*(store.log.append(1, batch, now_ms=0) for batch in (large, one(b"a", b"new"))))
+        fill(store, reactor)
+        found = stored(store)
+        assert [(record.offset, record.key) for record in found[:4]] == [(i, b"a") for i in range(4)]
 
     def test_records_without_a_key_go(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
@@ -616,9 +633,9 @@ class Run:
         self.check_largest_timestamps(found)
         for time in range(-1, 52):
             since = (TimestampOffset(r.timestamp_ms, r.offset, 0) for r in found if r.timestamp_ms >= time)
-            assert store.log.offset_for_time(1, time) == next(since, None)
+            assert find(store.log.offset_for_time(1, time)) == next(since, None)
         largest = max((record.timestamp_ms for record in found), default=52)
-        assert store.log.max_timestamp(1) == store.log.offset_for_time(1, largest)
+        assert find(store.log.max_timestamp(1)) == find(store.log.offset_for_time(1, largest))
 
     def check_what_went(self, found: list[Record]) -> None:
         """Only records with a successor went, and tombstones after a day; in the compacted part, all of

@@ -23,6 +23,7 @@ from kshim.storage.interfaces import (
     StorageFull,
     TimestampOffset,
 )
+from kshim.storage.times import find
 from tests.storage.embedded import OpenStore, batch_of, entries, fail_writes, hold_writer, keys
 from tests.storage.reactor import PATIENCE_S, Reactor
 
@@ -63,10 +64,10 @@ class TestReopening:
             Offsets(0, 0, 0, 0),
         ]
         assert keys(store, 1) == [b"%d" % number for number in range(1, 30, 3)]
-        assert store.log.max_timestamp(2) == TimestampOffset(1029, 9, 4)
+        assert find(store.log.max_timestamp(2)) == TimestampOffset(1029, 9, 4)
         assert store.metadata.get(b"name") == b"value"
         assert reactor.result(store.log.append(1, batch_of(99), now_ms=0)) == Appended(10, 0, -1)
-        assert store.log.offset_for_time(1, 1029) == TimestampOffset(1099, 10, 0)
+        assert find(store.log.offset_for_time(1, 1029)) == TimestampOffset(1099, 10, 0)
 
     def test_the_largest_timestamp_so_far_outlives_a_restart(
         self, open_embedded: OpenStore, reactor: Reactor
@@ -76,7 +77,7 @@ class TestReopening:
         reactor.result(store.close())
         store = open_embedded()
         reactor.result(store.log.append(1, batch_of(3), now_ms=0))
-        assert store.log.max_timestamp(1) == TimestampOffset(1500, 0, 0)
+        assert find(store.log.max_timestamp(1)) == TimestampOffset(1500, 0, 0)
 
     def test_close_finishes_what_is_queued(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
@@ -145,8 +146,8 @@ class TestGroupCommit:
         second = store.log.append(1, batch_of(1), now_ms=0)
         reactor.await_call()  # committed, but the reactor does not know yet
         assert keys(store, 1) == [b"0"]
-        assert store.log.max_timestamp(1) == TimestampOffset(1000, 0, 0)
-        assert store.log.offset_for_time(1, 1001) is None
+        assert find(store.log.max_timestamp(1)) == TimestampOffset(1000, 0, 0)
+        assert find(store.log.offset_for_time(1, 1001)) is None
         reactor.result(second)
         assert keys(store, 1) == [b"0", b"1"]
 

@@ -4,6 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
+from kshim.storage.times import find
 from schemas.records.batch import (
     Compression,
     Record,
@@ -45,8 +46,8 @@ class TestLog:
     def test_partition_that_was_never_appended_to_is_empty(self) -> None:
         assert self.log.offsets(7) == Offsets(0, 0, 0, 0)
         assert self.log.read(7, 0, 1000) == b""
-        assert self.log.offset_for_time(7, 0) is None
-        assert self.log.max_timestamp(7) is None
+        assert find(self.log.offset_for_time(7, 0)) is None
+        assert find(self.log.max_timestamp(7)) is None
 
     def test_append_assigns_consecutive_offsets(self) -> None:
         assert self.append(1, batch_of(10, 20, 30)) == Appended(0, 0, -1)
@@ -96,7 +97,7 @@ class TestLog:
         for partition_no in (0, 1, 2**32 - 1):
             assert self.log.offsets(partition_no) == Offsets(0, 2, 2, 2)
             assert stored_offsets(self.log.read(partition_no, 0, 10_000)) == [0, 1]
-            assert self.log.max_timestamp(partition_no) == TimestampOffset(partition_no, 0, 0)
+            assert find(self.log.max_timestamp(partition_no)) == TimestampOffset(partition_no, 0, 0)
 
     def test_read_begins_with_the_batch_that_holds_the_offset(self) -> None:
         self.reactor.wait(*(self.log.append(1, batch_of(1, 2, 3), now_ms=0) for _ in range(4)))
@@ -144,7 +145,9 @@ class TestLog:
         self.append(1, batch_of(100, 300, 200))
         self.append(1, batch_of(50, 250), leader_epoch=4)
         self.append(1, batch_of(400, 500, compression=Compression.GZIP), leader_epoch=5)
-        found = {time: self.log.offset_for_time(1, time) for time in (0, 100, 101, 300, 301, 450, 500, 501)}
+        found = {
+            time: find(self.log.offset_for_time(1, time)) for time in (0, 100, 101, 300, 301, 450, 500, 501)
+        }
         assert found == {
             0: TimestampOffset(100, 0, 0),
             100: TimestampOffset(100, 0, 0),
@@ -159,27 +162,27 @@ class TestLog:
     def test_max_timestamp_is_the_first_record_that_has_it(self) -> None:
         self.append(1, batch_of(100, 300, 200))
         self.append(1, batch_of(300, 250))
-        assert self.log.max_timestamp(1) == TimestampOffset(300, 1, 0)
+        assert find(self.log.max_timestamp(1)) == TimestampOffset(300, 1, 0)
         self.append(1, batch_of(10, 301, 301), leader_epoch=2)
-        assert self.log.max_timestamp(1) == TimestampOffset(301, 6, 2)
+        assert find(self.log.max_timestamp(1)) == TimestampOffset(301, 6, 2)
 
     def test_log_append_time_is_found_at_the_first_record_of_its_batch(self) -> None:
         self.append(1, batch_of(1, 2, 3), now_ms=77, log_append_time=True)
-        assert self.log.max_timestamp(1) == TimestampOffset(77, 0, 0)
-        assert self.log.offset_for_time(1, 77) == TimestampOffset(77, 0, 0)
+        assert find(self.log.max_timestamp(1)) == TimestampOffset(77, 0, 0)
+        assert find(self.log.offset_for_time(1, 77)) == TimestampOffset(77, 0, 0)
 
     def test_records_without_timestamp_are_not_found(self) -> None:
         self.append(1, batch_of(-1, -1))
-        assert self.log.max_timestamp(1) == TimestampOffset(-1, 0, 0)
-        assert self.log.offset_for_time(1, 0) is None
+        assert find(self.log.max_timestamp(1)) == TimestampOffset(-1, 0, 0)
+        assert find(self.log.offset_for_time(1, 0)) is None
 
     def test_records_that_cannot_be_decoded_do_not_hide_the_others(self) -> None:
         broken = bytearray(batch_of(100, 200))
         broken[61:] = b"\xff" * (len(broken) - 61)
         self.append(1, bytes(broken))
         self.append(1, batch_of(300))
-        assert self.log.offset_for_time(1, 50) == TimestampOffset(200, 0, 0)
-        assert self.log.offset_for_time(1, 250) == TimestampOffset(300, 2, 0)
+        assert find(self.log.offset_for_time(1, 50)) == TimestampOffset(200, 0, 0)
+        assert find(self.log.offset_for_time(1, 250)) == TimestampOffset(300, 2, 0)
 
     def test_watchers_are_called_when_the_high_watermark_has_moved(self) -> None:
         seen: list[tuple[str, int]] = []
@@ -224,7 +227,7 @@ class TestLog:
         self.log.delete(1)
         assert self.log.offsets(1) == Offsets(0, 0, 0, 0)
         assert self.log.read(1, 0, 1000) == b""
-        assert self.log.max_timestamp(1) is None
+        assert find(self.log.max_timestamp(1)) is None
         with pytest.raises(StorageError, match="partition 1 was deleted"):
             self.append(1, batch_of(1))
         assert self.log.offsets(2) == Offsets(0, 1, 1, 1)

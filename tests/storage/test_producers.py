@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshim.storage import producers as known_producers
 from kshim.storage.producers import (
     Aborted,
     Produced,
@@ -97,3 +99,14 @@ def test_transactions_are_those_of_a_list(history: History) -> None:
             assert found == tuple(
                 one for one in expected if one.last_offset >= start and one.first_offset < stop
             )
+
+
+def test_beyond_the_limit_the_longest_idle_one_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_producers, "MAX_PRODUCERS", 2)
+    producers, _, _ = replayed([("send", 0, 0, 0, True), ("send", 1, 0, 0, False)])
+    changes = producers.replay([produced(2, ("send", 2, 0, 0, True)), produced(3, ("send", 3, 0, 0, True))])
+    assert [producer_id for producer_id, state in changes.producers.items() if state is None] == [1]
+    assert [producer_id for producer_id, _ in producers.items()] == [0, 2, 3]  # all are open
+    changes = producers.replay([produced(4, ("end", 2, 0, 0, True))])
+    assert changes.producers[2] is None
+    assert [producer_id for producer_id, _ in producers.items()] == [0, 3]

@@ -16,6 +16,7 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.rows import CHUNK_KEY
 from kshim.storage.interfaces import Appended, Cleanup, Compaction, Retention, StorageError, Store
 from kshim.storage.memory import MemoryStore
+from kshim.storage.times import find
 from schemas.records.batch import Record, batches, encode, records
 from tests.storage.reactor import Reactor
 
@@ -85,7 +86,7 @@ class TestLogStart:
         assert self.log.offsets(1) == (4, 10, 10, 10)
         assert (stored(self.store), stored(self.store, 2)) == (list(range(4, 10)), [0, 1, 2])
         assert self.log.read(1, 3, 1000) == b""
-        offset_for_time = self.log.offset_for_time(1, 0)
+        offset_for_time = find(self.log.offset_for_time(1, 0))
         assert offset_for_time is not None
         assert offset_for_time.offset == 4
 
@@ -105,7 +106,7 @@ class TestLogStart:
             self.reactor.result(self.log.append(1, batch, now_ms=0))
         assert self.delete_records(7) == 7
         assert stored(self.store) == [7, 8, 9]
-        found = self.log.offset_for_time(1, 1001)
+        found = find(self.log.offset_for_time(1, 1001))
         assert found is not None
         assert (found.offset, found.timestamp_ms) == (7, 1002)
         assert self.log.read(1, 6, 1000) == b""
@@ -115,7 +116,7 @@ class TestLogStart:
             batch = encode([Record(n, ms, None, b"") for n, ms in enumerate(timestamps)])
             self.reactor.result(self.log.append(1, batch, now_ms=0))
         self.delete_records(3)
-        found = self.log.max_timestamp(1)
+        found = find(self.log.max_timestamp(1))
         assert found is not None
         assert (found.offset, found.timestamp_ms) == (3, 3)
 
@@ -123,7 +124,7 @@ class TestLogStart:
         self.fill()
         assert self.delete_records(10) == 10
         assert stored(self.store) == []
-        assert (self.log.max_timestamp(1), self.log.offset_for_time(1, 0)) == (None, None)
+        assert (find(self.log.max_timestamp(1)), find(self.log.offset_for_time(1, 0))) == (None, None)
         batch = encode([Record(0, 5, None, b"")])
         assert self.reactor.result(self.log.append(1, batch, now_ms=0)) == Appended(10, 10, -1)
         assert stored(self.store) == [10]
@@ -369,9 +370,9 @@ class Run:
             if base + delta >= self.start
         ]
         for time in range(42):
-            found = log.offset_for_time(1, time)
+            found = find(log.offset_for_time(1, time))
             assert (found and found.offset) == next((o for ms, o in left if ms >= time), None)
-        largest = log.max_timestamp(1)
+        largest = find(log.max_timestamp(1))
         assert (largest and largest.timestamp_ms) == max((ms for ms, _ in left), default=None)
 
 

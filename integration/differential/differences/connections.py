@@ -9,6 +9,7 @@ from integration.differential.differences.scenario import difference
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.messages.api_versions import ApiVersionsRequest
+from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.messages.metadata import MetadataRequest
 from schemas.registry import VERSIONS, encode_request
 
@@ -93,6 +94,11 @@ def other_requests_that_only_apache_kafka_serves(guest: Guest) -> set[int]:
 def _announced(guest: Guest) -> set[int]:
     """The keys of the APIs that a client may use."""
     return {api.api_key for api in guest.answer(0, ApiVersionsRequest()).api_keys}
+
+
+@difference("D-many-elements", apache_kafka="NONE", kshim=CLOSED)
+def a_request_of_many_elements(guest: Guest) -> str:
+    return guest.error(0, ListTransactionsRequest(producer_id_filters=tuple(range(100_001))))
 
 
 @difference("D-name-too-long", apache_kafka=NO_ANSWER, kshim=CLOSED)

@@ -27,9 +27,12 @@ from schemas.records.batch import (
     CRC_AT,
     HEADER_BYTES,
     MAX_TIMESTAMP_AT,
+    Compression,
+    Record,
     batches,
     crc32c,
     decode_header,
+    encode,
 )
 
 
@@ -37,6 +40,21 @@ from schemas.records.batch import (
 def a_produce_without_records(guest: Guest) -> str:
     guest.create("t")
     return guest.error(PRODUCE, producing(guest, "t", None))
+
+
+@difference("D-expanded-batches", apache_kafka="NONE", kshim="MESSAGE_TOO_LARGE")
+def a_batch_that_expands_to_a_thousand_times_its_size(guest: Guest) -> str:
+    guest.create("t")
+    batch = one(bytes(17 * 1024 * 1024), compression=Compression.GZIP)
+    return guest.error(PRODUCE, producing(guest, "t", batch))
+
+
+@difference("D-many-record-errors", apache_kafka=10_001, kshim=10_000)
+def errors_of_single_records(guest: Guest) -> int:
+    guest.create("t", cleanup_policy="compact")
+    batch = encode([Record(number, AT_MS, None, b"v") for number in range(10_001)])
+    answer = guest.answer(PRODUCE, producing(guest, "t", batch))
+    return len(answer.responses[0].partition_responses[0].record_errors)
 
 
 @difference("D-records-are-counted", apache_kafka="INVALID_RECORD", kshim="NONE")

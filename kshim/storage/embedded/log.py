@@ -8,7 +8,7 @@ from functools import partial
 
 from twisted.internet.defer import Deferred, fail
 
-from kshim.storage import chunk
+from kshim.storage import chunk, times
 from kshim.storage.chunk import Chunk, Seek
 from kshim.storage.embedded.chores import Chores
 from kshim.storage.embedded.compaction import Pass, Progress, load_progress
@@ -33,8 +33,8 @@ from kshim.storage.interfaces import (
     EpochBoundary,
     Offsets,
     Retention,
+    Search,
     StorageError,
-    TimestampOffset,
 )
 from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
@@ -152,23 +152,24 @@ class EmbeddedLog:
         for partition_no, partition in self._partitions.items():
             self._forget_silent(partition_no, partition.producers)
 
+    def last_aborted_offset(self, partition_no: int) -> int:
+        return self._partition(partition_no).last_aborted_offset
+
     def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
         if start > self._partition(partition_no).last_aborted_offset:
             return ()
         with self._environment.read("aborted") as transaction:
             return between(load_aborted(self._environment, transaction, partition_no, start), start, end)
 
-    def offset_for_time(self, partition_no: int, timestamp_ms: int) -> TimestampOffset | None:
+    def offset_for_time(self, partition_no: int, timestamp_ms: int) -> Search:
         partition = self._partition(partition_no)
         start, end = partition.start, partition.high_watermark
-        with self._environment.read("log") as transaction:
-            return chunk.offset_for_time(_seek(transaction, partition_no, end), start, end, timestamp_ms)
+        return times.offset_for_time(partial(self._copy_of, partition_no, end), start, end, timestamp_ms)
 
-    def max_timestamp(self, partition_no: int) -> TimestampOffset | None:
+    def max_timestamp(self, partition_no: int) -> Search:
         partition = self._partition(partition_no)
         start, end = partition.start, partition.high_watermark
-        with self._environment.read("log") as transaction:
-            return chunk.max_timestamp(_seek(transaction, partition_no, end), start, end)
+        return times.max_timestamp(partial(self._copy_of, partition_no, end), start, end)
 
     def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
         partition = self._partition(partition_no)
@@ -215,10 +216,16 @@ class EmbeddedLog:
     def delete(self, partition_no: int) -> None:
         if partition_no not in self._deleted:
             self._deleted.add(partition_no)
-            self._partitions[partition_no] = _Partition(0, 0, NO_TIMESTAMP)
+            self._partitions.pop(partition_no, None)
             self._cleanups.pop(partition_no, None)
             self._writer.order(partial(self._chores.delete, partition_no))
             self._watchers.notify((partition_no,))
+
+    def _copy_of(self, partition_no: int, end: int, offset: int) -> Chunk | None:
+        """The chunk that holds `offset`, as long as it may be needed."""
+        with self._environment.read("log") as transaction:
+            found = _seek(transaction, partition_no, end)(offset)
+            return None if found is None else found._replace(batches=bytes(found.batches))
 
     # ---- the writer's ledger
 
@@ -286,6 +293,8 @@ class EmbeddedLog:
     def _partition(self, partition_no: int) -> _Partition:
         partition = self._partitions.get(partition_no)
         if partition is None:
+            if partition_no in self._deleted:
+                return _Partition(0, 0, NO_TIMESTAMP)
             partition = self._partitions[partition_no] = self._load(partition_no)
             self._forget_silent(partition_no, partition.producers)
             self._load_progress(partition_no, partition)
@@ -299,8 +308,6 @@ class EmbeddedLog:
             partition.compact_at = _compact_at(partition, compaction)
 
     def _load(self, partition_no: int) -> _Partition:
-        if partition_no in self._deleted:
-            return _Partition(0, 0, NO_TIMESTAMP)
         with self._environment.read("log") as transaction:
             start = log_start_offset(self._environment, transaction, partition_no)
             key = last_chunk_key(transaction, partition_no)

@@ -1,0 +1,102 @@
+"""Makes a produced batch ready to be appended, aside if that may take long.
+
+A batch may say more than it holds, and a small one may expand to a hundred thousand times its size. So a
+first look goes only as far as a small batch needs; what needs more is done aside, up to a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from kshim.cluster.topic_configs import LogConfig
+from kshim.producing.recompression import as_configured
+from kshim.producing.record_checks import RecordFault, fault_in_records
+from kshim.requests import Turn
+from kshim.requests.aside import Aside
+from kshim.requests.later import Later
+from schemas.records.batch import BatchExpandsTooFar, CorruptRecordBatch, RecordBatchHeader, validate
+from schemas.records.compression import MAX_DECOMPRESSED_BYTES
+
+LIGHT_RECORDS = 20_000
+LIGHT_BYTES = 1024 * 1024
+"""What is looked at at once, in all batches of a request together: about 10 ms."""
+MANY_TIMES = 100
+MANY_TIMES_BYTES = 64 * 1024 * 1024
+
+
+class Ready(NamedTuple):
+    """A batch as it is to be stored, and its header as it was sent."""
+
+    header: RecordBatchHeader
+    batch: memoryview
+
+
+Prepared: TypeAlias = Ready | RecordFault | None
+"""None stands for an entry without a batch."""
+
+
+def most_expanded_bytes(header: RecordBatchHeader, config: LogConfig) -> int:
+    """How many bytes the records of a batch may be when they are decompressed.
+
+    A hundred times the batch, up to 64 MiB; or 16 times what the topic allows for a batch, as producers limit
+    batches before they compress them. In no case more than `MAX_DECOMPRESSED_BYTES`.
+    """
+    most = max(min(MANY_TIMES * header.size, MANY_TIMES_BYTES), 16 * config.max_message_bytes)
+    return min(most, MAX_DECOMPRESSED_BYTES)
+
+
+class Preparation:
+    """The preparation of the batches of one request; it is answered alone if one is prepared aside."""
+
+    def __init__(self, aside: Aside, turn: Turn, batches: int) -> None:
+        self._aside = aside
+        self._turn = turn
+        self._light_bytes = LIGHT_BYTES // max(batches, 1)
+        self._light_records = LIGHT_RECORDS // max(batches, 1)
+
+    def prepare(self, batch: memoryview, config: LogConfig, now_ms: int, partition: str) -> Later[Prepared]:
+        """The batch as it is to be stored, or why it is refused; `partition` is its name in messages."""
+        try:
+            header = validate(batch, max_batch_bytes=config.max_message_bytes)
+        except CorruptRecordBatch as error:
+            return _fault(error)
+        prepared = partial(_prepared, header, batch, config, now_ms, partition)
+        if header.records_count <= self._light_records:
+            try:
+                return prepared(self._light_bytes)
+            except BatchExpandsTooFar:
+                pass
+        self._turn.is_alone = True
+        return self._aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
+
+
+def _prepared(
+    header: RecordBatchHeader,
+    batch: memoryview,
+    config: LogConfig,
+    now_ms: int,
+    partition: str,
+    max_bytes: int,
+) -> Prepared:
+    """Raises BatchExpandsTooFar if the records are more than `max_bytes`."""
+    try:
+        fault = fault_in_records(header, batch, config, now_ms, partition, max_bytes)
+        return fault or Ready(header, as_configured(header, batch, config, max_bytes))
+    except BatchExpandsTooFar:
+        raise
+    except CorruptRecordBatch as error:
+        return _fault(error)
+
+
+def _within(max_bytes: int, prepared: Callable[[int], Prepared]) -> Prepared:
+    """`prepared(max_bytes)`, or that the batch is too large."""
+    try:
+        return prepared(max_bytes)
+    except BatchExpandsTooFar as error:
+        return _fault(error)
+
+
+def _fault(error: CorruptRecordBatch) -> RecordFault:
+    return RecordFault(error.error_code, str(error), is_whole=error.is_whole)

@@ -1,0 +1,111 @@
+"""Finds a record by its time, in steps: the first since a point in time, or that of the largest timestamp.
+
+Headers may promise a timestamp that no record has, so a search may be as long as the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import partial
+from typing import Any
+
+from kshim.storage.chunk import Seek, first_since
+from kshim.storage.interfaces import Search, Step, TimestampOffset
+from schemas.records.batch import (
+    COMPRESSION_MASK,
+    CorruptRecordBatch,
+    batches,
+    decode_header,
+    records,
+)
+
+CHUNK_COST_US = 500
+
+
+def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Search:
+    """The first record between offsets `start` and `end` whose timestamp is at least `timestamp_ms`."""
+    low = first_since(seek, start, end, timestamp_ms)
+    while low < end and (chunk := seek(low)) is not None:
+        for batch in batches(chunk.batches):
+            if decode_header(batch).max_timestamp >= timestamp_ms:
+                found: TimestampOffset | None = yield Step(
+                    _cost_us(batch), partial(_first_since, batch, start, timestamp_ms)
+                )
+                if found is not None:
+                    return found
+        low = chunk.last_offset + 1
+        yield Step(CHUNK_COST_US)
+    return None
+
+
+def max_timestamp(seek: Seek, start: int, end: int) -> Search:
+    """The first record between `start` and `end` that has the largest timestamp."""
+    last = seek(end - 1) if start < end else None
+    if last is None:
+        return None
+    found = yield from offset_for_time(seek, start, end, last.max_timestamp_so_far)
+    if found is None:  # compaction has removed the record that had it, or the log starts after it
+        largest = yield from _largest_timestamp(seek, start, end)
+        if largest is not None:
+            found = yield from offset_for_time(seek, start, end, largest)
+    return found
+
+
+def find(search: Search) -> TimestampOffset | None:
+    """The result of a search, all its steps done at once."""
+    result: Any = None
+    while True:
+        try:
+            result = search.send(result).do()
+        except StopIteration as done:
+            found: TimestampOffset | None = done.value
+            return found
+
+
+def _largest_timestamp(seek: Seek, start: int, end: int) -> Generator[Step, Any, int | None]:
+    """The largest timestamp of the records between `start` and `end`, None if there are none."""
+    largest: int | None = None
+    low = start
+    while low < end and (chunk := seek(low)) is not None:
+        for batch in batches(chunk.batches):
+            header = decode_header(batch)
+            if header.base_offset >= start:
+                timestamp_ms = header.max_timestamp if header.records_count else None
+            else:
+                timestamp_ms = yield Step(_cost_us(batch), partial(_largest_since, batch, start))
+            if timestamp_ms is not None and (largest is None or timestamp_ms > largest):
+                largest = timestamp_ms
+        low = chunk.last_offset + 1
+        yield Step(CHUNK_COST_US)
+    return largest
+
+
+def _cost_us(batch: memoryview) -> int:
+    """How long decoding may take; a compressed batch may expand to a hundred times its size."""
+    header = decode_header(batch)
+    return header.records_count + (header.size // 10 if header.attributes & COMPRESSION_MASK else 0)
+
+
+def _first_since(batch: memoryview, start: int, timestamp_ms: int) -> TimestampOffset | None:
+    epoch = decode_header(batch).partition_leader_epoch
+    for offset, record_timestamp_ms in _timestamps(batch):
+        if record_timestamp_ms >= timestamp_ms and offset >= start:
+            return TimestampOffset(record_timestamp_ms, offset, epoch)
+    return None
+
+
+def _largest_since(batch: memoryview, start: int) -> int | None:
+    return max((timestamp_ms for offset, timestamp_ms in _timestamps(batch) if offset >= start), default=None)
+
+
+def _timestamps(batch: memoryview) -> Iterator[tuple[int, int]]:
+    """(offset, timestamp) of each record. A batch that cannot be decoded counts as one at its base offset."""
+    header = decode_header(batch)
+    try:
+        for _ in records(batch):
+            pass
+    except CorruptRecordBatch:
+        yield header.base_offset, header.max_timestamp
+        return
+    for record in records(batch):
+        yield record.offset, record.timestamp_ms
