@@ -376,7 +376,23 @@ def _no_effect(name: str) -> str:
 
     if is_kafka_property(name):
         return f"{name} has no effect here"
-    import difflib
+    nearest = _nearest(name[:_LONGEST_COMPARED])
+    raise ValueError(f"{name}: no such property; the nearest is {nearest}; `kshim config` lists them all")
 
-    near = difflib.get_close_matches(name, [*PROPERTIES, *ALIASES], n=1, cutoff=0.0)
-    raise ValueError(f"{name}: no such property; the nearest is {near[0]}; `kshim config` lists them all")
+
+_LONGEST_COMPARED = 100
+"""A file may hold thousands of names that are none, and some as long as itself."""
+
+
+def _nearest(name: str) -> str:
+    """The property whose name is most like `name`."""
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(b=name)
+    ratio, nearest = -1.0, ""
+    for known in (*PROPERTIES, *ALIASES):
+        matcher.set_seq1(known)
+        # Both are upper bounds of the ratio, and far faster.
+        if matcher.real_quick_ratio() > ratio and matcher.quick_ratio() > ratio:
+            ratio, nearest = max((ratio, nearest), (matcher.ratio(), known))
+    return nearest

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 def parse_properties(text: str) -> dict[str, str]:
     """Read Java's properties syntax: `key=value`, `key: value` or `key value`, # and ! for comments.
 
-    A backslash joins lines and escapes, as in \\t and \\u00e9. If a key comes twice, the last value counts.
+    A backslash joins lines and escapes, as in \\t and \\u00e9. Two escapes may be one character, as in
+    UTF-16; half of one is read as U+FFFD. If a key comes twice, the last value counts.
     """
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
@@ -44,4 +45,5 @@ def _unescape(text: str) -> str:
             return chr(int(escape[1:], 16))
         return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(escape, escape)
 
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
+    units = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -52,7 +52,7 @@ def gzip_level(text: str) -> int:
 
 
 def ratio(text: str) -> float:
-    if not re.fullmatch(r"[0-9]*\.?[0-9]+", text) or float(text) > 1:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text) or float(text) > 1:
         raise ValueError("expected a number from 0 to 1")
     return float(text)
 

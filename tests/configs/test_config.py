@@ -1,5 +1,6 @@
 """The configuration: Java's properties syntax, Kafka's names, and the messages for mistakes."""
 
+import time
 from dataclasses import FrozenInstanceError
 
 import pytest
@@ -90,6 +91,7 @@ def test_a_default_of_kafka_that_differs_is_told() -> None:
         ("a==1", {"a": "=1"}),
         (r"a\=b\:c\ d=\t\u00e9\q", {"a=b:c d": "\té" + "q"}),
         ("a=x\\", {"a": "x"}),
+        (r"a=\ud83d\ude00\ud800", {"a": "\N{GRINNING FACE}\N{REPLACEMENT CHARACTER}"}),
     ],
 )
 def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
@@ -142,6 +144,16 @@ def test_what_is_wrong_is_told_in_one_line(properties: dict[str, str], problem: 
     (told,) = problems(**properties)
     assert told.startswith(problem)
     assert "\n" not in told
+
+
+def test_a_value_or_a_name_as_long_as_a_file_takes_no_time() -> None:
+    digits = "0" * 60_000 + "x"
+    started = time.thread_time()
+    with pytest.raises(ConfigError, match="expected a number from 0 to 1"):
+        new_config({"log.cleaner.min.cleanable.ratio": digits})
+    with pytest.raises(ConfigError, match="the nearest is "):
+        new_config({"num.partition" * 5_000: "3"})
+    assert time.thread_time() - started < 2
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
