@@ -90,7 +90,8 @@ def decode_records(
 ) -> Iterator[Record]:
     """The `count` records that fill `body` exactly; `append_time`, if given, is the timestamp of all.
 
-    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves.
+    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves. A timestamp
+    beyond 64 bits overflows, as it does in Kafka and in Java's clients.
     """
     # Nearly every varint here has one byte, so that case is written out.
     position = 0
@@ -103,6 +104,8 @@ def decode_records(
                 offset_delta, position = (byte >> 1) ^ -(byte & 1), position + 1
             else:
                 offset_delta, position = _read_varint(body, position)
+                if not -(2**31) <= offset_delta < 2**31:
+                    raise invalid_record(f"an offset delta of {offset_delta}")
             if (byte := body[position]) < 0x80:
                 length, position = (byte >> 1) ^ -(byte & 1), position + 1
             else:
@@ -126,11 +129,17 @@ def decode_records(
                     f"a record ends at byte {position} of the records, its length says {end}"
                 )
             timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+            if not -(2**63) <= timestamp < 2**63:
+                timestamp = _java_long(timestamp)
             yield Record(base_offset + offset_delta, timestamp, key, value, headers)
     except IndexError:
         raise invalid_record("a record runs past the end of its batch") from None
     if position != len(body):
         raise invalid_record(f"{len(body) - position} bytes are left behind the last record")
+
+
+def _java_long(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
 
 
 _BEYOND = 1 << 40
@@ -245,6 +254,8 @@ def _read_varint(body: bytes, position: int) -> tuple[int, int]:
         byte = body[position]
         rest |= (byte & 0x7F) << shift
         if byte < 0x80:
+            if shift == 63:
+                rest &= (1 << 64) - 1  # as Java does
             return (rest >> 1) ^ -(rest & 1), position + 1
         shift += 7
         if shift > 63:
