@@ -28,6 +28,7 @@ from kshim.network.listeners import CannotListen, Listener, new_listeners, open_
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker
 from kshim.requests.aside import AsideThread
+from kshim.requests.unread import Unread
 from kshim.storage.cleaning import Cleaning
 from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
@@ -55,6 +56,7 @@ class Server:
         self._listeners: dict[int, Listener] = {}
         self._control: ControlSocket | None = None
         self._aside = AsideThread(reactor)
+        self._unread = Unread()
         self._stop_lock = DeferredLock()
         self._stopped = False
 
@@ -91,6 +93,7 @@ class Server:
                 producers=ProducerAppends(self._store.log, config),
                 fetch_sessions=FetchSessions(),
                 aside=self._aside,
+                unread=self._unread,
             )
             self._transactions.start(partial(write_marker, broker))
             addresses: list[Endpoint] = await self._listen(broker)
@@ -114,7 +117,7 @@ class Server:
         """Accept connections from clients and from `kshim cluster`. Raises CannotListen."""
         config, cluster = self._config, broker.cluster
         answers = {node_id: partial(answer, _as_node(broker, node_id)) for node_id in cluster.node_ids}
-        self._listeners = new_listeners(answers, config, self._reactor)
+        self._listeners = new_listeners(answers, config, self._reactor, self._unread)
         addresses: list[Endpoint] = await open_all(self._listeners, config.listeners)
         path = control_path(config)
         if path is not None:

@@ -88,7 +88,7 @@ class PartitionReads:
         self._any_replica = api_version >= FIRST_VERSION_FROM_ANY_REPLICA
         self._from_replica = request.replica_id >= 0 or request.replica_state.replica_id >= 0
         self._bytes_read = 0  # while 0, a batch may be read that is larger than every limit
-        self._left_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
+        self._left_bytes = min(request.max_bytes, broker.config.fetch_max_bytes, broker.unread.answer_bytes())
         """How many more bytes the answer may hold."""
         self._positions: dict[CachedPartition, Position] = {}
         self.request = request

@@ -22,6 +22,7 @@ from kshim.network.addresses import java_host, unmapped
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.states import NEXT, Event, State
 from kshim.requests import Client, Refused, Turn
+from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class Connection(Protocol):
         self._held_bytes = 0
         self._outgoing: list[bytes] = []  # replies of this turn
         self._outgoing_bytes = 0
+        self._unread_bytes = 0  # of what the transport holds while the client does not read
         self._in_turn = False  # inside _read_ahead, which sends the replies at its end
 
     # ---- the transport's side
@@ -96,6 +98,7 @@ class Connection(Protocol):
             self._idle_timer.cancel()
             self._idle_timer = None
         self._forget_requests()
+        self._all_read()
         self.shared.lost(self)
 
     def pauseProducing(self) -> None:
@@ -104,6 +107,7 @@ class Connection(Protocol):
 
     def resumeProducing(self) -> None:
         """The client has read what the transport held."""
+        self._all_read()
         self._happens(Event.READS)
         self._look_for_room()
         self._active_at = self.shared.clock.seconds()
@@ -155,7 +159,7 @@ class Connection(Protocol):
     def _hold(self, request: InFlight, held_bytes: int) -> None:
         """Keep a request until its reply may leave."""
         request.held_bytes = held_bytes
-        self._held_bytes += held_bytes
+        self._count(held_bytes)
         self._in_flight.append(request)
         if not self._has_room():
             self._happens(Event.FILLS)
@@ -169,12 +173,12 @@ class Connection(Protocol):
         """Keep a reply until all earlier requests are answered; send the replies whose turn has come."""
         request.done, request.reply = True, reply
         held_bytes = len(reply or b"")
-        self._held_bytes += held_bytes - request.held_bytes
+        self._count(held_bytes - request.held_bytes)
         request.held_bytes = held_bytes
         waiting = self._in_flight
         while waiting and waiting[0].done:
             first = waiting.popleft()
-            self._held_bytes -= first.held_bytes
+            self._count(-first.held_bytes)
             self._put(first.reply)
         self._look_for_room()
         if not self._in_turn:
@@ -189,8 +193,23 @@ class Connection(Protocol):
 
     def _send(self) -> None:
         if self._outgoing:
-            outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
+            outgoing, self._outgoing = self._outgoing, []
+            outgoing_bytes, self._outgoing_bytes = self._outgoing_bytes, 0
             self.transport.writeSequence(outgoing)
+            if self._state is State.STALLED:
+                self._unread_bytes += outgoing_bytes
+                self.shared.unread.bytes += outgoing_bytes
+
+    # ---- memory
+
+    def _count(self, held_bytes: int) -> None:
+        """Count what requests hold before their replies have left; `held_bytes` may be negative."""
+        self._held_bytes += held_bytes
+        self.shared.unread.bytes += held_bytes
+
+    def _all_read(self) -> None:
+        self.shared.unread.bytes -= self._unread_bytes
+        self._unread_bytes = 0
 
     # ---- states
 
@@ -244,6 +263,7 @@ class Connection(Protocol):
     def _forget_requests(self) -> None:
         """Drop the requests in flight, and make the parked ones finish."""
         waiting, self._in_flight = self._in_flight, deque()
+        self._count(-self._held_bytes)
         for request in waiting:
             request.fire()
 
@@ -280,6 +300,7 @@ class Connections(Factory):
         self,
         answer: Dispatch,
         clock: Clock,
+        unread: Unread,
         *,
         max_request_bytes: int,
         max_idle_ms: int = -1,
@@ -290,6 +311,7 @@ class Connections(Factory):
         """
         self.answer = answer
         self.clock = clock
+        self.unread = unread
         self.max_request_bytes = max_request_bytes
         self.max_idle_ms = max_idle_ms
         self.advertised = advertised

@@ -13,6 +13,7 @@ from twisted.internet.error import CannotListenError
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import Connections, Dispatch
+from kshim.requests.unread import Unread
 
 _ATTEMPTS = 20
 _LAST_PORT = 65535
@@ -88,7 +89,9 @@ class Listener:
             self._kept = None
 
 
-def new_listeners(answers: Mapping[int, Dispatch], config: Config, reactor: Any) -> dict[int, Listener]:
+def new_listeners(
+    answers: Mapping[int, Dispatch], config: Config, reactor: Any, unread: Unread
+) -> dict[int, Listener]:
     """A listener for each broker, by node id; none listens yet. Raises CannotListen."""
     listeners = {}
     for node_id, answer in answers.items():
@@ -100,6 +103,7 @@ def new_listeners(answers: Mapping[int, Dispatch], config: Config, reactor: Any)
         connections = Connections(
             answer,
             reactor,
+            unread,
             max_request_bytes=config.socket_request_max_bytes,
             max_idle_ms=config.connections_max_idle_ms,
             advertised=advertised,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kshim.fetching.sessions import FetchSessions
     from kshim.producing.appends import ProducerAppends
     from kshim.requests.aside import Aside
+    from kshim.requests.unread import Unread
     from kshim.storage.clock import Clock
     from kshim.storage.interfaces import Log
 
@@ -40,6 +41,7 @@ class Broker:
     producers: ProducerAppends
     fetch_sessions: FetchSessions
     aside: Aside
+    unread: Unread
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
         """The address at which this client reaches the broker `node_id`; None while that one does not run."""

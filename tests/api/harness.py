@@ -20,6 +20,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker, RequestContext, Turn
+from kshim.requests.unread import Unread
 from kshim.storage.chunk import place
 from kshim.storage.interfaces import Appended, Offsets, StorageError
 from kshim.storage.memory import MemoryLog, MemoryMetadata, MemoryStore
@@ -77,6 +78,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         producers=ProducerAppends(store.log, settings),
         fetch_sessions=FetchSessions(),
         aside=AtOnce(),
+        unread=Unread(),
     )
 
 

@@ -11,6 +11,7 @@ from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
 from kshim.cluster import Topic
 from kshim.requests import Broker, Turn
+from kshim.requests.unread import LEAST_ANSWER_BYTES, MOST_BYTES
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import (
@@ -409,3 +410,15 @@ def test_a_topic_that_is_deleted_ends_the_wait_at_once(broker: Broker) -> None:
         create(broker, "t", 3)
         for _ in range(10):
             append(broker)
+
+
+# ---- memory
+
+
+def test_the_less_clients_read_the_less_is_answered(broker: Broker) -> None:
+    for _ in range(8):
+        append(broker, 1, value=bytes(40_000))
+    broker.unread.bytes = MOST_BYTES - 4 * 40_500
+    assert len(offsets(read(broker, wanted(1, 0))[0])) == 2
+    broker.unread.bytes = 2 * MOST_BYTES
+    assert len(offsets(read(broker, wanted(1, 0))[0])) == LEAST_ANSWER_BYTES // 40_000

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Connections
 from kshim.requests import Client, Refused, Turn
+from kshim.requests.unread import Unread
 from tests.network.test_frames import frame
 
 Reply = bytes | None
@@ -54,8 +55,9 @@ class Server:
         self.parked: dict[bytes, Deferred[Reply]] = {}
         self.answers: Callable[[bytes], Reply] | None = None
         self.answers_alone = b""
+        self.unread = Unread()
         self.factory = Connections(
-            self.answer, self.clock, max_request_bytes=max_request_bytes, max_idle_ms=max_idle_ms
+            self.answer, self.clock, self.unread, max_request_bytes=max_request_bytes, max_idle_ms=max_idle_ms
         )
         self.connection: Connection = self.factory.buildProtocol(None)
         self.transport = Transport()
@@ -230,6 +232,31 @@ def test_a_client_that_stops_reading_within_a_turn(server: Server) -> None:
     assert server.sent() == frame(b"x") * 3
 
 
+def test_replies_that_are_not_read_are_counted(server: Server) -> None:
+    server.answers = lambda request: bytes(1000)
+    server.send(b"a")
+    assert server.unread.bytes == 0
+    server.transport.writeSequence = lambda data: server.connection.pauseProducing()
+    server.send(b"a")
+    assert server.unread.bytes == 1000
+    server.connection.resumeProducing()
+    assert server.unread.bytes == 0
+    server.send(b"a")
+    server.lose()
+    assert server.unread.bytes == 0
+
+
+def test_requests_and_replies_in_flight_are_counted(server: Server) -> None:
+    server.send(b"a", b"bb", b"ccc")
+    assert server.unread.bytes == 6
+    server.parked[b"bb"].callback(bytes(1000))
+    assert server.unread.bytes == 1004
+    server.parked[b"a"].callback(bytes(500))
+    assert server.unread.bytes == 3
+    server.lose()
+    assert server.unread.bytes == 0
+
+
 def test_large_replies_are_not_gathered_before_the_client_reads() -> None:
     """A chunk of small requests may ask for large replies; after the first reply the transport says stop."""
     server = Server()
@@ -395,7 +422,7 @@ def test_what_is_known_of_the_caller(server: Server) -> None:
 
 def test_the_advertised_address_where_one_is_given() -> None:
     factory = Connections(
-        lambda *_: None, Clock(), max_request_bytes=1, advertised=Endpoint("kafka.example", 1)
+        lambda *_: None, Clock(), Unread(), max_request_bytes=1, advertised=Endpoint("kafka.example", 1)
     )
     connection = factory.buildProtocol(None)
     connection.makeConnection(Transport())

@@ -14,6 +14,7 @@ from twisted.internet.testing import MemoryReactorClock
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
+from kshim.requests.unread import Unread
 from tests.api.harness import result
 
 
@@ -48,7 +49,7 @@ class Reactor(MemoryReactorClock):
 
 def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list[int]:
     answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
-    listeners = new_listeners(answers, Config(brokers=brokers, **config), reactor)
+    listeners = new_listeners(answers, Config(brokers=brokers, **config), reactor, Unread())
     addresses: list[Endpoint] = result(open_all(listeners, Endpoint("127.0.0.1", port)))
     return [address.port for address in addresses]
 
@@ -112,7 +113,7 @@ def test_a_suspended_listener_keeps_its_port(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(socket, "socket", Socket)
     reactor = Reactor()
-    (listener,) = new_listeners({1: lambda *_: None}, Config(), reactor).values()
+    (listener,) = new_listeners({1: lambda *_: None}, Config(), reactor, Unread()).values()
     assert isinstance(listener, Listener)
     listener.open(Endpoint("127.0.0.1", 9092))
     assert result(listener.suspend()) is None
