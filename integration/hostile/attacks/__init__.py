@@ -1,0 +1,14 @@
+"""All attacks, a module for each family."""
+
+from __future__ import annotations
+
+from integration.hostile.attacks import connections, decoding, groups, records, repeating, topics
+
+ATTACKS = [
+    *records.ATTACKS,
+    *repeating.ATTACKS,
+    *groups.ATTACKS,
+    *topics.ATTACKS,
+    *decoding.ATTACKS,
+    *connections.ATTACKS,
+]

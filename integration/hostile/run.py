@@ -1,0 +1,205 @@
+"""One attack on one server, from its start to its return after `kill -9`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from integration.hostile.attack import MB, Attack, Bounds, Volley
+from integration.hostile.memory import MOST_BYTES, MemoryWatch
+from integration.hostile.strike import Tally, strike
+from integration.hostile.victim import Account, Victim, fetch_request
+from integration.support.server import Server
+from integration.support.wire import Wire
+from schemas.messages.api_versions import ApiVersionsRequest
+from schemas.records.batch import batches, records
+
+BASELINE_S = 1.0
+ARM_TIMEOUT_S = 120
+ANSWER_TIMEOUT_S = 30
+REST_S = 10.0
+RETURN_S = 10.0
+FORGED = "FORGED"
+"""Stands at the beginning of a line where an attacker tries to write one into the server's log."""
+_LOG_LINE = re.compile(
+    rf"\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} [A-Z]+ +(?!{FORGED})[^\x00-\x1f\x7f-\x9f]*"
+)
+
+
+@dataclass
+class Part:
+    """What happened during one volley."""
+
+    label: str
+    tally: Tally
+    worst_ms: float
+    peak_bytes: int
+
+
+@dataclass
+class Report:
+    """What happened during one attack."""
+
+    attack: Attack
+    parts: list[Part] = field(default_factory=list)
+    victim_requests: int = 0
+    baseline_ms: float = 0
+    worst_ms: float = 0
+    worst_request: str = ""
+    peak_bytes: int = 0
+    kept_bytes: int = 0
+    return_s: float = 0
+    faults: list[str] = field(default_factory=list)
+    """The bounds that were broken."""
+
+
+def run(attack: Attack, directory: Path, *, patience: float = 1) -> Report:
+    """patience: what the bound of the victim's wait is multiplied with, on a machine that has other work."""
+    server = Server(directory / "data").start()
+    report = Report(attack)
+    try:
+        account = _attack(server, attack, report, patience)
+        report.faults += _faults_of_return(server, account, report)
+    finally:
+        if server.running:
+            server.kill()
+    report.faults += _faults_of_log(server.log)
+    return report
+
+
+def _attack(server: Server, attack: Attack, report: Report, patience: float) -> Account:
+    with Wire(server.host, server.port, timeout_s=ARM_TIMEOUT_S) as wire:
+        volleys = attack.arm(wire)
+    victim = Victim(server.host, server.port)
+    started_s = time.monotonic()
+    time.sleep(BASELINE_S)
+    memory = MemoryWatch(server.process.pid)
+    began_s = time.monotonic()
+    tallies = list(_strike_all(server, volleys, report))
+    _rest(server, memory, attack.bounds)
+    ended_s = time.monotonic()
+    if server.running:
+        report.kept_bytes = memory.above_idle_bytes()
+        report.peak_bytes = memory.peak_of_all_bytes()
+        if not _answers(server):
+            report.faults.append(f"no answer within {ANSWER_TIMEOUT_S} s, long after the attack")
+            server.kill()  # else the victim would wait even longer
+    else:
+        report.peak_bytes = memory.peak_bytes(began_s, ended_s)
+        report.faults.append(
+            f"took more than {MOST_BYTES // MB} MB, and was killed" if memory.killed else "the server ended"
+        )
+    memory.stop()
+    account = victim.stop()
+    _judge(report, account, tallies, memory, (started_s, began_s, ended_s), patience)
+    return account
+
+
+def _strike_all(
+    server: Server, volleys: list[Volley] | tuple[Volley, ...], report: Report
+) -> Iterator[tuple[Volley, Tally]]:
+    """Each volley begins when the server answers again after the one before."""
+    for volley in volleys:
+        if not server.running:
+            return
+        tally = strike(server.host, server.port, volley)
+        answers = _answers(server)
+        tally.ended_s = time.monotonic()
+        yield volley, tally
+        if not answers and server.running:
+            report.faults.append(f"no answer {ANSWER_TIMEOUT_S} s after: {volley.label}")
+            return
+
+
+def _answers(server: Server) -> bool:
+    try:
+        with Wire(server.host, server.port, timeout_s=ANSWER_TIMEOUT_S) as wire:
+            wire.ask(0, ApiVersionsRequest())
+    except OSError:
+        return False
+    return True
+
+
+def _rest(server: Server, memory: MemoryWatch, bounds: Bounds) -> None:
+    """Wait until the memory is given back."""
+    deadline = time.monotonic() + REST_S
+    while server.running and memory.above_idle_bytes() > bounds.kept_bytes and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _judge(
+    report: Report,
+    account: Account,
+    tallies: list[tuple[Volley, Tally]],
+    memory: MemoryWatch,
+    times_s: tuple[float, float, float],
+    patience: float,
+) -> None:
+    started_s, began_s, ended_s = times_s
+    report.baseline_ms = account.worst(started_s, began_s).ms
+    worst = account.worst(began_s, ended_s)
+    report.worst_ms, report.worst_request = worst.ms, worst.request
+    report.victim_requests = account.count(began_s, ended_s)
+    largest_bytes = 0
+    for volley, tally in tallies:
+        times = tally.began_s, tally.ended_s
+        report.parts.append(Part(volley.label, tally, account.worst(*times).ms, memory.peak_bytes(*times)))
+        largest_bytes = max(largest_bytes, volley.largest_bytes)
+    bounds = report.attack.bounds
+    allowed_ms = bounds.wait_ms * patience + report.baseline_ms
+    if worst.ms > allowed_ms:
+        report.faults.append(
+            f"the victim waited {worst.ms:,.0f} ms for {worst.request}, {allowed_ms:,.0f} are allowed"
+        )
+    for what, found, allowed in (
+        ("took", report.peak_bytes, bounds.peak_bytes + largest_bytes),
+        ("kept", report.kept_bytes, bounds.kept_bytes),
+    ):
+        if found > allowed:
+            report.faults.append(f"{what} {found // MB:,} MB, {allowed // MB:,} are allowed")
+    report.faults += [f"the victim's {failure}" for failure in account.failures[:1]]
+
+
+def _faults_of_return(server: Server, account: Account, report: Report) -> list[str]:
+    """Kill the server, start it again and look for the victim's records."""
+    if server.running:
+        server.kill()
+    began_s = time.monotonic()
+    try:
+        server.restart()
+        report.return_s = time.monotonic() - began_s
+        stored = _stored(server, max(account.acknowledged, default=-1) + 1)
+    except (AssertionError, OSError) as error:
+        return [f"did not come back after kill -9: {str(error).splitlines()[0]}"]
+    faults = []
+    if report.return_s > RETURN_S:
+        faults.append(f"was back {report.return_s:.1f} s after kill -9, {RETURN_S:.0f} are allowed")
+    lost = sum(stored.get(offset) != value for offset, value in account.acknowledged.items())
+    if lost:
+        faults.append(f"lost {lost} of {len(account.acknowledged)} acknowledged records")
+    return faults
+
+
+def _stored(server: Server, end: int) -> dict[int, bytes | None]:
+    """Offset -> value of the victim's records before `end`."""
+    found: dict[int, bytes | None] = {}
+    offset = 0
+    with Wire(server.host, server.port, timeout_s=ANSWER_TIMEOUT_S) as wire:
+        while offset < end:
+            (partition,) = wire.ask(11, fetch_request(offset)).responses[0].partitions
+            read = [record for batch in batches(partition.records or b"") for record in records(batch)]
+            if not read:
+                return found
+            found |= {record.offset: record.value for record in read}
+            offset = read[-1].offset + 1
+    return found
+
+
+def _faults_of_log(log: list[str]) -> list[str]:
+    strange = [line for line in log if not _LOG_LINE.fullmatch(line)]
+    if not strange:
+        return []
+    return [f"{len(strange)} strange lines in the log; the first: {strange[0][:200]!r}"]

@@ -1,0 +1,24 @@
+"""The quick attacks as tests; `python -m integration.hostile` has all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from integration.hostile.attack import Attack
+from integration.hostile.attacks import ATTACKS
+from integration.hostile.run import run
+from integration.support.server import FOREIGN_COMMAND
+
+PATIENCE = 5
+"""Machines that run tests have other work."""
+
+pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="the bounds are kshim's")
+
+
+@pytest.mark.parametrize(
+    "attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS if attack.quick]
+)
+def test_bounds_are_kept(attack: Attack, tmp_path: Path) -> None:
+    assert run(attack, tmp_path, patience=PATIENCE).faults == []

@@ -1,0 +1,225 @@
+"""An ordinary client, in a process of its own: heartbeats, commits, produces and fetches small records, and
+measures how long it waits for each answer."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, TypeVar
+
+from integration.support.wire import Wire
+from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.messages.sync_group import SyncGroupRequest
+from schemas.records.batch import Record, encode
+
+T = TypeVar("T")
+
+TOPIC = GROUP = "victim"
+PAUSE_S = 0.002
+PATIENCE_S = 30
+"""How long the victim waits for one answer."""
+START_TIMEOUT_S = 30
+SESSION_TIMEOUT_MS = 120_000
+FETCH_BYTES = 1 << 20
+
+
+class Wait(NamedTuple):
+    """One request of the victim."""
+
+    request: str
+    began_s: float
+    ended_s: float
+
+    @property
+    def ms(self) -> float:
+        return (self.ended_s - self.began_s) * 1000
+
+
+@dataclass
+class Account:
+    """What the victim has seen."""
+
+    waits: list[Wait] = field(default_factory=list)
+    acknowledged: dict[int, bytes] = field(default_factory=dict)
+    """Offset -> value."""
+    failures: list[str] = field(default_factory=list)
+
+    def worst(self, since_s: float, until_s: float) -> Wait:
+        """The longest wait of those that lay at least in part between these times."""
+        found = [wait for wait in self.waits if wait.ended_s >= since_s and wait.began_s <= until_s]
+        return max(found, key=lambda wait: wait.ms, default=Wait("no request", since_s, until_s))
+
+    def count(self, since_s: float, until_s: float) -> int:
+        return sum(since_s <= wait.began_s <= until_s for wait in self.waits)
+
+
+class Refused(Exception):
+    """An answer with an error code."""
+
+
+class _Client:
+    """The victim's side."""
+
+    def __init__(self, host: str, port: int, account: Account) -> None:
+        self._wire = Wire(host, port, timeout_s=PATIENCE_S)
+        self._account = account
+        self._create_topic()
+        self._join()
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def work(self) -> None:
+        """One round. Raises Refused, OSError."""
+        number = len(self._account.acknowledged)
+        self._heartbeat()
+        self._produce(f"record {number}".encode())
+        self._fetch()
+        self._commit()
+
+    def _ask(self, version: int, request: Any, error_code: Callable[[Any], int]) -> Any:
+        began_s = time.monotonic()
+        name = type(request).__name__.removesuffix("Request")
+        try:
+            response = self._wire.ask(version, request)
+        finally:
+            self._account.waits.append(Wait(name, began_s, time.monotonic()))
+        if error := error_code(response):
+            raise Refused(f"{name}: {ErrorCode(error).name}")
+        return response
+
+    def _create_topic(self) -> None:
+        topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, assignments=(), configs=())
+        request = CreateTopicsRequest(topics=(topic,), timeout_ms=PATIENCE_S * 1000, validate_only=False)
+        (created,) = self._wire.ask(4, request).topics
+        if created.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise Refused(f"CreateTopics: {ErrorCode(created.error_code).name}")
+
+    def _join(self) -> None:
+        join = JoinGroupRequest(
+            group_id=GROUP,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            rebalance_timeout_ms=1000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+        )
+        joined = self._wire.ask(3, join)
+        self._generation_id, self._member_id = joined.generation_id, joined.member_id
+        sync = SyncGroupRequest(
+            group_id=GROUP, generation_id=joined.generation_id, member_id=joined.member_id, assignments=()
+        )
+        if error := joined.error_code or self._wire.ask(2, sync).error_code:
+            raise Refused(f"JoinGroup: {ErrorCode(error).name}")
+
+    def _heartbeat(self) -> None:
+        request = HeartbeatRequest(
+            group_id=GROUP, generation_id=self._generation_id, member_id=self._member_id
+        )
+        self._ask(2, request, lambda response: int(response.error_code))
+
+    def _produce(self, value: bytes) -> None:
+        records = encode([Record(0, int(time.time() * 1000), None, value)])
+        data = PartitionProduceData(index=0, records=records)
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=PATIENCE_S * 1000,
+            topic_data=(TopicProduceData(name=TOPIC, partition_data=(data,)),),
+        )
+        response = self._ask(7, request, lambda r: int(r.responses[0].partition_responses[0].error_code))
+        self._offset = int(response.responses[0].partition_responses[0].base_offset)
+        self._account.acknowledged[self._offset] = value
+
+    def _fetch(self) -> None:
+        request = fetch_request(self._offset)
+        response = self._ask(11, request, lambda r: int(r.responses[0].partitions[0].error_code))
+        if not response.responses[0].partitions[0].records:
+            raise Refused(f"Fetch: no record at {self._offset}")
+
+    def _commit(self) -> None:
+        partition = OffsetCommitRequestPartition(
+            partition_index=0, committed_offset=self._offset, committed_metadata=None
+        )
+        request = OffsetCommitRequest(
+            group_id=GROUP,
+            generation_id_or_member_epoch=self._generation_id,
+            member_id=self._member_id,
+            topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,)),),
+        )
+        self._ask(5, request, lambda response: int(response.topics[0].partitions[0].error_code))
+
+
+def fetch_request(offset: int) -> FetchRequest:
+    """A Fetch (v11) of the victim's records from `offset` on."""
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+    return FetchRequest(
+        max_wait_ms=1000,
+        min_bytes=1,
+        max_bytes=FETCH_BYTES,
+        isolation_level=0,
+        session_id=0,
+        topics=(FetchTopic(topic=TOPIC, partitions=(partition,)),),
+        forgotten_topics_data=(),
+        rack_id="",
+    )
+
+
+def _run(host: str, port: int, pipe: Connection) -> None:
+    """The victim's process: works until it is told to stop, or until the server is gone."""
+    account = Account()
+    client: _Client | None = None
+    while not pipe.poll(PAUSE_S):
+        try:
+            if client is None:
+                client = _Client(host, port, account)
+                pipe.send(None)
+            client.work()
+        except (Refused, OSError) as error:
+            account.failures.append(f"{type(error).__name__}: {error}")
+            if client is not None:
+                client.close()
+            client = None
+            if isinstance(error, ConnectionRefusedError):
+                break
+    pipe.send(account)
+
+
+class Victim:
+    """The victim's process; it works as soon as this exists."""
+
+    def __init__(self, host: str, port: int) -> None:
+        context = multiprocessing.get_context("spawn")  # a thread of this process may hold a lock
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_run, args=(host, port, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+        if not self._pipe.poll(START_TIMEOUT_S):
+            self._process.kill()
+            raise AssertionError(f"the victim does not work within {START_TIMEOUT_S} s")
+
+    def stop(self) -> Account:
+        """The account, when its last request is answered, or has timed out."""
+        self._pipe.send("stop")
+        try:
+            while self._pipe.poll(2 * PATIENCE_S):
+                found = self._pipe.recv()
+                if isinstance(found, Account):
+                    return found
+            raise AssertionError("the victim gives no account")
+        finally:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
