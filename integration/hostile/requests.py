@@ -8,6 +8,7 @@ from integration.support.wire import Wire, framed
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -15,6 +16,8 @@ from schemas.messages.produce import PartitionProduceData, ProduceRequest, Topic
 TOPIC = "target"
 TIMEOUT_MS = 60_000
 PRODUCE_VERSION = 7
+TRANSACTION = 1
+"""The type of a coordinator's key."""
 
 
 def new_topic(name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> CreatableTopic:
@@ -79,11 +82,13 @@ def answers(wire: Wire, frames: Sequence[bytes], in_flight: int) -> list[bytes]:
 
 def producer_id(wire: Wire, transactional_id: str) -> tuple[int, int]:
     """Producer id and epoch of a transactional id, as soon as its coordinator is ready."""
+    wire.ask(2, FindCoordinatorRequest(key="first", key_type=TRANSACTION))
     request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=TIMEOUT_MS)
     response = wire.ask(1, request)
     while response.error_code in (
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
         ErrorCode.CONCURRENT_TRANSACTIONS,
     ):
         response = wire.ask(1, request)

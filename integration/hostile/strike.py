@@ -16,7 +16,7 @@ from integration.support.wire import Wire
 from schemas.message import MalformedMessage
 from schemas.registry import decode_response
 
-LIMIT_S = 20
+LIMIT_S = 15
 """How long one volley may take."""
 SMALL_BYTES = 64 * 1024
 """A larger answer is not looked into."""

@@ -8,11 +8,10 @@ import pytest
 
 from integration.hostile.attack import Attack
 from integration.hostile.attacks import ATTACKS
-from integration.hostile.run import run
+from integration.hostile.run import Patience, run
 from integration.support.server import FOREIGN_COMMAND
 
-PATIENCE = 5
-"""Machines that run tests have other work."""
+PATIENCE = Patience(factor=5, beside_load=True)
 
 pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="the bounds are kshim's")
 
@@ -21,4 +20,4 @@ pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="the bounds are ks
     "attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS if attack.quick]
 )
 def test_bounds_are_kept(attack: Attack, tmp_path: Path) -> None:
-    assert run(attack, tmp_path, patience=PATIENCE).faults == []
+    assert run(attack, tmp_path, PATIENCE).faults == []

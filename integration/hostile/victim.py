@@ -4,12 +4,14 @@ measures how long it waits for each answer."""
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from integration.hostile.processor import starved_s
 from integration.support.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -25,11 +27,9 @@ from schemas.messages.produce import PartitionProduceData, ProduceRequest, Topic
 from schemas.messages.sync_group import SyncGroupRequest
 from schemas.records.batch import Record, encode
 
-T = TypeVar("T")
-
 TOPIC = GROUP = "victim"
 PAUSE_S = 0.002
-PATIENCE_S = 30
+PATIENCE_S = 15
 """How long the victim waits for one answer."""
 START_TIMEOUT_S = 30
 SESSION_TIMEOUT_MS = 120_000
@@ -42,10 +42,17 @@ class Wait(NamedTuple):
     request: str
     began_s: float
     ended_s: float
+    starved_s: float = 0
+    """How long the server or the victim was kept from a processor meanwhile."""
 
     @property
     def ms(self) -> float:
         return (self.ended_s - self.began_s) * 1000
+
+    @property
+    def own_ms(self) -> float:
+        """Without the time in which other work had the processors."""
+        return max(0, self.ms - self.starved_s * 1000)
 
 
 @dataclass
@@ -57,10 +64,22 @@ class Account:
     """Offset -> value."""
     failures: list[str] = field(default_factory=list)
 
-    def worst(self, since_s: float, until_s: float) -> Wait:
+    def worst(self, since_s: float, until_s: float, length_ms: Callable[[Wait], float]) -> Wait:
         """The longest wait of those that lay at least in part between these times."""
         found = [wait for wait in self.waits if wait.ended_s >= since_s and wait.began_s <= until_s]
-        return max(found, key=lambda wait: wait.ms, default=Wait("no request", since_s, until_s))
+        return max(found, key=length_ms, default=Wait("no request", since_s, until_s))
+
+    def worst_within_ms(self, since_s: float, until_s: float, length_ms: Callable[[Wait], float]) -> float:
+        """The longest part of a wait that lay between these times."""
+        parts = (
+            1000 * (min(wait.ended_s, until_s) - max(wait.began_s, since_s)) - (wait.ms - length_ms(wait))
+            for wait in self.waits
+        )
+        return max((0, *parts))
+
+    def baseline_ms(self, before_s: float, length_ms: Callable[[Wait], float]) -> float:
+        """The longest wait of those that ended before that time."""
+        return max((length_ms(wait) for wait in self.waits if wait.ended_s < before_s), default=0)
 
     def count(self, since_s: float, until_s: float) -> int:
         return sum(since_s <= wait.began_s <= until_s for wait in self.waits)
@@ -73,8 +92,9 @@ class Refused(Exception):
 class _Client:
     """The victim's side."""
 
-    def __init__(self, host: str, port: int, account: Account) -> None:
+    def __init__(self, host: str, port: int, server_pid: int, account: Account) -> None:
         self._wire = Wire(host, port, timeout_s=PATIENCE_S)
+        self._pids = (server_pid, os.getpid())
         self._account = account
         self._create_topic()
         self._join()
@@ -91,12 +111,15 @@ class _Client:
         self._commit()
 
     def _ask(self, version: int, request: Any, error_code: Callable[[Any], int]) -> Any:
+        starved = sum(map(starved_s, self._pids))
         began_s = time.monotonic()
         name = type(request).__name__.removesuffix("Request")
         try:
             response = self._wire.ask(version, request)
         finally:
-            self._account.waits.append(Wait(name, began_s, time.monotonic()))
+            ended_s = time.monotonic()
+            starved = max(0, sum(map(starved_s, self._pids)) - starved)
+            self._account.waits.append(Wait(name, began_s, ended_s, starved))
         if error := error_code(response):
             raise Refused(f"{name}: {ErrorCode(error).name}")
         return response
@@ -104,9 +127,7 @@ class _Client:
     def _create_topic(self) -> None:
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, assignments=(), configs=())
         request = CreateTopicsRequest(topics=(topic,), timeout_ms=PATIENCE_S * 1000, validate_only=False)
-        (created,) = self._wire.ask(4, request).topics
-        if created.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            raise Refused(f"CreateTopics: {ErrorCode(created.error_code).name}")
+        self._ask(4, request, _fault_in_creation)
 
     def _join(self) -> None:
         join = JoinGroupRequest(
@@ -117,13 +138,12 @@ class _Client:
             protocol_type="consumer",
             protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
         )
-        joined = self._wire.ask(3, join)
+        joined = self._ask(3, join, lambda response: int(response.error_code))
         self._generation_id, self._member_id = joined.generation_id, joined.member_id
         sync = SyncGroupRequest(
             group_id=GROUP, generation_id=joined.generation_id, member_id=joined.member_id, assignments=()
         )
-        if error := joined.error_code or self._wire.ask(2, sync).error_code:
-            raise Refused(f"JoinGroup: {ErrorCode(error).name}")
+        self._ask(2, sync, lambda response: int(response.error_code))
 
     def _heartbeat(self) -> None:
         request = HeartbeatRequest(
@@ -162,6 +182,11 @@ class _Client:
         self._ask(5, request, lambda response: int(response.topics[0].partitions[0].error_code))
 
 
+def _fault_in_creation(response: Any) -> int:
+    error_code = int(response.topics[0].error_code)
+    return 0 if error_code == ErrorCode.TOPIC_ALREADY_EXISTS else error_code
+
+
 def fetch_request(offset: int) -> FetchRequest:
     """A Fetch (v11) of the victim's records from `offset` on."""
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
@@ -177,14 +202,14 @@ def fetch_request(offset: int) -> FetchRequest:
     )
 
 
-def _run(host: str, port: int, pipe: Connection) -> None:
+def _run(host: str, port: int, server_pid: int, pipe: Connection) -> None:
     """The victim's process: works until it is told to stop, or until the server is gone."""
     account = Account()
     client: _Client | None = None
     while not pipe.poll(PAUSE_S):
         try:
             if client is None:
-                client = _Client(host, port, account)
+                client = _Client(host, port, server_pid, account)
                 pipe.send(None)
             client.work()
         except (Refused, OSError) as error:
@@ -200,10 +225,10 @@ def _run(host: str, port: int, pipe: Connection) -> None:
 class Victim:
     """The victim's process; it works as soon as this exists."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, server_pid: int) -> None:
         context = multiprocessing.get_context("spawn")  # a thread of this process may hold a lock
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_run, args=(host, port, theirs), daemon=True)
+        self._process = context.Process(target=_run, args=(host, port, server_pid, theirs), daemon=True)
         self._process.start()
         theirs.close()
         if not self._pipe.poll(START_TIMEOUT_S):

@@ -39,10 +39,10 @@ def _produce_many_bombs(wire: Wire) -> Sequence[Volley]:
 
 def _stored_bomb(wire: Wire, configs: Mapping[str, str], record: bytes, count: int) -> Sequence[Volley]:
     create_topic(wire, configs=configs)
-    bombs = produce(bomb(count, max_ahead_ms=1000, record=record))
+    bombs = produce(bomb(count, max_ahead_ms=HOUR_MS // 2, record=record))
     return [
         Volley(label="Produce", frames=[bombs]),
-        Volley(label="ListOffsets by timestamp", frames=[list_offsets(now_ms() + 500)] * 20),
+        Volley(label="ListOffsets by timestamp", frames=[list_offsets(now_ms() + HOUR_MS // 4)] * 20),
     ]
 
 
@@ -57,7 +57,7 @@ def _readers(wire: Wire) -> Sequence[Volley]:
 def _max_timestamp(wire: Wire) -> Sequence[Volley]:
     create_topic(wire)
     small = batch(KEYLESS, 1, Compression.NONE, now_ms(), now_ms() + 1000 * HOUR_MS)
-    answers(wire, [produce(*[small] * 2000)] * 200, in_flight=4)
+    answers(wire, [produce(*[small] * 2000)] * 100, in_flight=4)
     frames = [list_offsets(now_ms() + HOUR_MS)]
     return [Volley(label="ListOffsets by timestamp", frames=frames * 20)]
 
@@ -110,7 +110,7 @@ ATTACKS = (
     ),
     Attack(
         name="max-timestamp",
-        what="ListOffsets by timestamp among 400,000 batches that claim a timestamp they do not have",
+        what="ListOffsets by timestamp among 200,000 batches that claim a timestamp they do not have",
         arm=_max_timestamp,
     ),
 )

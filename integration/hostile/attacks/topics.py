@@ -17,19 +17,31 @@ from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.elect_leaders import ElectLeadersRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
-MOST_PARTITIONS = 10_000
+MOST_PARTITIONS = 9_990
+"""Nearly as many as one request may create."""
+WIDE_TOPICS = 30
 AUTO_CREATED = 5_000
 DELETED_PARTITIONS = 5_000
 ROUNDS = 6
 
 
 def _create_topics(wire: Wire) -> Sequence[Volley]:
-    topics = tuple(new_topic(f"topic-{number}", MOST_PARTITIONS) for number in range(100))
+    topics = tuple(new_topic(f"topic-{number}", 10_000) for number in range(100))
     checked = CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=True)
     created = CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS)
+    several = [
+        framed(
+            4,
+            CreateTopicsRequest(
+                topics=(new_topic(f"wide-{number}", MOST_PARTITIONS),), timeout_ms=TIMEOUT_MS
+            ),
+        )
+        for number in range(WIDE_TOPICS)
+    ]
     return [
         Volley(label="CreateTopics, validate_only", frames=[framed(4, checked)]),
-        Volley(label="CreateTopics", frames=[framed(4, created)]),
+        Volley(label="CreateTopics, a million partitions", frames=[framed(4, created)]),
+        Volley(label="CreateTopics, again and again", frames=several),
         Volley(label="Metadata of all", frames=[framed(9, MetadataRequest(topics=None))] * 3),
     ]
 
@@ -75,7 +87,7 @@ def _deleted_partitions(wire: Wire) -> Sequence[Volley]:
 ATTACKS = (
     Attack(
         name="create-topics",
-        what="one CreateTopics of a million partitions, then Metadata of all topics",
+        what=f"one CreateTopics of a million partitions, and {WIDE_TOPICS} of ten thousand; Metadata of all",
         arm=_create_topics,
     ),
     Attack(
