@@ -20,6 +20,7 @@ from schemas.records.batch import batches, records
 BASELINE_S = 1.0
 ARM_TIMEOUT_S = 120
 ANSWER_TIMEOUT_S = 15
+AFTERMATH_S = 1.0
 REST_S = 10.0
 RETURN_S = 10.0
 FORGED = "FORGED"
@@ -137,8 +138,9 @@ def _answers(server: Server) -> bool:
 
 
 def _rest(server: Server, memory: MemoryWatch, bounds: Bounds) -> None:
-    """Wait until the memory is given back."""
+    """Wait until the memory is given back; at least for a while, for what the attack does afterwards."""
     deadline = time.monotonic() + REST_S
+    time.sleep(AFTERMATH_S)
     while server.running and memory.above_idle_bytes() > bounds.kept_bytes and time.monotonic() < deadline:
         time.sleep(0.1)
 
