@@ -19,7 +19,8 @@ COLUMNS = (
 )
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
+    """Returns the exit status. words: instead of the command's own arguments."""
     parser = argparse.ArgumentParser(prog="python -m integration.hostile", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="attacks; without any, all")
     parser.add_argument("--list", action="store_true", help="print what each attack does, and stop")
@@ -29,7 +30,7 @@ def main() -> int:
         help="the machine has other work: do not count time in which that has the processors, and allow "
         "waits of twice the length",
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     known = {attack.name: attack for attack in ATTACKS}
     if unknown := [name for name in arguments.names if name not in known]:
         print(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)

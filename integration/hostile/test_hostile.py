@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from integration.hostile.__main__ import main
 from integration.hostile.attack import Attack
 from integration.hostile.attacks import ATTACKS
 from integration.hostile.run import Patience, run
@@ -21,3 +22,10 @@ pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="the bounds are ks
 )
 def test_bounds_are_kept(attack: Attack, tmp_path: Path) -> None:
     assert run(attack, tmp_path, PATIENCE).faults == []
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["half-frames", "no-such-attack"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("unknown: no-such-attack; there are ")
+    assert all(attack.name in line for attack in ATTACKS)

@@ -44,14 +44,17 @@ def _fetch_sessions(wire: Wire) -> Sequence[Volley]:
     create_topic(wire)
     partition = FetchPartition(partition=0, partition_max_bytes=1)
     tags = ((1000, bytes(TAGS_BYTES)),)
-    tagged = FetchTopic(topic=TOPIC, partitions=(partition,), unknown_tags=tags)  # type: ignore[call-arg]
+    tagged = FetchPartition(partition=0, partition_max_bytes=1, unknown_tags=tags)  # type: ignore[call-arg]
     long = tuple(
         FetchTopic(topic=f"{number:x<{MOST_NAME_BYTES}}", partitions=(partition,))
         for number in range(LONG_NAMES)
     )
     return [
         Volley(label=label, frames=[framed(12, _new_session(topics))], connections=40)
-        for label, topics in (("unknown tagged fields", (tagged,)), ("long names", long))
+        for label, topics in (
+            ("unknown tagged fields", (FetchTopic(topic=TOPIC, partitions=(tagged,)),)),
+            ("long names", long),
+        )
     ]
 
 

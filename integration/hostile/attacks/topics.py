@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from integration.hostile.attack import Attack, Volley
+from integration.hostile.attack import MB, Attack, Bounds, Volley
 from integration.hostile.requests import TIMEOUT_MS, TOPIC, create_topic, new_topic
 from integration.support.wire import Wire, framed
 from schemas.messages.alter_partition_reassignments import (
@@ -89,6 +89,7 @@ ATTACKS = (
         name="create-topics",
         what=f"one CreateTopics of a million partitions, and {WIDE_TOPICS} of ten thousand; Metadata of all",
         arm=_create_topics,
+        bounds=Bounds(kept_bytes=200 * MB),  # the topics that could be created remain
     ),
     Attack(
         name="elect-leaders",
