@@ -3,6 +3,7 @@ measures how long it waits for each answer."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import time
@@ -237,7 +238,8 @@ class Victim:
 
     def stop(self) -> Account:
         """The account, when its last request is answered, or has timed out."""
-        self._pipe.send("stop")
+        with contextlib.suppress(OSError):  # it has ended by itself, because the server is gone
+            self._pipe.send("stop")
         try:
             while self._pipe.poll(2 * PATIENCE_S):
                 found = self._pipe.recv()

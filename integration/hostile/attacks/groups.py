@@ -50,7 +50,7 @@ def _commit_retention(wire: Wire) -> Sequence[Volley]:
     topics = (OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,)),)
     request = OffsetCommitRequest(group_id=GROUP, retention_time_ms=2**63 - 1, topics=topics)
     frames = [framed(version, request) for version in (2, 3, 4)]
-    return [Volley(label="OffsetCommit", frames=frames, repeat_s=3)]
+    return [Volley(label="OffsetCommit", frames=frames * 5, connections=4, in_flight=15, repeat_s=3)]
 
 
 def _commit_wide(wire: Wire) -> Sequence[Volley]:
