@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from integration.hostile.attack import Attack, Volley
 from integration.hostile.requests import TOPIC, create_topic
@@ -28,37 +29,54 @@ from schemas.messages.offset_fetch import (
 TOPIC_RESOURCE = 2
 
 
-def _repeated_names(wire: Wire) -> Sequence[Volley]:
-    create_topic(wire, partitions=1000)
-    partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
-    config = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=TOPIC)
-    group = OffsetFetchRequestGroup(
-        group_id="g", topics=(OffsetFetchRequestTopics(name="", partition_indexes=()),)
-    )
-    requests = [
-        (0, DescribeProducersRequest(topics=(ProducersOfTopic(name=TOPIC, partition_indexes=(0,) * 1000),))),
-        (4, DescribeConfigsRequest(resources=(config,) * 2000, include_synonyms=True)),
-        (5, DescribeGroupsRequest(groups=("g",) * 1_300_000)),
-        (8, OffsetFetchRequest(groups=(group,) * 150_000)),
-        (9, MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),) * 20_000)),
-        (0, DescribeTopicPartitionsRequest(topics=(DescribedTopic(name=TOPIC),) * 100_000)),
-        (6, ListOffsetsRequest(topics=(ListOffsetsTopic(name=TOPIC, partitions=(partition,)),) * 50_000)),
-        (6, ListOffsetsRequest(topics=(ListOffsetsTopic(name=TOPIC, partitions=(partition,) * 80_000),))),
-        (0, DescribeTransactionsRequest(transactional_ids=("t",) * 500_000)),
-        (5, DeleteTopicsRequest(topic_names=("unknown",) * 120_000, timeout_ms=1000)),
-        (4, FindCoordinatorRequest(coordinator_keys=("g",) * 500_000)),
-        (2, DeleteGroupsRequest(groups_names=("g",) * 500_000)),
-    ]
-    return [
-        Volley(label=type(request).__name__.removesuffix("Request"), frames=[framed(version, request)])
-        for version, request in requests
-    ]
+def _repeating(version: int, request: Any) -> Callable[[Wire], Sequence[Volley]]:
+    def arm(wire: Wire) -> Sequence[Volley]:
+        create_topic(wire, partitions=1000)
+        return [Volley(label="the request", frames=[framed(version, request)])]
+
+    return arm
 
 
-ATTACKS = (
-    Attack(
-        name="repeated-names",
-        what="requests of 4 KB to 4 MB, each with one name again and again",
-        arm=_repeated_names,
+_PARTITION = ListOffsetsPartition(partition_index=0, timestamp=-1)
+_CONFIG = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=TOPIC)
+_NO_OFFSETS = OffsetFetchRequestTopics(name="", partition_indexes=())
+_REQUESTS: dict[str, tuple[int, Any]] = {
+    "describe-producers": (
+        0,
+        DescribeProducersRequest(topics=(ProducersOfTopic(name=TOPIC, partition_indexes=(0,) * 1000),)),
     ),
-)
+    "describe-configs": (4, DescribeConfigsRequest(resources=(_CONFIG,) * 2000, include_synonyms=True)),
+    "describe-groups": (5, DescribeGroupsRequest(groups=("g",) * 1_300_000)),
+    "offset-fetch": (
+        8,
+        OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=(_NO_OFFSETS,)),) * 150_000),
+    ),
+    "metadata": (9, MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),) * 20_000)),
+    "describe-topic-partitions": (
+        0,
+        DescribeTopicPartitionsRequest(topics=(DescribedTopic(name=TOPIC),) * 100_000),
+    ),
+    "list-offsets-topics": (
+        6,
+        ListOffsetsRequest(topics=(ListOffsetsTopic(name=TOPIC, partitions=(_PARTITION,)),) * 50_000),
+    ),
+    "list-offsets-partitions": (
+        6,
+        ListOffsetsRequest(topics=(ListOffsetsTopic(name=TOPIC, partitions=(_PARTITION,) * 80_000),)),
+    ),
+    "describe-transactions": (0, DescribeTransactionsRequest(transactional_ids=("t",) * 500_000)),
+    "delete-topics": (5, DeleteTopicsRequest(topic_names=("unknown",) * 120_000, timeout_ms=1000)),
+    "find-coordinator": (4, FindCoordinatorRequest(coordinator_keys=("g",) * 500_000)),
+    "delete-groups": (2, DeleteGroupsRequest(groups_names=("g",) * 500_000)),
+}
+_QUICK = {"describe-producers", "metadata"}
+
+ATTACKS = [
+    Attack(
+        name=f"repeat-{name}",
+        what="one request with one name again and again",
+        arm=_repeating(version, request),
+        quick=name in _QUICK,
+    )
+    for name, (version, request) in _REQUESTS.items()
+]
