@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from integration.hostile.attack import Attack, Volley
-from integration.hostile.requests import TOPIC, create_topic
+from integration.hostile.batches import now_ms
+from integration.hostile.requests import TOPIC, answers, create_topic, produce
 from integration.support.wire import Wire, framed
 from schemas.messages.delete_groups import DeleteGroupsRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest
@@ -25,16 +26,28 @@ from schemas.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from schemas.records.batch import Record, encode
 
 TOPIC_RESOURCE = 2
+PRODUCERS = 2_000
 
 
 def _repeating(version: int, request: Any) -> Callable[[Wire], Sequence[Volley]]:
     def arm(wire: Wire) -> Sequence[Volley]:
         create_topic(wire, partitions=1000)
+        _let_many_produce(wire)
         return [Volley(label="the request", frames=[framed(version, request)])]
 
     return arm
+
+
+def _let_many_produce(wire: Wire) -> None:
+    """Each producer of a partition is described wherever the partition is named."""
+    record = Record(0, now_ms(), None, b"")
+    records = [
+        encode([record], producer_id=number, producer_epoch=0, base_sequence=0) for number in range(PRODUCERS)
+    ]
+    answers(wire, [produce(*records[start : start + 100]) for start in range(0, PRODUCERS, 100)], in_flight=4)
 
 
 _PARTITION = ListOffsetsPartition(partition_index=0, timestamp=-1)
