@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="the bounds are ks
     "attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS if attack.quick]
 )
 def test_bounds_are_kept(attack: Attack, tmp_path: Path) -> None:
-    assert run(attack, tmp_path, PATIENCE).faults == []
+    report = run(attack, tmp_path, PATIENCE)
+    assert not report.faults, "\n".join(report.faults)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
