@@ -6,11 +6,15 @@ v1: a request may forbid a change of their number (KIP-860).
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import Refusal, leaders
-from kshim.cluster.changes import Outcome
+from kshim.cluster.changes import Outcome, TopicPartition
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, if_not_stored
+from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -18,6 +22,8 @@ from schemas.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+
+PARTITIONS_AT_ONCE = 500
 
 
 def alter_partition_reassignments(
@@ -36,6 +42,9 @@ def alter_partition_reassignments(
     ]
     allow = request.allow_replication_factor_change
 
+    def reassign(some: Sequence[tuple[TopicPartition, Sequence[int] | None]]) -> Deferred[Outcome]:
+        return leaders.reassign(broker.cluster, some, allow_replication_factor_change=allow)
+
     def response(outcome: Outcome) -> AlterPartitionReassignmentsResponse:
         results = (_result(index, refusal) for (_, index), refusal in outcome)
         return AlterPartitionReassignmentsResponse(
@@ -52,7 +61,8 @@ def alter_partition_reassignments(
     def failed() -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
 
-    changed = leaders.reassign(broker.cluster, wanted, allow_replication_factor_change=allow)
+    changed = in_pieces(broker, context, wanted, reassign, PARTITIONS_AT_ONCE)
+    assert isinstance(changed, Deferred)
     return changed.addCallbacks(response, if_not_stored(failed))
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from kshim.coordination.groups.refusals import DeleteGroup
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather
+from kshim.requests.later import Later, gather, then
+from kshim.requests.slices import in_slices
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+GROUP_US = 50
 
 
 def delete_groups(
@@ -17,4 +20,9 @@ def delete_groups(
         return DeleteGroupsResponse(results=tuple(results))
 
     group_ids = dict.fromkeys(request.groups_names)
-    return gather([broker.groups.submit(context, DeleteGroup(group_id)) for group_id in group_ids], respond)
+
+    def delete(group_id: str) -> Later[DeletableGroupResult]:
+        return broker.groups.submit(context, DeleteGroup(group_id))
+
+    answers = in_slices(broker, context, list(group_ids), delete, lambda _: GROUP_US)
+    return then(answers, lambda answers: gather(answers, respond))

@@ -7,6 +7,7 @@ documentation says which of them have no effect here.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, partial
 
 from kshim.cluster import fault_in_name
 from kshim.cluster.broker_configs import ALL_BROKERS, parse_node_id
@@ -20,6 +21,8 @@ from kshim.cluster.described import (
     described_topic,
 )
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -41,6 +44,7 @@ class _Invalid(Exception):
 
 RESOURCE_TYPES = frozenset({*ResourceType, 16, 32})
 """The types that Apache Kafka knows; 16 and 32 are client metrics and groups."""
+RESOURCE_US = 500
 MALFORMED = _Invalid(
     ErrorCode.INVALID_REQUEST,
     "This most likely occurs because of a request being malformed by the client library or the message was "
@@ -50,19 +54,20 @@ MALFORMED = _Invalid(
 
 def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
+) -> Later[DescribeConfigsResponse]:
     """Describe each resource by itself, as this broker sees it; refuse all if one has a type that Kafka
-    lacks.
+    lacks. One that is named again is not looked at again.
     """
     if all(resource.resource_type in RESOURCE_TYPES for resource in request.resources):
-        results = [_result(broker, resource, request) for resource in request.resources]
+        describe = cache(partial(_result, broker, request))
+        results = in_slices(broker, context, request.resources, describe, lambda _: RESOURCE_US)
     else:
         results = [_refused(resource, MALFORMED) for resource in request.resources]
-    return DescribeConfigsResponse(results=tuple(results))
+    return then(results, lambda results: DescribeConfigsResponse(results=tuple(results)))
 
 
 def _result(
-    broker: Broker, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     try:
         described = _describe(broker, resource)

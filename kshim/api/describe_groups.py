@@ -7,9 +7,12 @@ from dataclasses import replace
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import GROUP_OPERATIONS
-from kshim.requests.later import Later, gather
+from kshim.requests.later import Later, gather, then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+
+GROUP_US = 50
 
 
 def describe_groups(
@@ -22,9 +25,11 @@ def describe_groups(
             groups = [_with_operations(group) for group in groups]
         return DescribeGroupsResponse(groups=tuple(groups))
 
-    return gather(
-        [broker.groups.submit(context, DescribeGroup(group_id)) for group_id in request.groups], respond
-    )
+    def describe(group_id: str) -> Later[DescribedGroup]:
+        return broker.groups.submit(context, DescribeGroup(group_id))
+
+    answers = in_slices(broker, context, request.groups, describe, lambda _: GROUP_US)
+    return then(answers, lambda answers: gather(answers, respond))
 
 
 def _with_operations(group: DescribedGroup) -> DescribedGroup:

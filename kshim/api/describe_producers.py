@@ -6,9 +6,14 @@ Every replica answers, as `TransactionsCommand find-hanging --broker-id` needs.
 
 from __future__ import annotations
 
+from functools import cache, partial
+from itertools import islice
+
 from kshim.cluster import fault_in_name
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, then
 from kshim.requests.leadership import fault_in_leadership
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_producers import (
     DescribeProducersRequest,
@@ -18,19 +23,27 @@ from schemas.messages.describe_producers import (
     TopicResponse,
 )
 
+PARTITION_US = 1000
+
 
 def describe_producers(
     broker: Broker, context: RequestContext, request: DescribeProducersRequest
-) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=tuple(
-            TopicResponse(
-                name=topic.name,
-                partitions=tuple(_describe(broker, topic.name, index) for index in topic.partition_indexes),
+) -> Later[DescribeProducersResponse]:
+    """Describe each partition by itself; one that is named again is not looked at again."""
+    asked = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
+    describe = cache(partial(_describe, broker))
+
+    def respond(described: list[PartitionResponse]) -> DescribeProducersResponse:
+        left = iter(described)
+        return DescribeProducersResponse(
+            topics=tuple(
+                TopicResponse(name=topic.name, partitions=tuple(islice(left, len(topic.partition_indexes))))
+                for topic in request.topics
             )
-            for topic in request.topics
         )
-    )
+
+    described = in_slices(broker, context, asked, lambda each: describe(*each), lambda _: PARTITION_US)
+    return then(described, respond)
 
 
 def _describe(broker: Broker, topic_name: str, index: int) -> PartitionResponse:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import Refusal, leaders
-from kshim.cluster.changes import Outcome
+from kshim.cluster.changes import Outcome, TopicPartition
 from kshim.cluster.replicas import Election
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, if_not_stored
+from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -19,6 +22,7 @@ from schemas.messages.elect_leaders import (
     TopicPartitions,
 )
 
+PARTITIONS_AT_ONCE = 500
 ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
@@ -45,7 +49,13 @@ def elect_leaders(
     def failed() -> ElectLeadersResponse:
         return ElectLeadersResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
 
-    return leaders.elect(broker.cluster, election, wanted).addCallbacks(response, if_not_stored(failed))
+    def elect(some: Sequence[TopicPartition]) -> Later[Outcome]:
+        return leaders.elect(broker.cluster, election, some)
+
+    everything = wanted if wanted is not None else list(leaders.all_partitions(broker.cluster.topics))
+    elected = in_pieces(broker, context, everything, elect, PARTITIONS_AT_ONCE)
+    assert isinstance(elected, Deferred)
+    return elected.addCallbacks(response, if_not_stored(failed))
 
 
 def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:

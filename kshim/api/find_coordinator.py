@@ -15,12 +15,14 @@ from kshim.coordination.shards import partition_for
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 FIRST_VERSION_WITH_KEYS = 4
 GROUP = 0
 TRANSACTION = 1
+KEY_US = 10
 
 
 def find_coordinator(
@@ -50,14 +52,12 @@ def _topic(broker: Broker, key_type: int) -> Topic | Deferred[Topic | None] | No
 
 def _respond(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest, topic: Topic | None
-) -> FindCoordinatorResponse:
+) -> Later[FindCoordinatorResponse]:
     """One coordinator for each key; up to v3 there is one key, and its coordinator is the answer itself."""
     if context.api_version >= FIRST_VERSION_WITH_KEYS:
-        return FindCoordinatorResponse(
-            coordinators=tuple(
-                _find(broker, context, request.key_type, topic, key) for key in request.coordinator_keys
-            )
-        )
+        find = partial(_find, broker, context, request.key_type, topic)
+        found_all = in_slices(broker, context, request.coordinator_keys, find, _cost_us)
+        return then(found_all, lambda found: FindCoordinatorResponse(coordinators=tuple(found)))
     found = _find(broker, context, request.key_type, topic, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
@@ -66,6 +66,11 @@ def _respond(
         host=found.host,
         port=found.port,
     )
+
+
+def _cost_us(key: str) -> int:
+    """A key is hashed letter by letter."""
+    return KEY_US + len(key) // 8
 
 
 def _find(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import (
     INTERNAL_TOPICS,
@@ -17,8 +20,9 @@ from kshim.cluster import (
 )
 from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from kshim.requests.later import Later, if_not_stored
+from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
+from kshim.requests.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.metadata import (
     MetadataRequest,
@@ -33,6 +37,8 @@ NOT_ASKED_FOR = -(1 << 31)
 FIRST_VERSION_WITH_NULL_FOR_ALL = FIRST_VERSION_WITH_STOPPED_REPLICAS = 1
 FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 FIRST_VERSION_BY_TOPIC_ID = 12
+TOPIC_US, PARTITION_US = 5, 2
+TOPICS_MADE_AT_ONCE = 100
 
 
 def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) -> Later[MetadataResponse]:
@@ -45,31 +51,64 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
     version, topics = context.api_version, request.topics
     if topics is None or (not topics and version < FIRST_VERSION_WITH_NULL_FOR_ALL):
-        described = [
-            _existing(broker, version, topic, operations) for topic in broker.cluster.topics.values()
-        ]
-        return _response(broker, context, request, described)
+        known = list(broker.cluster.topics.values())
+        existing = partial(_existing, broker, version, operations)
+        described = in_slices(broker, context, known, existing, _cost_us)
+        return then(described, partial(_response, broker, context, request))
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     names = list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
     nameless = any(topic.name is None for topic in topics)
     if version < FIRST_VERSION_BY_TOPIC_ID and (ids or nameless):
         return _refused(topics, ErrorCode.INVALID_REQUEST)
     if ids:
-        return _response(broker, context, request, _by_id(broker, version, ids, operations))
+        described = in_slices(
+            broker, context, list(ids), partial(_by_id, broker, version, operations), lambda _: TOPIC_US
+        )
+        return then(described, partial(_response, broker, context, request))
     if nameless:
         return _refused(topics, ErrorCode.UNKNOWN_SERVER_ERROR)
     missing = _to_be_made(broker, version, request, names)
-    if not missing:
-        return _response(broker, context, request, _by_name(broker, version, names, {}, operations))
 
-    def made(outcome: Mapping[str, Topic | Refusal]) -> MetadataResponse:
-        return _response(broker, context, request, _by_name(broker, version, names, outcome, operations))
+    described_by = partial(_described, broker, context, request, names, operations)
+    return _made(broker, context, missing).addCallback(described_by) if missing else described_by({})
 
-    def not_made() -> MetadataResponse:
-        failed = dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))
-        return _response(broker, context, request, _by_name(broker, version, names, failed, operations))
 
-    return broker.cluster.auto_create_topics(missing).addCallbacks(made, if_not_stored(not_made))
+def _made(
+    broker: Broker, context: RequestContext, missing: Sequence[str]
+) -> Deferred[Mapping[str, Topic | Refusal]]:
+    """The topics that were created, or why they were not."""
+
+    def make(some: Sequence[str]) -> Later[Iterable[tuple[str, Topic | Refusal]]]:
+        return broker.cluster.auto_create_topics(some).addCallback(lambda outcome: outcome.items())
+
+    def not_made() -> dict[str, Topic | Refusal]:
+        return dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))
+
+    made = in_pieces(broker, context, missing, make, TOPICS_MADE_AT_ONCE)
+    assert isinstance(made, Deferred)
+    return made.addCallbacks(dict, if_not_stored(not_made))
+
+
+def _described(
+    broker: Broker,
+    context: RequestContext,
+    request: MetadataRequest,
+    names: Sequence[str],
+    operations: int,
+    made: Mapping[str, Topic | Refusal],
+) -> Later[MetadataResponse]:
+    by_name = partial(_by_name, broker, context.api_version, operations, made)
+    described = in_slices(broker, context, names, by_name, partial(_cost_of_name_us, broker))
+    return then(described, partial(_response, broker, context, request))
+
+
+def _cost_us(topic: Topic) -> int:
+    return TOPIC_US + PARTITION_US * len(topic.partitions)
+
+
+def _cost_of_name_us(broker: Broker, name: str) -> int:
+    topic = broker.cluster.topics.get(name)
+    return TOPIC_US if topic is None else _cost_us(topic)
 
 
 def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: list[str]) -> list[str]:
@@ -82,40 +121,28 @@ def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: l
 
 
 def _by_name(
-    broker: Broker,
-    version: int,
-    names: Iterable[str],
-    outcome: Mapping[str, Topic | Refusal],
-    operations: int,
-) -> list[MetadataResponseTopic]:
-    described = []
-    for name in names:
-        topic = broker.cluster.topics.get(name)
-        if topic is not None:
-            described.append(_existing(broker, version, topic, operations))
-            continue
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        refusal = outcome.get(name)
-        if fault_in_name(name):
-            error = ErrorCode.INVALID_TOPIC_EXCEPTION
-        elif isinstance(refusal, Refusal) and refusal.error_code is ErrorCode.KAFKA_STORAGE_ERROR:
-            error = refusal.error_code
-        described.append(_absent(error, name, operations))
-    return described
+    broker: Broker, version: int, operations: int, outcome: Mapping[str, Topic | Refusal], name: str
+) -> MetadataResponseTopic:
+    topic = broker.cluster.topics.get(name)
+    if topic is not None:
+        return _existing(broker, version, operations, topic)
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    refusal = outcome.get(name)
+    if fault_in_name(name):
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif isinstance(refusal, Refusal) and refusal.error_code is ErrorCode.KAFKA_STORAGE_ERROR:
+        error = refusal.error_code
+    return _absent(error, name, operations)
 
 
-def _by_id(broker: Broker, version: int, ids: Iterable[UUID], operations: int) -> list[MetadataResponseTopic]:
-    described = []
-    for topic_id in ids:
-        found = broker.cluster.topic_by_id(topic_id)
-        if found is not None:
-            described.append(_existing(broker, version, found, operations))
-        else:
-            described.append(_absent(ErrorCode.UNKNOWN_TOPIC_ID, None, NOT_ASKED_FOR, topic_id))
-    return described
+def _by_id(broker: Broker, version: int, operations: int, topic_id: UUID) -> MetadataResponseTopic:
+    found = broker.cluster.topic_by_id(topic_id)
+    if found is None:
+        return _absent(ErrorCode.UNKNOWN_TOPIC_ID, None, NOT_ASKED_FOR, topic_id)
+    return _existing(broker, version, operations, found)
 
 
-def _existing(broker: Broker, version: int, topic: Topic, operations: int) -> MetadataResponseTopic:
+def _existing(broker: Broker, version: int, operations: int, topic: Topic) -> MetadataResponseTopic:
     running = broker.cluster.running
     only_running = version < FIRST_VERSION_WITH_STOPPED_REPLICAS
     return MetadataResponseTopic(

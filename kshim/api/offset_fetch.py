@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from kshim.cluster import Cluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, gather, then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -29,6 +31,7 @@ from schemas.messages.offset_fetch import (
 FIRST_VERSION_WITH_GROUP_ERROR = 2
 FIRST_VERSION_WITH_GROUPS = 8
 FIRST_VERSION_WITH_TOPIC_IDS = 10
+GROUP_US = 50
 
 
 def offset_fetch(
@@ -48,10 +51,12 @@ def offset_fetch(
             lambda group: _one_response(request, group, context.api_version),
         )
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
-    answers = [
-        _fetch_by_id(broker.cluster, fetch, group) if by_id else fetch(group) for group in request.groups
-    ]
-    return gather(answers, lambda groups: OffsetFetchResponse(groups=tuple(groups)))
+    ask = partial(_fetch_by_id, broker.cluster, fetch) if by_id else fetch
+    answers = in_slices(broker, context, request.groups, ask, lambda _: GROUP_US)
+    return then(
+        answers,
+        lambda answers: gather(answers, lambda groups: OffsetFetchResponse(groups=tuple(groups))),
+    )
 
 
 def _one_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

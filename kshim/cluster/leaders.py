@@ -36,8 +36,8 @@ _NOBODY = {
 }
 
 
-def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition] | None) -> Deferred[Outcome]:
-    """Elect the leaders of partitions, None for all, by the rules of `election`. Errbacks StorageError."""
+def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition]) -> Deferred[Outcome]:
+    """Elect the leaders of partitions by the rules of `election`. Errbacks StorageError."""
 
     def step(partition: Partition, min_isr: int) -> Partition | Refusal:
         led = partition.leader != NO_LEADER
@@ -47,8 +47,7 @@ def elect(cluster: Cluster, election: Election, wanted: Sequence[TopicPartition]
         return _NOBODY[election] if after == partition else after
 
     def decide() -> Change:
-        partitions = _all(cluster.topics) if wanted is None else wanted
-        return _change(cluster, ((partition, step) for partition in partitions))
+        return _change(cluster, ((partition, step) for partition in wanted))
 
     return cluster.change_topics(decide)
 
@@ -102,7 +101,7 @@ def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
         def step(partition: Partition, min_isr: int) -> Partition:
             return replicas.stopped(partition, node_id, running, min_isr)
 
-        return _change(cluster, ((each, step) for each in _all(cluster.topics)), running)
+        return _change(cluster, ((each, step) for each in all_partitions(cluster.topics)), running)
 
     return cluster.change_topics(decide)
 
@@ -116,12 +115,12 @@ def start_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
         def step(partition: Partition, min_isr: int) -> Partition:
             return replicas.started(partition, node_id, running, min_isr)
 
-        return _change(cluster, ((each, step) for each in _all(cluster.topics)), running)
+        return _change(cluster, ((each, step) for each in all_partitions(cluster.topics)), running)
 
     return cluster.change_topics(decide)
 
 
-def _all(topics: Mapping[str, Topic]) -> Iterator[TopicPartition]:
+def all_partitions(topics: Mapping[str, Topic]) -> Iterator[TopicPartition]:
     for topic in topics.values():
         for partition in topic.partitions:
             yield topic.name, partition.index

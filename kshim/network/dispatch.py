@@ -36,6 +36,8 @@ LIGHT_ELEMENTS = 2_000
 """A message with more is decoded, or encoded, aside: with these it takes about 5 ms."""
 MAX_ELEMENTS = 100_000
 """In all arrays of a request together. An element takes up to 400 bytes, for as few as 3 in the frame."""
+MAX_ANSWER_ELEMENTS = 1_000_000
+"""A request of few bytes may ask for the same again and again."""
 
 ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
@@ -132,7 +134,7 @@ def _encode(
     try:
         return encode(LIGHT_ELEMENTS)
     except TooManyElements:
-        return broker.aside.run(encode).addErrback(
+        return broker.aside.run(partial(encode, MAX_ANSWER_ELEMENTS)).addErrback(
             lambda failure: _not_encoded(header, client, failure.value)
         )
     except Exception as error:
@@ -140,6 +142,8 @@ def _encode(
 
 
 def _not_encoded(header: RequestHeader, client: Client, error: BaseException | None) -> NoReturn:
+    if isinstance(error, TooManyElements):
+        raise Refused(f"{_request(header, client)}: an answer of more than {MAX_ANSWER_ELEMENTS} elements")
     if isinstance(error, StringTooLong):
         raise Refused(f"{_request(header, client)}: the answer cannot be written: {error}") from error
     raise _failed(header, client, error) from error

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from twisted.internet.defer import Deferred
@@ -32,34 +31,59 @@ class Slices:
         self._left_us = SLICE_US
 
     async def spend(self, cost_us: int) -> None:
-        """Take `cost_us` from this slice; if it is over, let others have their turn."""
+        """Take `cost_us` from this slice; if it is over, let others have their turn first."""
         self._left_us -= cost_us
         if self._left_us < 0:
             over: Deferred[None] = Deferred()
             self._clock.callLater(0, over.callback, None)
             await over
-            self._left_us = SLICE_US
+            self._left_us = SLICE_US - cost_us
 
 
 def in_slices(
-    broker: Broker, context: RequestContext, items: Iterable[T], function: Callable[[T], R], cost_us: int
+    broker: Broker,
+    context: RequestContext,
+    items: Sequence[T],
+    function: Callable[[T], R],
+    cost_us: Callable[[T], int],
 ) -> Later[list[R]]:
-    """`function(item)` for each item; each may take `cost_us`."""
-    left = iter(items)
-    first = [function(item) for item in islice(left, SLICE_US // cost_us)]
-    rest = list(left)
-    if not rest:
-        return first
-    return Deferred.fromCoroutine(_rest(Slices(broker.clock, context.turn), first, rest, function, cost_us))
+    """`function(item)` for each item, at once if they fit into one slice."""
+    if sum(map(cost_us, items)) <= SLICE_US:
+        return [function(item) for item in items]
+    return Deferred.fromCoroutine(_in_slices(Slices(broker.clock, context.turn), items, function, cost_us))
 
 
-async def _rest(
-    slices: Slices, done: list[R], items: Iterable[T], function: Callable[[T], R], cost_us: int
+async def _in_slices(
+    slices: Slices, items: Iterable[T], function: Callable[[T], R], cost_us: Callable[[T], int]
 ) -> list[R]:
-    await slices.spend(SLICE_US + 1)  # those that are done were the first slice
+    done = []
     for item in items:
+        await slices.spend(cost_us(item))
         done.append(function(item))
-        await slices.spend(cost_us)
+    return done
+
+
+def in_pieces(
+    broker: Broker,
+    context: RequestContext,
+    items: Sequence[T],
+    function: Callable[[Sequence[T]], Later[Iterable[R]]],
+    piece: int,
+) -> Later[Iterable[R]]:
+    """`function(items)`, or the results of `function(some)` for as many pieces as there are, in turn."""
+    if len(items) <= piece:
+        return function(items)
+    return Deferred.fromCoroutine(_in_pieces(Slices(broker.clock, context.turn), items, function, piece))
+
+
+async def _in_pieces(
+    slices: Slices, items: Sequence[T], function: Callable[[Sequence[T]], Later[Iterable[R]]], piece: int
+) -> list[R]:
+    done: list[R] = []
+    for first in range(0, len(items), piece):
+        await slices.spend(SLICE_US)
+        results = function(items[first : first + piece])
+        done += await results if isinstance(results, Deferred) else results
     return done
 
 

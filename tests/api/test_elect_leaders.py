@@ -31,7 +31,9 @@ def broker(store: MemoryStore) -> Broker:
     create(broker, "t", 3)
     everywhere = [(("t", index), nodes) for index, nodes in enumerate([(1, 2, 3), (2, 3, 1), (3, 1, 2)])]
     result(leaders.reassign(broker.cluster, everywhere))
-    result(leaders.elect(broker.cluster, Election.PREFERRED, None))
+    result(
+        leaders.elect(broker.cluster, Election.PREFERRED, list(leaders.all_partitions(broker.cluster.topics)))
+    )
     result(leaders.move_leader(broker.cluster, ("t", 1), 3))
     return broker
 

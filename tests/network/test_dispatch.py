@@ -384,6 +384,14 @@ def test_a_request_of_too_many_elements_is_refused() -> None:
         described(dispatch.MAX_ELEMENTS + 1)
 
 
+@pytest.mark.usefixtures("answered")
+def test_an_answer_of_too_many_elements_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "MAX_ANSWER_ELEMENTS", dispatch.LIGHT_ELEMENTS + 1)
+    described(dispatch.LIGHT_ELEMENTS + 1)
+    with pytest.raises(Refused, match=r"DescribeGroups \(15\) v0: an answer of more than 2001 elements"):
+        described(dispatch.LIGHT_ELEMENTS + 2)
+
+
 def test_a_request_of_many_elements_that_cannot_be_read_is_refused() -> None:
     frame = describe_groups(dispatch.LIGHT_ELEMENTS + 1)[:-1]
     answered = answer(BROKER, frame, CALLER, Turn())

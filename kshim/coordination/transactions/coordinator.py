@@ -10,7 +10,6 @@ from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.shards import partition_for
 from kshim.coordination.transactions.decision import Ending, TransactionRecord
 from kshim.coordination.transactions.describe import listed, unknown_states
-from kshim.coordination.transactions.patterns import InvalidPattern, matcher
 from kshim.coordination.transactions.records import decode_record, encode_record
 from kshim.coordination.transactions.requests import Request, refuse
 from kshim.coordination.transactions.settings import Settings
@@ -97,18 +96,16 @@ class TransactionCoordinator:
     def list_transactions(
         self, request: ListTransactionsRequest, node_id: int, now_ms: int
     ) -> ListTransactionsResponse:
-        """The ids that a broker coordinates and that pass the filters; refused while a shard is loading."""
+        """The ids that a broker coordinates and that pass the filters, but for the pattern, which may take
+        long; refused while a shard is loading.
+        """
         shards = [shard for shard in self._shards.values() if shard.node_id == node_id]
         if any(shard.is_loading for shard in shards):
             return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        try:
-            matches = matcher(request.transactional_id_pattern)
-        except InvalidPattern:
-            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         transactions = (entry for shard in shards for entry in shard.transactions.items())
         return ListTransactionsResponse(
             unknown_state_filters=unknown_states(request),
-            transaction_states=tuple(listed(transactions, request, matches, now_ms)),
+            transaction_states=tuple(listed(transactions, request, now_ms)),
         )
 
     def static_error(self, request: Request) -> ErrorCode:

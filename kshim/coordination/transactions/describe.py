@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from kshim.coordination.transactions.requests import by_topic
 from kshim.coordination.transactions.states import BY_TEXT
@@ -29,10 +29,9 @@ def describe(transactional_id: str, transaction: Transaction) -> TransactionStat
 def listed(
     transactions: Iterable[tuple[str, Transaction]],
     request: ListTransactionsRequest,
-    matches: Callable[[str], bool],
     now_ms: int,
 ) -> Iterator[ListedTransaction]:
-    """The transactions that pass every filter of the request; `matches` is the filter by the id's pattern."""
+    """The transactions that pass every filter of the request but the one by the id's pattern."""
     producer_ids = frozenset(request.producer_id_filters)
     states = {BY_TEXT[text] for text in request.state_filters if text in BY_TEXT}
     for transactional_id, transaction in transactions:
@@ -40,7 +39,6 @@ def listed(
             (not producer_ids or transaction.producer_id in producer_ids)
             and (not request.state_filters or transaction.state in states)
             and (request.duration_filter < 0 or now_ms - transaction.start_ms > request.duration_filter)
-            and matches(transactional_id)
         ):
             yield ListedTransaction(
                 transactional_id=transactional_id,
