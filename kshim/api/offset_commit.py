@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from kshim.cluster import Topic
 from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import divided, merged
+from kshim.requests.divide import divided, in_pieces, merged
 from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
@@ -30,6 +31,12 @@ def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> Later[OffsetCommitResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
+    return in_pieces(broker, context, request, partial(_answer, broker, context))
+
+
+def _answer(
+    broker: Broker, context: RequestContext, request: OffsetCommitRequest
+) -> Later[OffsetCommitResponse]:
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import divided, merged
+from kshim.requests.divide import divided, in_pieces, merged
 from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_delete import (
@@ -26,6 +27,12 @@ def offset_delete(
     broker: Broker, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
+    return in_pieces(broker, context, request, partial(_answer, broker, context))
+
+
+def _answer(
+    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+) -> Later[OffsetDeleteResponse]:
     known: list[OffsetDeleteRequestTopic] = []
     refused: list[OffsetDeleteResponseTopic] = []
     for named in request.topics:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from twisted.internet.defer import Deferred
 
@@ -17,7 +18,7 @@ from kshim.cluster import GROUP_METADATA_TOPIC, Topic
 from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
 from kshim.producing.rules import in_transaction
 from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import divided, merged
+from kshim.requests.divide import divided, in_pieces, merged
 from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
@@ -54,6 +55,12 @@ def txn_offset_commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
+    return in_pieces(broker, context, request, partial(_answer, broker, context))
+
+
+def _answer(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> Later[TxnOffsetCommitResponse]:
     known: list[TxnOffsetCommitRequestTopic] = []
     refused: list[TxnOffsetCommitResponseTopic] = []
     for named in request.topics:

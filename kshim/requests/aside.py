@@ -63,3 +63,4 @@ class AsideThread:
             except Exception:
                 result = Failure()  # type: ignore[no-untyped-call]
             self._reactor.callFromThread(done.callback, result)
+            del job, function, done, result  # else they would live until the next job comes

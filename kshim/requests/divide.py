@@ -1,15 +1,25 @@
-"""Divides the partitions of a request about offsets into those that exist and those to refuse.
+"""Divides the partitions of a request about offsets: into those that exist and those to refuse, and into
+pieces between which other requests are answered.
 
 Each function takes one pass, however many partitions a client names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import Topic
+from kshim.requests.broker import Broker
+from kshim.requests.context import RequestContext
+from kshim.requests.later import Later
+from kshim.requests.slices import SLICE_US, Slices
+from schemas.error_code import ErrorCode
+
+PARTITIONS_AT_ONCE = 500
 
 
 class _OfPartition(Protocol):
@@ -19,6 +29,8 @@ class _OfPartition(Protocol):
 
 P = TypeVar("P", bound=_OfPartition)
 T = TypeVar("T", bound=Any)
+R = TypeVar("R", bound=Any)
+A = TypeVar("A")
 
 
 def divided(partitions: Iterable[P], topic: Topic | None) -> tuple[tuple[P, ...], tuple[P, ...]]:
@@ -38,3 +50,41 @@ def merged(topics: Iterable[T]) -> tuple[T, ...]:
         key = topic.name, getattr(topic, "topic_id", None)
         found.setdefault(key, (topic, []))[1].extend(topic.partitions)
     return tuple(replace(topic, partitions=tuple(partitions)) for topic, partitions in found.values())
+
+
+def in_pieces(
+    broker: Broker, context: RequestContext, request: R, answer: Callable[[R], Later[A]]
+) -> Later[A]:
+    """`answer(request)`; or, if many partitions are named, the answers for as many pieces as it takes."""
+    if sum([len(topic.partitions) + 1 for topic in request.topics]) <= PARTITIONS_AT_ONCE:
+        return answer(request)
+    return Deferred.fromCoroutine(_in_pieces(Slices(broker.clock, context.turn), request, answer))
+
+
+async def _in_pieces(slices: Slices, request: R, answer: Callable[[R], Later[A]]) -> A:
+    topics: list[Any] = []
+    for some in _pieces(request.topics):
+        await slices.spend(SLICE_US)
+        answered = answer(replace(request, topics=some))
+        response: Any = await answered if isinstance(answered, Deferred) else answered
+        if getattr(response, "error_code", ErrorCode.NONE):
+            return cast(A, response)
+        topics += response.topics
+    return cast(A, replace(response, topics=merged(topics)))
+
+
+def _pieces(topics: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """The topics, and parts of them, in pieces of PARTITIONS_AT_ONCE; a topic counts as one more."""
+    piece: list[Any] = []
+    left = PARTITIONS_AT_ONCE
+    for topic in topics:
+        partitions = topic.partitions
+        while len(partitions) + 1 > left:
+            if left > 1:
+                piece.append(replace(topic, partitions=partitions[: left - 1]))
+                partitions = partitions[left - 1 :]
+            yield tuple(piece)
+            piece, left = [], PARTITIONS_AT_ONCE
+        piece.append(replace(topic, partitions=partitions))
+        left -= len(partitions) + 1
+    yield tuple(piece)

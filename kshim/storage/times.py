@@ -19,7 +19,8 @@ from schemas.records.batch import (
     records,
 )
 
-CHUNK_COST_US = 500
+BATCH_COST_US, CHUNK_COST_US = 30, 500
+FEW_RECORDS = 1000
 
 
 def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Search:
@@ -83,7 +84,8 @@ def _largest_timestamp(seek: Seek, start: int, end: int) -> Generator[Step, Any,
 def _cost_us(batch: memoryview) -> int:
     """How long decoding may take; a compressed batch may expand to a hundred times its size."""
     header = decode_header(batch)
-    return header.records_count + (header.size // 10 if header.attributes & COMPRESSION_MASK else 0)
+    expanded_us = header.size // 10 if header.attributes & COMPRESSION_MASK else 0
+    return BATCH_COST_US + header.records_count + expanded_us
 
 
 def _first_since(batch: memoryview, start: int, timestamp_ms: int) -> TimestampOffset | None:
@@ -102,7 +104,10 @@ def _timestamps(batch: memoryview) -> Iterator[tuple[int, int]]:
     """(offset, timestamp) of each record. A batch that cannot be decoded counts as one at its base offset."""
     header = decode_header(batch)
     try:
-        for _ in records(batch):
+        if header.records_count <= FEW_RECORDS:
+            yield from [(record.offset, record.timestamp_ms) for record in records(batch)]
+            return
+        for _ in records(batch):  # all of them together may be many times the size of the batch
             pass
     except CorruptRecordBatch:
         yield header.base_offset, header.max_timestamp

@@ -80,3 +80,13 @@ def test_it_costs_what_it_holds(groups: Groups, request_of: Any, version: int) -
     (topic,) = groups.ask(request_of(*[("nowhere", range(1))] * MANY), version).topics
     assert [each.error_code for each in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * MANY
     assert time.monotonic() - began_s < LONGEST_S
+
+
+@pytest.mark.parametrize(("request_of", "version"), [(commit, 8), (delete, 0)], ids=["commit", "delete"])
+def test_the_pieces_of_a_request_are_answered_as_one(groups: Groups, request_of: Any, version: int) -> None:
+    create(groups.broker, "second", 2000)
+    request = request_of(("topic", range(3)), ("second", range(2000)), ("topic", range(3)))
+    topics = groups.ask(request, version).topics
+    assert {topic.name: len(topic.partitions) for topic in topics} == {"topic": 6, "second": 2000}
+    (second,) = (topic for topic in topics if topic.name == "second")
+    assert [each.partition_index for each in second.partitions] == list(range(2000))
