@@ -56,7 +56,7 @@ class Server:
         self._listeners: dict[int, Listener] = {}
         self._control: ControlSocket | None = None
         self._aside = AsideThread(reactor)
-        self._unread = Unread()
+        self._unread = Unread(reactor)
         self._stop_lock = DeferredLock()
         self._stopped = False
 

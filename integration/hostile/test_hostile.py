@@ -12,7 +12,8 @@ from integration.hostile.attacks import ATTACKS
 from integration.hostile.run import Patience, run
 from integration.support.server import FOREIGN_COMMAND
 
-PATIENCE = Patience(factor=5, beside_load=True)
+PATIENCE = Patience(factor=10, beside_load=True)
+"""An attack that succeeds is told by seconds."""
 
 pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="the bounds are kshim's")
 

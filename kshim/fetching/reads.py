@@ -114,6 +114,7 @@ class PartitionReads:
                 self._look(cached, found)
             else:
                 self.unknown.append(PartitionRead(cached, refusal(cached.wanted.partition, found, ())))
+        self._broker.unread.taken(self._bytes_read)
         if len(self.unknown) > 1:
             self.unknown.sort(key=lambda read: read.data.error_code != ErrorCode.UNKNOWN_TOPIC_ID)
         return self
@@ -128,6 +129,7 @@ class PartitionReads:
         for cached in partitions:
             if cached not in unknown:
                 anew._look(cached, self._find(cached))
+        self._broker.unread.taken(anew._bytes_read)
         return anew
 
     def knows_any(self, partitions: Iterable[CachedPartition]) -> bool:

@@ -31,6 +31,8 @@ P = TypeVar("P", bound=_OfPartition)
 T = TypeVar("T", bound=Any)
 R = TypeVar("R", bound=Any)
 A = TypeVar("A")
+Found = dict[Any, tuple[Any, list[Any]]]
+"""By name and id: the first entry of a topic, and the partitions of all its entries."""
 
 
 def divided(partitions: Iterable[P], topic: Topic | None) -> tuple[tuple[P, ...], tuple[P, ...]]:
@@ -45,10 +47,18 @@ def divided(partitions: Iterable[P], topic: Topic | None) -> tuple[tuple[P, ...]
 
 def merged(topics: Iterable[T]) -> tuple[T, ...]:
     """One entry for each topic of a response, with the partitions of all its entries."""
-    found: dict[Any, tuple[T, list[Any]]] = {}
+    found: Found = {}
+    _merge(found, topics)
+    return _merged(found)
+
+
+def _merge(found: Found, topics: Iterable[Any]) -> None:
     for topic in topics:
         key = topic.name, getattr(topic, "topic_id", None)
         found.setdefault(key, (topic, []))[1].extend(topic.partitions)
+
+
+def _merged(found: Found) -> tuple[Any, ...]:
     return tuple(replace(topic, partitions=tuple(partitions)) for topic, partitions in found.values())
 
 
@@ -62,15 +72,15 @@ def in_pieces(
 
 
 async def _in_pieces(slices: Slices, request: R, answer: Callable[[R], Later[A]]) -> A:
-    topics: list[Any] = []
+    found: Found = {}
     for some in _pieces(request.topics):
         await slices.spend(SLICE_US)
         answered = answer(replace(request, topics=some))
         response: Any = await answered if isinstance(answered, Deferred) else answered
         if getattr(response, "error_code", ErrorCode.NONE):
             return cast(A, response)
-        topics += response.topics
-    return cast(A, replace(response, topics=merged(topics)))
+        _merge(found, response.topics)
+    return cast(A, replace(response, topics=_merged(found)))
 
 
 def _pieces(topics: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -85,6 +95,6 @@ def _pieces(topics: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
                 partitions = partitions[left - 1 :]
             yield tuple(piece)
             piece, left = [], PARTITIONS_AT_ONCE
-        piece.append(replace(topic, partitions=partitions))
+        piece.append(topic if partitions is topic.partitions else replace(topic, partitions=partitions))
         left -= len(partitions) + 1
     yield tuple(piece)

@@ -78,7 +78,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         producers=ProducerAppends(store.log, settings),
         fetch_sessions=FetchSessions(),
         aside=AtOnce(),
-        unread=Unread(),
+        unread=Unread(clock),
     )
 
 

@@ -11,7 +11,7 @@ from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
 from kshim.cluster import Topic
 from kshim.requests import Broker, Turn
-from kshim.requests.unread import LEAST_ANSWER_BYTES, MOST_BYTES
+from kshim.requests.unread import LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_BYTES
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import (
@@ -420,5 +420,16 @@ def test_the_less_clients_read_the_less_is_answered(broker: Broker) -> None:
         append(broker, 1, value=bytes(40_000))
     broker.unread.bytes = MOST_BYTES - 4 * 40_500
     assert len(offsets(read(broker, wanted(1, 0))[0])) == 2
+    broker.clock.advance(0)  # type: ignore[attr-defined]
     broker.unread.bytes = 2 * MOST_BYTES
     assert len(offsets(read(broker, wanted(1, 0))[0])) == LEAST_ANSWER_BYTES // 40_000
+
+
+def test_the_answers_of_one_turn_share_what_is_read(broker: Broker) -> None:
+    for _ in range(20):
+        append(broker, 1, value=bytes(1_000_000))
+    many = wanted(1, 0, 20_000_000)
+    assert len(offsets(read(broker, many)[0])) == MOST_ANSWER_BYTES // 1_000_000
+    assert len(offsets(read(broker, many)[0])) == 1
+    broker.clock.advance(0)  # type: ignore[attr-defined]
+    assert len(offsets(read(broker, many)[0])) == MOST_ANSWER_BYTES // 1_000_000

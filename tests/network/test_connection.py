@@ -55,7 +55,7 @@ class Server:
         self.parked: dict[bytes, Deferred[Reply]] = {}
         self.answers: Callable[[bytes], Reply] | None = None
         self.answers_alone = b""
-        self.unread = Unread()
+        self.unread = Unread(self.clock)
         self.factory = Connections(
             self.answer, self.clock, self.unread, max_request_bytes=max_request_bytes, max_idle_ms=max_idle_ms
         )
@@ -422,7 +422,11 @@ def test_what_is_known_of_the_caller(server: Server) -> None:
 
 def test_the_advertised_address_where_one_is_given() -> None:
     factory = Connections(
-        lambda *_: None, Clock(), Unread(), max_request_bytes=1, advertised=Endpoint("kafka.example", 1)
+        lambda *_: None,
+        Clock(),
+        Unread(Clock()),
+        max_request_bytes=1,
+        advertised=Endpoint("kafka.example", 1),
     )
     connection = factory.buildProtocol(None)
     connection.makeConnection(Transport())

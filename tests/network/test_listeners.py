@@ -49,7 +49,7 @@ class Reactor(MemoryReactorClock):
 
 def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list[int]:
     answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
-    listeners = new_listeners(answers, Config(brokers=brokers, **config), reactor, Unread())
+    listeners = new_listeners(answers, Config(brokers=brokers, **config), reactor, Unread(reactor))
     addresses: list[Endpoint] = result(open_all(listeners, Endpoint("127.0.0.1", port)))
     return [address.port for address in addresses]
 
@@ -113,7 +113,7 @@ def test_a_suspended_listener_keeps_its_port(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(socket, "socket", Socket)
     reactor = Reactor()
-    (listener,) = new_listeners({1: lambda *_: None}, Config(), reactor, Unread()).values()
+    (listener,) = new_listeners({1: lambda *_: None}, Config(), reactor, Unread(reactor)).values()
     assert isinstance(listener, Listener)
     listener.open(Endpoint("127.0.0.1", 9092))
     assert result(listener.suspend()) is None
