@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from kshim.cluster import Topic
 from kshim.requests import Broker, RequestContext
@@ -31,7 +30,7 @@ def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> Later[OffsetCommitResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
-    return in_pieces(broker, context, request, partial(_answer, broker, context))
+    return in_pieces(broker, context, request, _answer)
 
 
 def _answer(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from kshim.requests import Broker, RequestContext
 from kshim.requests.divide import divided, in_pieces, merged
@@ -27,7 +26,7 @@ def offset_delete(
     broker: Broker, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
-    return in_pieces(broker, context, request, partial(_answer, broker, context))
+    return in_pieces(broker, context, request, _answer)
 
 
 def _answer(

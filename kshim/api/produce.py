@@ -5,7 +5,7 @@ v8: the answer names the records that are refused (KIP-467); v13: topics by id (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -14,12 +14,12 @@ from uuid import UUID
 from twisted.internet.defer import Deferred
 
 from kshim.cluster import Partition, Topic
-from kshim.producing.preparation import Preparation, Prepared, Ready
+from kshim.producing.preparation import Prepared, Ready, prepare
 from kshim.producing.record_checks import RecordFault
 from kshim.producing.rules import Verification
 from kshim.producing.transaction_checks import NotAllowed, TransactionalBatch, Verdicts, verify
 from kshim.requests import Broker, Refused, RequestContext
-from kshim.requests.later import Later, gather, if_not_stored, then
+from kshim.requests.later import Later, gather, if_not_stored, is_deferred, then, together
 from kshim.requests.leadership import fault_in_leadership, node_endpoints
 from kshim.storage.interfaces import Appended
 from schemas.error_code import ErrorCode
@@ -88,10 +88,26 @@ def produce(
         each.error_code == ErrorCode.UNKNOWN_SERVER_ERROR for each in found if not isinstance(each, _Target)
     ):
         return answer(refuse_all(ErrorCode.UNKNOWN_SERVER_ERROR))
-    asked = list(_asked(found)) if in_transaction else []
+    if in_transaction:
+        return _produce_in_transaction(broker, context, request, found, answer)
+    prepared = _prepare_all(broker, context, found)
+    if not is_deferred(prepared):
+        return answer(_append_all(broker, request, found, prepared))
+    return prepared.addCallback(partial(_append_all, broker, request, found)).addCallback(answer)
+
+
+def _produce_in_transaction(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    found: Sequence[_Found],
+    answer: Callable[[list[Answered]], Later[ProduceResponse | None]],
+) -> Later[ProduceResponse | None]:
+    asked = list(_asked(found))
     producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
     if len(producers) > 1:
-        return answer(refuse_all(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+        entries = ((topic, data) for topic in request.topic_data for data in topic.partition_data)
+        return answer(_refuse_all(entries, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
     prepared = _prepare_all(broker, context, found)
     append = partial(_append_all, broker, request, found)
     if not asked:
@@ -107,16 +123,22 @@ def produce(
 
 def _prepare_all(broker: Broker, context: RequestContext, found: Sequence[_Found]) -> Later[list[Prepared]]:
     """Each target's batch as it is to be stored, or why it cannot be; None where the entry has no target."""
-    preparation = Preparation(broker.aside, context.turn, len(found))
-    return gather([_prepare(broker, preparation, each) for each in found], list)
+    now_ms, batches = broker.now_ms(), len(found)
+    return together(
+        [
+            _prepare(broker, context, each, batches, now_ms) if isinstance(each, _Target) else None
+            for each in found
+        ]
+    )
 
 
-def _prepare(broker: Broker, preparation: Preparation, target: _Found) -> Later[Prepared]:
-    if not isinstance(target, _Target):
-        return None
+def _prepare(
+    broker: Broker, context: RequestContext, target: _Target, batches: int, now_ms: int
+) -> Later[Prepared]:
     topic, partition, _, batch = target
     config = broker.cluster.log_config(topic, broker.node_id)
-    return preparation.prepare(batch, config, broker.now_ms(), f"{topic.name}-{partition.index}")
+    name = f"{topic.name}-{partition.index}"
+    return prepare(broker.aside, context.turn, batch, batches, config, now_ms, name)
 
 
 def _asked(found: Iterable[_Found]) -> Iterator[TransactionalBatch]:
@@ -250,10 +272,8 @@ def _enough_in_sync(broker: Broker, target: _Target) -> bool:
 def _append_batch(
     broker: Broker, target: _Target, ready: Ready, verification: Verification | None
 ) -> Answered:
-    topic, partition, data, _ = target
-    header, batch = ready
-    now_ms = broker.now_ms()
-    log_append_time = broker.cluster.log_config(topic, broker.node_id).log_append_time
+    _, partition, data, _ = target
+    header, batch, now_ms, log_append_time = ready
 
     def append() -> Deferred[Appended]:
         return broker.log.append(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from twisted.internet.defer import Deferred
 
@@ -55,7 +54,7 @@ def txn_offset_commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
-    return in_pieces(broker, context, request, partial(_answer, broker, context))
+    return in_pieces(broker, context, request, _answer)
 
 
 def _answer(

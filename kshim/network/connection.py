@@ -22,6 +22,7 @@ from kshim.network.addresses import java_host, unmapped
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.states import NEXT, Event, State
 from kshim.requests import Client, Refused, Turn
+from kshim.requests.later import is_deferred
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 
@@ -49,7 +50,8 @@ class InFlight(Turn):
     __slots__ = ("done", "held_bytes", "reply")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.fired = self.is_alone = False  # here, not by the bases: one is made for each request
+        self._watchers = None
         self.done = False
         self.reply: Response = None
         self.held_bytes = 0
@@ -147,7 +149,7 @@ class Connection(Protocol):
         except Exception as error:
             self._refuse(error)
             return
-        if isinstance(answer, defer.Deferred):
+        if is_deferred(answer):
             self._hold(request, len(frame))
             answer.addCallbacks(self._answered, self._unanswered, (request,))
         elif self._in_flight:
@@ -172,10 +174,10 @@ class Connection(Protocol):
     def _answered(self, reply: Response, request: InFlight) -> None:
         """Keep a reply until all earlier requests are answered; send the replies whose turn has come."""
         request.done, request.reply = True, reply
-        held_bytes = len(reply or b"")
-        self._count(held_bytes - request.held_bytes)
-        request.held_bytes = held_bytes
         waiting = self._in_flight
+        if waiting and waiting[0] is not request:
+            self._count(len(reply or b"") - request.held_bytes)
+            request.held_bytes = len(reply or b"")
         while waiting and waiting[0].done:
             first = waiting.popleft()
             self._count(-first.held_bytes)

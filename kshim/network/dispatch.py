@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, unsupported
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
+from kshim.requests.later import is_deferred
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
@@ -65,31 +66,30 @@ API: dict[int, Served] = {key: Served(key, versions) for key, versions in ANNOUN
 
 
 def answer(
-    broker: Broker, frame: bytes | memoryview, client: Client, turn: Turn
+    broker: Broker,
+    frame: bytes | memoryview,
+    client: Client,
+    turn: Turn,
+    decoded: tuple[RequestHeader, Any] | None = None,
 ) -> bytes | Deferred[bytes | None] | None:
     """The reply to one request: header and body without the size, or None if there is none to send.
+
+    decoded: the frame's header and request, if it was decoded aside.
 
     Raises Refused, or fails the Deferred with it, if Kafka closes the connection (an unknown API, an
     unsupported version, a body that does not match its API and version), if the request has more than
     MAX_ELEMENTS, or if one of our own functions failed.
     """
     try:
-        header, request = decode_request(frame, LIGHT_ELEMENTS)
+        header, request = decoded or decode_request(frame, LIGHT_ELEMENTS)
     except TooManyElements:
         turn.is_alone = True
-        decoded = broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS))
-        return decoded.addCallbacks(
-            lambda found: _serve(broker, client, turn, *found),
+        return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS)).addCallbacks(
+            lambda decoded: answer(broker, frame, client, turn, decoded),
             lambda failure: _not_decoded(frame, client, failure.value),
         )
     except MalformedMessage as error:
         return _not_decoded(frame, client, error)
-    return _serve(broker, client, turn, header, request)
-
-
-def _serve(
-    broker: Broker, client: Client, turn: Turn, header: RequestHeader, request: Any
-) -> bytes | Deferred[bytes | None] | None:
     served = API.get(header.api_key)
     if served is None:
         return _unsupported(header, client)
@@ -105,7 +105,7 @@ def _serve(
     )
     try:
         response = served.function(broker, context, request)
-        if isinstance(response, Deferred):
+        if is_deferred(response):
             return response.addCallbacks(
                 partial(_encode, broker, header, client), partial(_fail, header, client)
             )
@@ -130,11 +130,12 @@ def _encode(
 ) -> bytes | Deferred[bytes | None] | None:
     if response is None:
         return None
-    encode = partial(encode_response, header.api_key, header.api_version, header.correlation_id, response)
+    api_key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
     try:
-        return encode(LIGHT_ELEMENTS)
+        return encode_response(api_key, version, correlation_id, response, LIGHT_ELEMENTS)
     except TooManyElements:
-        return broker.aside.run(partial(encode, MAX_ANSWER_ELEMENTS)).addErrback(
+        encode = partial(encode_response, api_key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
+        return broker.aside.run(encode).addErrback(
             lambda failure: _not_encoded(header, client, failure.value)
         )
     except Exception as error:

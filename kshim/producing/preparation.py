@@ -27,10 +27,13 @@ MANY_TIMES_BYTES = 64 * 1024 * 1024
 
 
 class Ready(NamedTuple):
-    """A batch as it is to be stored, and its header as it was sent."""
+    """A batch as it is to be stored, its header as it was sent, and when it came."""
 
     header: RecordBatchHeader
     batch: memoryview
+    now_ms: int
+    log_append_time: bool
+    """Whether the topic's timestamps are those of the append."""
 
 
 Prepared: TypeAlias = Ready | RecordFault | None
@@ -47,29 +50,32 @@ def most_expanded_bytes(header: RecordBatchHeader, config: LogConfig) -> int:
     return min(most, MAX_DECOMPRESSED_BYTES)
 
 
-class Preparation:
-    """The preparation of the batches of one request; it is answered alone if one is prepared aside."""
+def prepare(
+    aside: Aside,
+    turn: Turn,
+    batch: memoryview,
+    batches: int,
+    config: LogConfig,
+    now_ms: int,
+    partition: str,
+) -> Later[Prepared]:
+    """The batch as it is to be stored, or why it is refused.
 
-    def __init__(self, aside: Aside, turn: Turn, batches: int) -> None:
-        self._aside = aside
-        self._turn = turn
-        self._light_bytes = LIGHT_BYTES // max(batches, 1)
-        self._light_records = LIGHT_RECORDS // max(batches, 1)
-
-    def prepare(self, batch: memoryview, config: LogConfig, now_ms: int, partition: str) -> Later[Prepared]:
-        """The batch as it is to be stored, or why it is refused; `partition` is its name in messages."""
+    batches: how many the request has; it is answered alone if one is prepared aside. partition: its name in
+    messages.
+    """
+    try:
+        header = validate(batch, max_batch_bytes=config.max_message_bytes)
+    except CorruptRecordBatch as error:
+        return _fault(error)
+    if header.records_count <= LIGHT_RECORDS // batches:
         try:
-            header = validate(batch, max_batch_bytes=config.max_message_bytes)
-        except CorruptRecordBatch as error:
-            return _fault(error)
-        prepared = partial(_prepared, header, batch, config, now_ms, partition)
-        if header.records_count <= self._light_records:
-            try:
-                return prepared(self._light_bytes)
-            except BatchExpandsTooFar:
-                pass
-        self._turn.is_alone = True
-        return self._aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
+            return _prepared(header, batch, config, now_ms, partition, LIGHT_BYTES // batches)
+        except BatchExpandsTooFar:
+            pass
+    turn.is_alone = True
+    prepared = partial(_prepared, header, batch, config, now_ms, partition)
+    return aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
 
 
 def _prepared(
@@ -83,7 +89,10 @@ def _prepared(
     """Raises BatchExpandsTooFar if the records are more than `max_bytes`."""
     try:
         fault = fault_in_records(header, batch, config, now_ms, partition, max_bytes)
-        return fault or Ready(header, as_configured(header, batch, config, max_bytes))
+        if fault is not None:
+            return fault
+        stored = as_configured(header, batch, config, max_bytes)
+        return Ready(header, stored, now_ms, config.log_append_time)
     except BatchExpandsTooFar:
         raise
     except CorruptRecordBatch as error:

@@ -63,19 +63,31 @@ def _merged(found: Found) -> tuple[Any, ...]:
 
 
 def in_pieces(
-    broker: Broker, context: RequestContext, request: R, answer: Callable[[R], Later[A]]
+    broker: Broker,
+    context: RequestContext,
+    request: R,
+    answer: Callable[[Broker, RequestContext, R], Later[A]],
 ) -> Later[A]:
-    """`answer(request)`; or, if many partitions are named, the answers for as many pieces as it takes."""
-    if sum([len(topic.partitions) + 1 for topic in request.topics]) <= PARTITIONS_AT_ONCE:
-        return answer(request)
-    return Deferred.fromCoroutine(_in_pieces(Slices(broker.clock, context.turn), request, answer))
+    """`answer(...)`; or, if many partitions are named, the answers for as many pieces as it takes, as one."""
+    left = PARTITIONS_AT_ONCE
+    for topic in request.topics:
+        left -= len(topic.partitions) + 1
+    if left >= 0:
+        return answer(broker, context, request)
+    return Deferred.fromCoroutine(_in_pieces(broker, context, request, answer))
 
 
-async def _in_pieces(slices: Slices, request: R, answer: Callable[[R], Later[A]]) -> A:
+async def _in_pieces(
+    broker: Broker,
+    context: RequestContext,
+    request: R,
+    answer: Callable[[Broker, RequestContext, R], Later[A]],
+) -> A:
+    slices = Slices(broker.clock, context.turn)
     found: Found = {}
     for some in _pieces(request.topics):
         await slices.spend(SLICE_US)
-        answered = answer(replace(request, topics=some))
+        answered = answer(broker, context, replace(request, topics=some))
         response: Any = await answered if isinstance(answered, Deferred) else answered
         if getattr(response, "error_code", ErrorCode.NONE):
             return cast(A, response)

@@ -8,7 +8,7 @@ import pytest
 
 from kshim.cluster.topic_configs import LogConfig
 from kshim.producing import preparation
-from kshim.producing.preparation import Preparation, Prepared, Ready, most_expanded_bytes
+from kshim.producing.preparation import Prepared, Ready, most_expanded_bytes
 from kshim.producing.record_checks import MOST_ERRORS, RecordFault
 from kshim.requests import Turn
 from schemas.error_code import ErrorCode
@@ -35,7 +35,7 @@ def batch(
 
 def prepare(sent: memoryview, batches: int = 1, **configs: str) -> tuple[Prepared, AtOnce, Turn]:
     aside, turn = AtOnce(), Turn()
-    prepared = Preparation(aside, turn, batches).prepare(sent, log_config(**configs), NOW_MS, "t-0")
+    prepared = preparation.prepare(aside, turn, sent, batches, log_config(**configs), NOW_MS, "t-0")
     return result(prepared), aside, turn
 
 
@@ -43,7 +43,7 @@ def prepare(sent: memoryview, batches: int = 1, **configs: str) -> tuple[Prepare
 def test_a_small_batch_is_prepared_at_once(codec: Compression) -> None:
     sent = batch(100, 100, codec)
     prepared, aside, turn = prepare(sent)
-    assert prepared == Ready(decode_header(sent), sent)
+    assert prepared == Ready(decode_header(sent), sent, NOW_MS, False)
     assert (aside.count, turn.is_alone) == (0, False)
 
 
@@ -51,14 +51,14 @@ def test_a_small_batch_is_prepared_at_once(codec: Compression) -> None:
 def test_a_batch_that_expands_to_much_is_prepared_aside(codec: Compression) -> None:
     sent = batch(1, 2 * MIB, codec)
     prepared, aside, turn = prepare(sent)
-    assert prepared == Ready(decode_header(sent), sent)
+    assert prepared == Ready(decode_header(sent), sent, NOW_MS, False)
     assert (aside.count, turn.is_alone) == (1, True)
 
 
 def test_a_batch_of_many_records_is_prepared_aside() -> None:
     sent = batch(preparation.LIGHT_RECORDS + 1)
     prepared, aside, turn = prepare(sent)
-    assert prepared == Ready(decode_header(sent), sent)
+    assert prepared == Ready(decode_header(sent), sent, NOW_MS, False)
     assert (aside.count, turn.is_alone) == (1, True)
 
 
