@@ -124,12 +124,11 @@ def _produce_in_transaction(
 def _prepare_all(broker: Broker, context: RequestContext, found: Sequence[_Found]) -> Later[list[Prepared]]:
     """Each target's batch as it is to be stored, or why it cannot be; None where the entry has no target."""
     now_ms, batches = broker.now_ms(), len(found)
-    return together(
-        [
-            _prepare(broker, context, each, batches, now_ms) if isinstance(each, _Target) else None
-            for each in found
-        ]
-    )
+    prepared = [
+        _prepare(broker, context, each, batches, now_ms) if isinstance(each, _Target) else None
+        for each in found
+    ]
+    return together(prepared)
 
 
 def _prepare(

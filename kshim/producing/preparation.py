@@ -66,13 +66,12 @@ def prepare(
     """
     try:
         header = validate(batch, max_batch_bytes=config.max_message_bytes)
+        if header.records_count <= LIGHT_RECORDS // batches:
+            return _prepared(header, batch, config, now_ms, partition, LIGHT_BYTES // batches)
+    except BatchExpandsTooFar:
+        pass
     except CorruptRecordBatch as error:
         return _fault(error)
-    if header.records_count <= LIGHT_RECORDS // batches:
-        try:
-            return _prepared(header, batch, config, now_ms, partition, LIGHT_BYTES // batches)
-        except BatchExpandsTooFar:
-            pass
     turn.is_alone = True
     prepared = partial(_prepared, header, batch, config, now_ms, partition)
     return aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
@@ -86,24 +85,19 @@ def _prepared(
     partition: str,
     max_bytes: int,
 ) -> Prepared:
-    """Raises BatchExpandsTooFar if the records are more than `max_bytes`."""
-    try:
-        fault = fault_in_records(header, batch, config, now_ms, partition, max_bytes)
-        if fault is not None:
-            return fault
-        stored = as_configured(header, batch, config, max_bytes)
-        return Ready(header, stored, now_ms, config.log_append_time)
-    except BatchExpandsTooFar:
-        raise
-    except CorruptRecordBatch as error:
-        return _fault(error)
+    """Raises CorruptRecordBatch; BatchExpandsTooFar if the records are more than `max_bytes`."""
+    fault = fault_in_records(header, batch, config, now_ms, partition, max_bytes)
+    if fault is not None:
+        return fault
+    stored = as_configured(header, batch, config, max_bytes)
+    return Ready(header, stored, now_ms, config.log_append_time)
 
 
 def _within(max_bytes: int, prepared: Callable[[int], Prepared]) -> Prepared:
-    """`prepared(max_bytes)`, or that the batch is too large."""
+    """`prepared(max_bytes)`, or why the batch is refused."""
     try:
         return prepared(max_bytes)
-    except BatchExpandsTooFar as error:
+    except CorruptRecordBatch as error:
         return _fault(error)
 
 
