@@ -2,6 +2,7 @@
 
     python -m integration.hostile                   all attacks
     python -m integration.hostile stored-bomb half-frames
+    python -m integration.hostile.crowd             ten thousand connections
 
 Nobody may stop all others: while an attack runs, the victim waits for no answer longer than a bound, and the
 server's memory stays within one. When the attacker is gone the memory is given back, and after `kill -9` the
