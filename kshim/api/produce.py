@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
@@ -19,7 +19,7 @@ from kshim.producing.record_checks import RecordFault
 from kshim.producing.rules import Verification
 from kshim.producing.transaction_checks import NotAllowed, TransactionalBatch, Verdicts, verify
 from kshim.requests import Broker, Refused, RequestContext
-from kshim.requests.later import Later, gather, if_not_stored, is_deferred, then, together
+from kshim.requests.later import Later, gather, if_not_stored, then
 from kshim.requests.leadership import fault_in_leadership, node_endpoints
 from kshim.storage.interfaces import Appended
 from schemas.error_code import ErrorCode
@@ -91,7 +91,7 @@ def produce(
     if in_transaction:
         return _produce_in_transaction(broker, context, request, found, answer)
     prepared = _prepare_all(broker, context, found)
-    if not is_deferred(prepared):
+    if isinstance(prepared, list):
         return answer(_append_all(broker, request, found, prepared))
     return prepared.addCallback(partial(_append_all, broker, request, found)).addCallback(answer)
 
@@ -123,21 +123,14 @@ def _produce_in_transaction(
 
 def _prepare_all(broker: Broker, context: RequestContext, found: Sequence[_Found]) -> Later[list[Prepared]]:
     """Each target's batch as it is to be stored, or why it cannot be; None where the entry has no target."""
-    now_ms, batches = broker.now_ms(), len(found)
-    prepared = [
-        _prepare(broker, context, each, batches, now_ms) if isinstance(each, _Target) else None
+    batches = len(found)
+    prepared: list[Any] = [
+        prepare(broker, context, each.topic, each.partition, each.batch, batches)
+        if isinstance(each, _Target)
+        else None
         for each in found
     ]
-    return together(prepared)
-
-
-def _prepare(
-    broker: Broker, context: RequestContext, target: _Target, batches: int, now_ms: int
-) -> Later[Prepared]:
-    topic, partition, _, batch = target
-    config = broker.cluster.log_config(topic, broker.node_id)
-    name = f"{topic.name}-{partition.index}"
-    return prepare(broker.aside, context.turn, batch, batches, config, now_ms, name)
+    return gather(prepared, list) if context.turn.is_alone else prepared
 
 
 def _asked(found: Iterable[_Found]) -> Iterator[TransactionalBatch]:

@@ -22,7 +22,6 @@ from kshim.network.addresses import java_host, unmapped
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.states import NEXT, Event, State
 from kshim.requests import Client, Refused, Turn
-from kshim.requests.later import is_deferred
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 
@@ -149,7 +148,7 @@ class Connection(Protocol):
         except Exception as error:
             self._refuse(error)
             return
-        if is_deferred(answer):
+        if answer is not None and not isinstance(answer, bytes):
             self._hold(request, len(frame))
             answer.addCallbacks(self._answered, self._unanswered, (request,))
         elif self._in_flight:
@@ -161,7 +160,8 @@ class Connection(Protocol):
     def _hold(self, request: InFlight, held_bytes: int) -> None:
         """Keep a request until its reply may leave."""
         request.held_bytes = held_bytes
-        self._count(held_bytes)
+        self._held_bytes += held_bytes
+        self.shared.unread.bytes += held_bytes
         self._in_flight.append(request)
         if not self._has_room():
             self._happens(Event.FILLS)
@@ -176,11 +176,14 @@ class Connection(Protocol):
         request.done, request.reply = True, reply
         waiting = self._in_flight
         if waiting and waiting[0] is not request:
-            self._count(len(reply or b"") - request.held_bytes)
-            request.held_bytes = len(reply or b"")
+            more_bytes = len(reply or b"") - request.held_bytes
+            request.held_bytes += more_bytes
+            self._held_bytes += more_bytes
+            self.shared.unread.bytes += more_bytes
         while waiting and waiting[0].done:
             first = waiting.popleft()
-            self._count(-first.held_bytes)
+            self._held_bytes -= first.held_bytes
+            self.shared.unread.bytes -= first.held_bytes
             self._put(first.reply)
         self._look_for_room()
         if not self._in_turn:
@@ -201,13 +204,6 @@ class Connection(Protocol):
             if self._state is State.STALLED:
                 self._unread_bytes += outgoing_bytes
                 self.shared.unread.bytes += outgoing_bytes
-
-    # ---- memory
-
-    def _count(self, held_bytes: int) -> None:
-        """Count what requests hold before their replies have left; `held_bytes` may be negative."""
-        self._held_bytes += held_bytes
-        self.shared.unread.bytes += held_bytes
 
     def _all_read(self) -> None:
         self.shared.unread.bytes -= self._unread_bytes
@@ -265,7 +261,8 @@ class Connection(Protocol):
     def _forget_requests(self) -> None:
         """Drop the requests in flight, and make the parked ones finish."""
         waiting, self._in_flight = self._in_flight, deque()
-        self._count(-self._held_bytes)
+        self.shared.unread.bytes -= self._held_bytes
+        self._held_bytes = 0
         for request in waiting:
             request.fire()
 

@@ -17,11 +17,10 @@ from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, unsupported
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
-from kshim.requests.later import is_deferred
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
-from schemas.message import MalformedMessage, TooManyElements
+from schemas.message import MalformedMessage, TooManyElements, Value
 from schemas.registry import (
     VERSIONS,
     StringTooLong,
@@ -105,11 +104,10 @@ def answer(
     )
     try:
         response = served.function(broker, context, request)
-        if is_deferred(response):
-            return response.addCallbacks(
-                partial(_encode, broker, header, client), partial(_fail, header, client)
-            )
-        return _encode(broker, header, client, response)
+        if isinstance(response, Value) or response is None:
+            return _encode(broker, header, client, response)
+        later: Deferred[Any] = response
+        return later.addCallbacks(partial(_encode, broker, header, client), partial(_fail, header, client))
     except Refused:
         raise
     except Exception as error:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
+from kshim.cluster import Partition, Topic
 from kshim.cluster.topic_configs import LogConfig
 from kshim.producing.recompression import as_configured
 from kshim.producing.record_checks import RecordFault, fault_in_records
-from kshim.requests import Turn
-from kshim.requests.aside import Aside
+from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later
 from schemas.records.batch import BatchExpandsTooFar, CorruptRecordBatch, RecordBatchHeader, validate
 from schemas.records.compression import MAX_DECOMPRESSED_BYTES
@@ -51,30 +51,30 @@ def most_expanded_bytes(header: RecordBatchHeader, config: LogConfig) -> int:
 
 
 def prepare(
-    aside: Aside,
-    turn: Turn,
+    broker: Broker,
+    context: RequestContext,
+    topic: Topic,
+    partition: Partition,
     batch: memoryview,
     batches: int,
-    config: LogConfig,
-    now_ms: int,
-    partition: str,
 ) -> Later[Prepared]:
     """The batch as it is to be stored, or why it is refused.
 
-    batches: how many the request has; it is answered alone if one is prepared aside. partition: its name in
-    messages.
+    batches: how many the request has; it is answered alone if one is prepared aside.
     """
+    config, now_ms = broker.cluster.log_config(topic, broker.node_id), broker.now_ms()
+    name = f"{topic.name}-{partition.index}"
     try:
         header = validate(batch, max_batch_bytes=config.max_message_bytes)
         if header.records_count <= LIGHT_RECORDS // batches:
-            return _prepared(header, batch, config, now_ms, partition, LIGHT_BYTES // batches)
+            return _prepared(header, batch, config, now_ms, name, LIGHT_BYTES // batches)
     except BatchExpandsTooFar:
         pass
     except CorruptRecordBatch as error:
         return _fault(error)
-    turn.is_alone = True
-    prepared = partial(_prepared, header, batch, config, now_ms, partition)
-    return aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
+    context.turn.is_alone = True
+    prepared = partial(_prepared, header, batch, config, now_ms, name)
+    return broker.aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
 
 
 def _prepared(

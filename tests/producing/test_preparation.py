@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from kshim.producing.record_checks import MOST_ERRORS, RecordFault
 from kshim.requests import Turn
 from schemas.error_code import ErrorCode
 from schemas.records.batch import Compression, Record, decode_header, encode
-from tests.api.harness import NOW_MS, AtOnce, create, new_broker, result
+from tests.api.harness import NOW_MS, AtOnce, context, create, new_broker, result
 
 MIB = 1024 * 1024
 CODECS = [codec for codec in Compression if codec is not Compression.NONE]
@@ -34,9 +35,11 @@ def batch(
 
 
 def prepare(sent: memoryview, batches: int = 1, **configs: str) -> tuple[Prepared, AtOnce, Turn]:
-    aside, turn = AtOnce(), Turn()
-    prepared = preparation.prepare(aside, turn, sent, batches, log_config(**configs), NOW_MS, "t-0")
-    return result(prepared), aside, turn
+    aside, caller = AtOnce(), context(9)
+    broker = replace(new_broker(), aside=aside)
+    topic = create(broker, "t", **configs)
+    prepared = preparation.prepare(broker, caller, topic, topic.partitions[0], sent, batches)
+    return result(prepared), aside, caller.turn
 
 
 @pytest.mark.parametrize("codec", Compression)
