@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kshim.cluster import Topic
 from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import divided, in_pieces, merged
+from kshim.requests.divide import answer_in_pieces, divided, merged
 from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
@@ -30,7 +30,7 @@ def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> Later[OffsetCommitResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
-    return in_pieces(broker, context, request, _answer)
+    return answer_in_pieces(broker, context, request, _answer)
 
 
 def _answer(

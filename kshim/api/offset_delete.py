@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import divided, in_pieces, merged
+from kshim.requests.divide import answer_in_pieces, divided, merged
 from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_delete import (
@@ -26,7 +26,7 @@ def offset_delete(
     broker: Broker, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
-    return in_pieces(broker, context, request, _answer)
+    return answer_in_pieces(broker, context, request, _answer)
 
 
 def _answer(

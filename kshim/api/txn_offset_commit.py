@@ -17,7 +17,7 @@ from kshim.cluster import GROUP_METADATA_TOPIC, Topic
 from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
 from kshim.producing.rules import in_transaction
 from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import divided, in_pieces, merged
+from kshim.requests.divide import answer_in_pieces, divided, merged
 from kshim.requests.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
@@ -54,7 +54,7 @@ def txn_offset_commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
-    return in_pieces(broker, context, request, _answer)
+    return answer_in_pieces(broker, context, request, _answer)
 
 
 def _answer(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kshim.cluster.topic_configs import LogConfig
 from schemas.error_code import ErrorCode
-from schemas.records.batch import CorruptRecordBatch, RecordBatchHeader, recompress
+from schemas.records.batch import CorruptRecordBatch, RecordBatchHeader
+from schemas.records.rewriting import recompress
 
 
 def as_configured(

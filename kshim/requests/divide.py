@@ -62,7 +62,7 @@ def _merged(found: Found) -> tuple[Any, ...]:
     return tuple(replace(topic, partitions=tuple(partitions)) for topic, partitions in found.values())
 
 
-def in_pieces(
+def answer_in_pieces(
     broker: Broker,
     context: RequestContext,
     request: R,

@@ -19,9 +19,9 @@ from schemas.records.batch import (
     RecordBatchHeader,
     decode_header,
     records,
-    retain,
 )
 from schemas.records.end_txn_marker import decode_marker
+from schemas.records.rewriting import retain
 
 MAX_KEYS = 200_000
 """Keys in one pass, at about 200 bytes each; a log with more keys takes several passes."""

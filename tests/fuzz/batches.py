@@ -33,15 +33,14 @@ from schemas.records.batch import (
     is_transactional,
     patch,
     patch_in_place,
-    recompress,
     records,
-    retain,
     sole_batch,
     validate,
 )
 from schemas.records.compression import compress
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 from schemas.records.record import split_records
+from schemas.records.rewriting import recompress, retain
 from tests.fuzz.target import Target
 
 MEND_LENGTH, MEND_CRC, COMPRESS, JOIN = 1, 2, 4, 8

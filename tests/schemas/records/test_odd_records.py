@@ -6,8 +6,9 @@ import pytest
 from crc32c import crc32c
 
 from schemas.error_code import ErrorCode
-from schemas.records.batch import Compression, CorruptRecordBatch, Record, encode, recompress, records, retain
+from schemas.records.batch import Compression, CorruptRecordBatch, Record, encode, records
 from schemas.records.record import decode_records
+from schemas.records.rewriting import recompress, retain
 
 LATEST_MS = 2**63 - 1
 CRC_AT, ATTRIBUTES_AT, BASE_TIMESTAMP_AT = 17, 21, 27
