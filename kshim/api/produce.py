@@ -76,18 +76,17 @@ def produce(
     """
     entries = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
     answer = partial(_answer, broker, context, request)
-    refuse_all = partial(_refuse_all, entries)
     try:
         in_transaction = any(is_transactional(data.records or b"") for _, data in entries)
     except CorruptRecordBatch as error:
-        return answer(refuse_all(error.error_code, str(error)))
+        return answer(_refuse_all(entries, error.error_code, str(error)))
     if in_transaction and request.transactional_id is None:
-        return answer(refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return answer(_refuse_all(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     found = [_find(broker, context, topic, data) for topic, data in entries]
     if any(
         each.error_code == ErrorCode.UNKNOWN_SERVER_ERROR for each in found if not isinstance(each, _Target)
     ):
-        return answer(refuse_all(ErrorCode.UNKNOWN_SERVER_ERROR))
+        return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
     if in_transaction:
         return _produce_in_transaction(broker, context, request, found, answer)
     prepared = _prepare_all(broker, context, found)

@@ -63,17 +63,17 @@ def prepare(
     batches: how many the request has; it is answered alone if one is prepared aside.
     """
     config, now_ms = broker.cluster.log_config(topic, broker.node_id), broker.now_ms()
-    name = f"{topic.name}-{partition.index}"
+    place = topic.name, partition.index
     try:
         header = validate(batch, max_batch_bytes=config.max_message_bytes)
         if header.records_count <= LIGHT_RECORDS // batches:
-            return _prepared(header, batch, config, now_ms, name, LIGHT_BYTES // batches)
+            return _prepared(header, batch, config, now_ms, place, LIGHT_BYTES // batches)
     except BatchExpandsTooFar:
         pass
     except CorruptRecordBatch as error:
         return _fault(error)
     context.turn.is_alone = True
-    prepared = partial(_prepared, header, batch, config, now_ms, name)
+    prepared = partial(_prepared, header, batch, config, now_ms, place)
     return broker.aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
 
 
@@ -82,11 +82,11 @@ def _prepared(
     batch: memoryview,
     config: LogConfig,
     now_ms: int,
-    partition: str,
+    place: tuple[str, int],
     max_bytes: int,
 ) -> Prepared:
     """Raises CorruptRecordBatch; BatchExpandsTooFar if the records are more than `max_bytes`."""
-    fault = fault_in_records(header, batch, config, now_ms, partition, max_bytes)
+    fault = fault_in_records(header, batch, config, now_ms, place, max_bytes)
     if fault is not None:
         return fault
     stored = as_configured(header, batch, config, max_bytes)

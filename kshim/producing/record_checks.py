@@ -45,10 +45,10 @@ def fault_in_records(
     batch: memoryview,
     config: LogConfig,
     now_ms: int,
-    partition: str,
+    place: tuple[str, int],
     max_bytes: int,
 ) -> RecordFault | None:
-    """What is wrong with the records of a validated batch, or None; `partition` is its name in messages.
+    """What is wrong with the records of a validated batch, or None. place: topic and partition, for messages.
 
     Raises CorruptRecordBatch if the header states another number of records, or if they must be decoded and
     cannot be; and BatchExpandsTooFar if they are more than `max_bytes`.
@@ -61,7 +61,7 @@ def fault_in_records(
         check_records(header, batch, max_bytes=max_bytes)
         return None
     decoded = records(batch, max_bytes=max_bytes)
-    faults = list(islice(_faults(decoded, config, now_ms, is_marked, partition), MOST_ERRORS))
+    faults = list(islice(_faults(decoded, config, now_ms, is_marked, place), MOST_ERRORS))
     for _ in decoded:  # those behind them must be readable, too
         pass
     if not faults:
@@ -77,10 +77,10 @@ def fault_in_records(
 
 
 def _faults(
-    decoded: Iterable[Record], config: LogConfig, now_ms: int, is_marked: bool, partition: str
+    decoded: Iterable[Record], config: LogConfig, now_ms: int, is_marked: bool, place: tuple[str, int]
 ) -> Iterator[tuple[int, ErrorCode, str]]:
     """Yield index, error and message for each faulty record. A missing key comes before a bad timestamp."""
-    keyless = f"Compacted topic cannot accept message without key in topic partition {partition}"
+    keyless = f"Compacted topic cannot accept message without key in topic partition {place[0]}-{place[1]}"
     earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
     for index, record in enumerate(decoded):
         timestamp_ms = record.timestamp_ms
