@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from kshim.coordination.groups.refusals import DeleteGroup
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather, then
-from kshim.requests.slices import in_slices
+from kshim.requests.later import Later
+from kshim.requests.slices import ask_each_group
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-
-GROUP_US = 50
 
 
 def delete_groups(
@@ -24,5 +22,4 @@ def delete_groups(
     def delete(group_id: str) -> Later[DeletableGroupResult]:
         return broker.groups.submit(context, DeleteGroup(group_id))
 
-    answers = in_slices(broker, context, list(group_ids), delete, lambda _: GROUP_US)
-    return then(answers, lambda answers: gather(answers, respond))
+    return ask_each_group(broker, context, list(group_ids), delete, respond)

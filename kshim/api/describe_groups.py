@@ -7,12 +7,10 @@ from dataclasses import replace
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import GROUP_OPERATIONS
-from kshim.requests.later import Later, gather, then
-from kshim.requests.slices import in_slices
+from kshim.requests.later import Later
+from kshim.requests.slices import ask_each_group
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-
-GROUP_US = 50
 
 
 def describe_groups(
@@ -28,8 +26,7 @@ def describe_groups(
     def describe(group_id: str) -> Later[DescribedGroup]:
         return broker.groups.submit(context, DescribeGroup(group_id))
 
-    answers = in_slices(broker, context, request.groups, describe, lambda _: GROUP_US)
-    return then(answers, lambda answers: gather(answers, respond))
+    return ask_each_group(broker, context, request.groups, describe, respond)
 
 
 def _with_operations(group: DescribedGroup) -> DescribedGroup:

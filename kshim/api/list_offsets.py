@@ -118,7 +118,7 @@ async def _answer(
         else broker.log.offset_for_time(partition.partition_no, asked.timestamp)
     )
     if isinstance(found, Generator):
-        found = await search(broker, slices, found)
+        found = await search(broker, context, slices, found)
         if found is not None and found.offset >= end:  # beyond what the client may read
             found = None
     if found is None:

@@ -62,13 +62,16 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
         return _refused(topics, ErrorCode.INVALID_REQUEST)
     if ids:
         described = in_slices(
-            broker, context, list(ids), partial(_by_id, broker, version, operations), lambda _: TOPIC_US
+            broker,
+            context,
+            list(ids),
+            partial(_by_id, broker, version, operations),
+            lambda topic_id: _cost_us(broker.cluster.topic_by_id(topic_id)),
         )
         return then(described, partial(_response, broker, context, request))
     if nameless:
         return _refused(topics, ErrorCode.UNKNOWN_SERVER_ERROR)
     missing = _to_be_made(broker, version, request, names)
-
     described_by = partial(_described, broker, context, request, names, operations)
     return _made(broker, context, missing).addCallback(described_by) if missing else described_by({})
 
@@ -98,17 +101,13 @@ def _described(
     made: Mapping[str, Topic | Refusal],
 ) -> Later[MetadataResponse]:
     by_name = partial(_by_name, broker, context.api_version, operations, made)
-    described = in_slices(broker, context, names, by_name, partial(_cost_of_name_us, broker))
+    topics = broker.cluster.topics
+    described = in_slices(broker, context, names, by_name, lambda name: _cost_us(topics.get(name)))
     return then(described, partial(_response, broker, context, request))
 
 
-def _cost_us(topic: Topic) -> int:
-    return TOPIC_US + PARTITION_US * len(topic.partitions)
-
-
-def _cost_of_name_us(broker: Broker, name: str) -> int:
-    topic = broker.cluster.topics.get(name)
-    return TOPIC_US if topic is None else _cost_us(topic)
+def _cost_us(topic: Topic | None) -> int:
+    return TOPIC_US if topic is None else TOPIC_US + PARTITION_US * len(topic.partitions)
 
 
 def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: list[str]) -> list[str]:

@@ -13,8 +13,8 @@ from functools import partial
 from kshim.cluster import Cluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather, then
-from kshim.requests.slices import in_slices
+from kshim.requests.later import Later, then
+from kshim.requests.slices import ask_each_group
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -31,7 +31,6 @@ from schemas.messages.offset_fetch import (
 FIRST_VERSION_WITH_GROUP_ERROR = 2
 FIRST_VERSION_WITH_GROUPS = 8
 FIRST_VERSION_WITH_TOPIC_IDS = 10
-GROUP_US = 50
 
 
 def offset_fetch(
@@ -52,10 +51,8 @@ def offset_fetch(
         )
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     ask = partial(_fetch_by_id, broker.cluster, fetch) if by_id else fetch
-    answers = in_slices(broker, context, request.groups, ask, lambda _: GROUP_US)
-    return then(
-        answers,
-        lambda answers: gather(answers, lambda groups: OffsetFetchResponse(groups=tuple(groups))),
+    return ask_each_group(
+        broker, context, request.groups, ask, lambda groups: OffsetFetchResponse(groups=tuple(groups))
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
@@ -48,7 +48,6 @@ NO_REPLY, ALL_IN_SYNC = 0, -1  # acks
 NOT_SAID = LeaderIdAndEpoch()
 NOT_ASKED: Verdicts = {}
 
-T = TypeVar("T")
 Entry = tuple[TopicProduceData, PartitionProduceData]
 Answered = Later[PartitionProduceResponse]
 """The answer for one partition's batch: a refusal at once, else when the batch is durable."""
@@ -88,7 +87,7 @@ def produce(
     ):
         return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
     if in_transaction:
-        return _produce_in_transaction(broker, context, request, found, answer)
+        return _produce_in_transaction(broker, context, request, entries, found, answer)
     prepared = _prepare_all(broker, context, found)
     if isinstance(prepared, list):
         return answer(_append_all(broker, request, found, prepared))
@@ -99,13 +98,13 @@ def _produce_in_transaction(
     broker: Broker,
     context: RequestContext,
     request: ProduceRequest,
+    entries: Sequence[Entry],
     found: Sequence[_Found],
     answer: Callable[[list[Answered]], Later[ProduceResponse | None]],
 ) -> Later[ProduceResponse | None]:
     asked = list(_asked(found))
     producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
     if len(producers) > 1:
-        entries = ((topic, data) for topic in request.topic_data for data in topic.partition_data)
         return answer(_refuse_all(entries, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
     prepared = _prepare_all(broker, context, found)
     append = partial(_append_all, broker, request, found)

@@ -74,6 +74,7 @@ def answer_in_pieces(
         left -= len(topic.partitions) + 1
     if left >= 0:
         return answer(broker, context, request)
+    context.turn.is_alone = True
     return Deferred.fromCoroutine(_in_pieces(broker, context, request, answer))
 
 

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.requests.broker import Broker
 from kshim.requests.context import RequestContext, Turn
-from kshim.requests.later import Later
+from kshim.requests.later import Later, gather, then
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Search, TimestampOffset
 
@@ -18,25 +18,35 @@ SLICE_US = 10_000
 LIGHT_STEP_US = 5_000
 """A step that may take longer is done aside."""
 
+GROUP_US = 50
+"""What it may cost to ask one group."""
+
+A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 
 
+async def others_first(clock: Clock) -> None:
+    """Go on when other requests have had their turn."""
+    over: Deferred[None] = Deferred()
+    clock.callLater(0, over.callback, None)
+    await over
+
+
 class Slices:
-    """Counts what a request may have cost since others had their turn. It is answered alone."""
+    """Counts what a request may have cost since others had their turn; then it is answered alone."""
 
     def __init__(self, clock: Clock, turn: Turn) -> None:
-        turn.is_alone = True
         self._clock = clock
+        self._turn = turn
         self._left_us = SLICE_US
 
     async def spend(self, cost_us: int) -> None:
         """Take `cost_us` from this slice; if it is over, let others have their turn first."""
         self._left_us -= cost_us
         if self._left_us < 0:
-            over: Deferred[None] = Deferred()
-            self._clock.callLater(0, over.callback, None)
-            await over
+            self._turn.is_alone = True
+            await others_first(self._clock)
             self._left_us = SLICE_US - cost_us
 
 
@@ -51,6 +61,18 @@ def in_slices(
     if sum(map(cost_us, items)) <= SLICE_US:
         return [function(item) for item in items]
     return Deferred.fromCoroutine(_in_slices(Slices(broker.clock, context.turn), items, function, cost_us))
+
+
+def ask_each_group(
+    broker: Broker,
+    context: RequestContext,
+    asked: Sequence[T],
+    ask: Callable[[T], Later[R]],
+    respond: Callable[[list[R]], A],
+) -> Later[A]:
+    """`respond(answers)` with the answer to `ask(each)` for each group, asked in slices."""
+    answers = in_slices(broker, context, asked, ask, lambda _: GROUP_US)
+    return then(answers, lambda answers: gather(answers, respond))
 
 
 async def _in_slices(
@@ -73,6 +95,7 @@ def in_pieces(
     """`function(items)`, or the results of `function(some)` for as many pieces as there are, in turn."""
     if len(items) <= piece:
         return function(items)
+    context.turn.is_alone = True
     return Deferred.fromCoroutine(_in_pieces(Slices(broker.clock, context.turn), items, function, piece))
 
 
@@ -87,7 +110,9 @@ async def _in_pieces(
     return done
 
 
-async def search(broker: Broker, slices: Slices, search: Search) -> TimestampOffset | None:
+async def search(
+    broker: Broker, context: RequestContext, slices: Slices, search: Search
+) -> TimestampOffset | None:
     """What a search finds."""
     result = None
     while True:
@@ -100,4 +125,5 @@ async def search(broker: Broker, slices: Slices, search: Search) -> TimestampOff
             await slices.spend(step.cost_us)
             result = step.do()
         else:
+            context.turn.is_alone = True
             result = await broker.aside.run(step.do)

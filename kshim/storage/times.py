@@ -52,17 +52,6 @@ def max_timestamp(seek: Seek, start: int, end: int) -> Search:
     return found
 
 
-def find(search: Search) -> TimestampOffset | None:
-    """The result of a search, all its steps done at once."""
-    result: Any = None
-    while True:
-        try:
-            result = search.send(result).do()
-        except StopIteration as done:
-            found: TimestampOffset | None = done.value
-            return found
-
-
 def _largest_timestamp(seek: Seek, start: int, end: int) -> Generator[Step, Any, int | None]:
     """The largest timestamp of the records between `start` and `end`, None if there are none."""
     largest: int | None = None

@@ -172,6 +172,15 @@ def test_a_long_search_is_done_in_slices(broker: Broker) -> None:
     assert (partition.error_code, partition.offset) == (ErrorCode.NONE, -1)
 
 
+def test_a_short_search_does_not_keep_other_requests_waiting(broker: Broker) -> None:
+    asked = (ListOffsetsPartition(partition_index=0, timestamp=400),)
+    request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="t", partitions=asked),))
+    caller = context(11)
+    (answer,) = collect(list_offsets(broker, caller, request))
+    assert answer.topics[0].partitions[0].offset == 3
+    assert not caller.turn.is_alone
+
+
 def test_a_batch_of_many_records_is_searched_aside(broker: Broker) -> None:
     partition_no = broker.cluster.topics["t"].partitions[1].partition_no
     records = encode([Record(offset, 100 + offset, None, b"") for offset in range(6000)])

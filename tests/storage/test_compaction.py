@@ -22,7 +22,6 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.rows import CHUNK_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction, JournalBatch, Offsets, StorageError, TimestampOffset
 from kshim.storage.journal import LogJournal
-from kshim.storage.times import find
 from schemas.records.batch import (
     Compression,
     Record,
@@ -34,6 +33,7 @@ from schemas.records.batch import (
     records,
 )
 from tests.storage.reactor import PATIENCE_S, Reactor
+from tests.storage.searches import find
 
 pytestmark = pytest.mark.thorough
 

@@ -23,9 +23,9 @@ from kshim.storage.interfaces import (
     StorageFull,
     TimestampOffset,
 )
-from kshim.storage.times import find
 from tests.storage.embedded import OpenStore, batch_of, entries, fail_writes, hold_writer, keys
 from tests.storage.reactor import PATIENCE_S, Reactor
+from tests.storage.searches import find
 
 
 def when_deleted(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:

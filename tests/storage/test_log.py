@@ -4,7 +4,6 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
-from kshim.storage.times import find
 from schemas.records.batch import (
     Compression,
     Record,
@@ -17,6 +16,7 @@ from schemas.records.batch import (
     validate,
 )
 from tests.storage.reactor import Reactor
+from tests.storage.searches import find
 
 
 def batch_of(

@@ -14,9 +14,9 @@ from kshim.storage.embedded import EmbeddedStore, freeing, writes
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
 from kshim.storage.memory import MemoryStore
-from kshim.storage.times import find
 from schemas.records.batch import Record, batches, decode_header, encode, records
 from tests.storage.reactor import Reactor
+from tests.storage.searches import find
 
 PARTITIONS = range(3)
 batch_timestamps = st.lists(st.integers(-1, 30), min_size=1, max_size=4)

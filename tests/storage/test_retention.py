@@ -16,9 +16,9 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.rows import CHUNK_KEY
 from kshim.storage.interfaces import Appended, Cleanup, Compaction, Retention, StorageError, Store
 from kshim.storage.memory import MemoryStore
-from kshim.storage.times import find
 from schemas.records.batch import Record, batches, encode, records
 from tests.storage.reactor import Reactor
+from tests.storage.searches import find
 
 OpenStore = Callable[..., EmbeddedStore]
 FOR_EVER = Retention(-1, -1)
