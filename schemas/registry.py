@@ -17,6 +17,7 @@ from schemas.api_key import ApiKey
 from schemas.compiled import Decoder, Encoder, decoder, encoder, overfull
 from schemas.compiled.text import NO_LIMIT
 from schemas.header import RequestHeader, ResponseHeader, request_header_version, response_header_version
+from schemas.mapped import Mapped
 from schemas.message import MalformedMessage, Value, definition
 from schemas.primitives import can_be_written
 
@@ -173,8 +174,9 @@ def encode_response(
 def _holds_long_string(value: Any) -> bool:
     if isinstance(value, str):
         return not can_be_written(value)
-    parts = value if isinstance(value, tuple) else value._values(value) if isinstance(value, Value) else ()
-    return any(map(_holds_long_string, parts))
+    if isinstance(value, Value):
+        value = value._values(value)
+    return isinstance(value, tuple | Mapped) and any(map(_holds_long_string, value))
 
 
 @cache

@@ -24,6 +24,7 @@ from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
 from kshim.requests.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -149,7 +150,7 @@ def _existing(broker: Broker, version: int, operations: int, topic: Topic) -> Me
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=tuple(_partition(partition, running, only_running) for partition in topic.partitions),
+        partitions=Mapped(lambda each: _partition(each, running, only_running), topic.partitions),
         topic_authorized_operations=operations,
     )
 
@@ -174,7 +175,7 @@ def _partition(
         leader_epoch=partition.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=partition.isr,
-        offline_replicas=tuple(node for node in partition.replicas if node not in running),
+        offline_replicas=tuple([node for node in partition.replicas if node not in running]),
     )
 
 

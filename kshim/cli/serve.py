@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
     from kshim.configs.config import Config
     from kshim.configs.endpoint import Endpoint
-
-YOUNG_OBJECTS = 10_000
-"""The collector's first threshold: requests under way are thousands of objects that soon go by themselves."""
 
 
 @click.command()
@@ -117,7 +113,9 @@ def serve(
 
 def run(config: Config) -> int:
     """Run a server in the global reactor until SIGINT or SIGTERM. Returns the exit status."""
-    gc.disable()  # nearly all objects that are made during a start stay
+    from kshim.cli import collector
+
+    collector.defer()
     from kshim.cli.reactor import import_reactor
 
     reactor: Any = import_reactor()
@@ -135,10 +133,7 @@ def run(config: Config) -> int:
         server.start().addCallbacks(ready, failed)
 
     def ready(addresses: Sequence[Endpoint]) -> None:
-        # Imported modules stay for good: the collector need not traverse them again.
-        gc.freeze()
-        gc.set_threshold(YOUNG_OBJECTS, 10, 10)
-        gc.enable()
+        collector.begin()
         print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
 
     def failed(failure: Failure) -> None:

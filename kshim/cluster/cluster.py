@@ -47,6 +47,7 @@ from kshim.cluster.topics import (
     Topic,
     decode_topic,
     encode_topic,
+    new_partitions,
     new_topic_id,
     uuid_text,
 )
@@ -406,9 +407,7 @@ class Cluster:
         first = self._next_partition_no
         self._next_partition_no += len(replicas)
         changes[NEXT_PARTITION_NO] = b"%d" % self._next_partition_no
-        return tuple(
-            Partition.new(start + n, first + n, nodes, self.running) for n, nodes in enumerate(replicas)
-        )
+        return new_partitions(start, first, replicas, self.running)
 
     def _fitted(self, topic: Topic, changes: Changes) -> Topic:
         """A stored topic, fitted to the brokers of this start; put into `changes` if that alters it."""

@@ -27,10 +27,11 @@ def placed(start: int, count: int, replication_factor: int, nodes: Sequence[int]
     replication_factor: at most the number of nodes.
     """
     size = len(nodes)
-    return [
+    turns = [
         tuple(nodes[(start + n + replica) % size] for replica in range(replication_factor))
-        for n in range(count)
+        for n in range(size)
     ]
+    return [turns[n % size] for n in range(count)]
 
 
 def stopped(partition: Partition, node_id: int, running: Collection[int], min_isr: int) -> Partition:

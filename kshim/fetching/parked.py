@@ -70,7 +70,8 @@ class ParkedFetch:
     def _finish(self) -> None:
         """Answer, for the first reason only; cancel the timer and leave the session."""
         if not self._done.called:
-            if self._timer.active():
-                self._timer.cancel()
+            timer, self._timer = self._timer, None  # else each would keep the other
+            if timer.active():
+                timer.cancel()
             self._session.unpark()
             self._done.callback(None)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kshim.cluster import Partition
 from kshim.fetching.sessions import CachedPartition
 from kshim.requests import Broker
 from kshim.requests.leadership import NO_EPOCH, end_of_epoch, fault_in_leadership
+from kshim.storage.producers import Aborted
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -18,7 +20,7 @@ from schemas.messages.fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
-from schemas.records.batch import batches, decode_header
+from schemas.records.batch import next_offset
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 NO_EPOCH_END, NO_LEADER = EpochEndOffset(), LeaderIdAndEpoch()
@@ -53,8 +55,7 @@ class Position:
         There are records up to `end`. If `records` stop before it, the next batch did not fit; then the
         partition counts as all that it may add, else a Fetch would wait for bytes that no batch can supply.
         """
-        for batch in batches(records):
-            self.next_offset = decode_header(batch).next_offset
+        self.next_offset = next_offset(records, self.next_offset)
         cut_short = self.next_offset < end
         counted = max(len(records), self.left_bytes) if cut_short else len(records)
         self.left_bytes = max(0, self.left_bytes - counted)
@@ -255,7 +256,7 @@ class PartitionReads:
 
     def _aborted(
         self, wanted: FetchPartition, partition: Partition, records: bytes, end: int
-    ) -> tuple[AbortedTransaction, ...] | None:
+    ) -> Sequence[AbortedTransaction] | None:
         """The aborted transactions that overlap `records`.
 
         As in Kafka, None if there are records and some room for them, but not enough.
@@ -266,18 +267,18 @@ class PartitionReads:
             return None if start < end and does_not_fit else ()
         if start > log.last_aborted_offset(partition_no):
             return ()
-        for batch in batches(records):
-            end = decode_header(batch).next_offset
-        return tuple(
-            AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
-            for aborted in log.aborted_transactions(partition_no, start, end)
-        )
+        found = log.aborted_transactions(partition_no, start, next_offset(records, end))
+        return Mapped(_aborted_transaction, found)
+
+
+def _aborted_transaction(aborted: Aborted) -> AbortedTransaction:
+    return AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
 
 
 def refusal(
     partition_index: int,
     error: ErrorCode,
-    aborted_transactions: tuple[AbortedTransaction, ...] | None = None,
+    aborted_transactions: Sequence[AbortedTransaction] | None = None,
     current_leader: LeaderIdAndEpoch = NO_LEADER,
 ) -> PartitionData:
     """An answer with an error and no records.

@@ -10,6 +10,7 @@ ids (KIP-516); v14 OFFSET_MOVED_TO_TIERED_STORAGE (KIP-405); v15 replica_state i
 isolation_level: 0 read uncommitted, 1 read committed. A consumer's replica_id is -1.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from schemas.api_key import ApiKey
@@ -110,7 +111,7 @@ class PartitionData:
     diverging_epoch: EpochEndOffset = field(EpochEndOffset, since=12, tag=0)
     current_leader: LeaderIdAndEpoch = field(LeaderIdAndEpoch, since=12, tag=1)
     snapshot_id: SnapshotId = field(SnapshotId, since=12, tag=2)
-    aborted_transactions: tuple[AbortedTransaction, ...] | None = field(nullable_array(AbortedTransaction))
+    aborted_transactions: Sequence[AbortedTransaction] | None = field(nullable_array(AbortedTransaction))
     preferred_read_replica: int = field(int32, since=11, default=-1)
     records: bytes | memoryview | None = field(records)
 

@@ -9,6 +9,7 @@ v0 asks for all topics with an empty array; from v1 on empty means none and null
 authorized_operations bit field that was not asked for is -2**31.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from schemas.api_key import ApiKey
@@ -55,7 +56,7 @@ class MetadataResponseTopic:
     name: str | None = field(string, nullable_since=12)
     topic_id: UUID = field(uuid, since=10)
     is_internal: bool = field(boolean, since=1)
-    partitions: tuple[MetadataResponsePartition, ...] = field(array(MetadataResponsePartition))
+    partitions: Sequence[MetadataResponsePartition] = field(array(MetadataResponsePartition))
     topic_authorized_operations: int = field(int32, since=8, default=-(1 << 31))
 
 

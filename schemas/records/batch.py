@@ -195,6 +195,17 @@ def batches(view: View) -> Iterator[memoryview]:
         position += size
 
 
+def next_offset(view: View, otherwise: int) -> int:
+    """The offset after the last whole batch in `view`; `otherwise` if there is none.
+
+    Raises CorruptRecordBatch at a batch with an impossible length or magic.
+    """
+    last, position = None, 0
+    while (size := _size_at(view, position)) is not None:
+        last, position = position, position + size
+    return otherwise if last is None else decode_header(view, last).next_offset
+
+
 def sole_batch(view: View, *, allow_zstd: bool = True) -> memoryview:
     """The one batch of magic 2 that a partition of a Produce request carries from v3 on.
 

@@ -19,10 +19,10 @@ from kshim.cluster.replicas import (
     started,
     stopped,
 )
-from kshim.cluster.topics import NO_LEADER, Partition
+from kshim.cluster.topics import NO_LEADER, Partition, new_partitions
 
 ALL = (1, 2, 3)
-NEW = Partition.new(0, 7, (1, 2, 3), ALL)
+(NEW,) = new_partitions(0, 7, [(1, 2, 3)], ALL)
 
 
 def led(partition: Partition) -> tuple[int, int, tuple[int, ...]]:
@@ -39,7 +39,8 @@ def test_leaders_and_followers_go_round_the_brokers() -> None:
 
 
 def test_a_new_partition_is_led_by_its_first_replica_that_runs() -> None:
-    assert led(Partition.new(0, 7, (2, 3), (1, 3))) == (3, 0, (3,))
+    (new,) = new_partitions(0, 7, [(2, 3)], (1, 3))
+    assert led(new) == (3, 0, (3,))
 
 
 # ---- brokers that stop and start
