@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kshim import __version__
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
+from kshim.cluster.broker_configs import broker_text
 from kshim.cluster.changes import Move
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
@@ -25,6 +26,7 @@ from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.fetching.sessions import FetchSessions
 from kshim.network.dispatch import answer
 from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
+from kshim.network.places import Limits
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker
 from kshim.requests.aside import AsideThread
@@ -117,7 +119,9 @@ class Server:
         """Accept connections from clients and from `kshim cluster`. Raises CannotListen."""
         config, cluster = self._config, broker.cluster
         answers = {node_id: partial(answer, _as_node(broker, node_id)) for node_id in cluster.node_ids}
-        self._listeners = new_listeners(answers, config, self._reactor, self._unread)
+        self._listeners = new_listeners(
+            answers, config, self._reactor, self._unread, partial(_limits, cluster)
+        )
         addresses: list[Endpoint] = await open_all(self._listeners, config.listeners)
         path = control_path(config)
         if path is not None:
@@ -176,6 +180,11 @@ def _leaders(cluster: Cluster) -> dict[int, Leader]:
 def _as_node(broker: Broker, node_id: int) -> Broker:
     """The broker `node_id`; it shares everything with `broker` except its fetch sessions."""
     return replace(broker, node_id=node_id, fetch_sessions=FetchSessions())
+
+
+def _limits(cluster: Cluster, node_id: int) -> Limits:
+    """The limits of a broker's connections, as its configs have them at the moment."""
+    return lambda name: broker_text(name, cluster.broker_configs(node_id))
 
 
 def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log) -> None:

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
-from kshim.configs.config import Config
+from kshim.configs.config import Config, new_config
 from kshim.configs.endpoint import Endpoint
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
@@ -92,7 +92,8 @@ def outcome(deferred: Deferred[Any]) -> Any:
 
 
 def connect(reactor: Reactor) -> tuple[Any, Transport]:
-    connection, transport = reactor.factory.buildProtocol(None), Transport()
+    transport = Transport()
+    connection = reactor.factory.buildProtocol(transport.peerAddr)
     connection.makeConnection(transport)
     return connection, transport
 
@@ -117,9 +118,18 @@ def test_what_is_configured_reaches_the_connections() -> None:
         advertised_listeners=Endpoint("kafka.example", 1),
     )
     outcome(Server(config, reactor, Store()).start())
-    factory = reactor.factory
-    assert (factory.max_request_bytes, factory.max_idle_ms) == (1000, 5000)
-    assert factory.advertised == Endpoint("kafka.example", 1)
+    shared = reactor.factory.shared
+    assert (shared.max_request_bytes, shared.max_idle_ms) == (1000, 5000)
+    assert shared.advertised == Endpoint("kafka.example", 1)
+
+
+def test_connections_are_limited_by_the_configs_of_the_moment() -> None:
+    reactor = Reactor()
+    config, warnings = new_config({"log.dirs": ":memory:", "max.connections.per.ip": "1"})
+    assert not warnings
+    outcome(Server(config, reactor, Store()).start())
+    connect(reactor)
+    assert reactor.factory.buildProtocol(Transport().peerAddr) is None
 
 
 def test_the_memory_store_is_what_memory_names() -> None:
@@ -199,7 +209,7 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
         requests.append(request)
         return reply
 
-    connection.shared.answer = answer
+    connection.shared = replace(connection.shared, answer=answer)
     connection.dataReceived(frame(b"produce"))
     stopped = results(server.stop())
     connection.dataReceived(frame(b"another"))
@@ -240,7 +250,7 @@ class Client:
 
     def __init__(self, reactor: Reactor, broker: int) -> None:
         self._reactor, self._transport = reactor, Transport()
-        self.connection = reactor.tcpServers[broker - 1][1].buildProtocol(None)
+        self.connection = reactor.tcpServers[broker - 1][1].buildProtocol(self._transport.peerAddr)
         self.connection.makeConnection(self._transport)
 
     def ask(self, key: ApiKey, request: Any, version: int) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from integration.hostile.processor import starved_s
+from integration.hostile.processor import starved_s, stolen_s
 from integration.support.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -112,18 +112,22 @@ class _Client:
         self._commit()
 
     def _ask(self, version: int, request: Any, error_code: Callable[[Any], int]) -> Any:
-        starved = sum(map(starved_s, self._pids))
+        starved = self._starved_s()
         began_s = time.monotonic()
         name = type(request).__name__.removesuffix("Request")
         try:
             response = self._wire.ask(version, request)
         finally:
             ended_s = time.monotonic()
-            starved = max(0, sum(map(starved_s, self._pids)) - starved)
+            starved = max(0, self._starved_s() - starved)
             self._account.waits.append(Wait(name, began_s, ended_s, starved))
         if error := error_code(response):
             raise Refused(f"{name}: {ErrorCode(error).name}")
         return response
+
+    def _starved_s(self) -> float:
+        """How long other work has had the processors that the server or the victim was ready to use."""
+        return stolen_s() + sum(map(starved_s, self._pids))
 
     def _create_topic(self) -> None:
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, assignments=(), configs=())

@@ -73,6 +73,12 @@ def broker_configs(
     return BrokerConfigs(dynamic.get(str(node_id), {}), dynamic.get(ALL_BROKERS, {}), static)
 
 
+def broker_text(name: str, configs: BrokerConfigs) -> str:
+    """The text of one property, as it was set or by default."""
+    set_texts = (setting.text for setting in configs.settings([name]))
+    return next(set_texts, PROPERTIES[name].default)
+
+
 def parse_node_id(name: str) -> int | None:
     """The node id that the name of a resource gives; None if Kafka would not read it as a number."""
     try:

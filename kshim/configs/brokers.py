@@ -20,6 +20,7 @@ from kshim.configs.definition import (
     invalid,
     one_of,
 )
+from kshim.configs.per_ip import per_ip
 
 # Prefixes of the properties of plug-ins and of single listeners.
 PREFIXES = ("listener.name.", "sasl.", "ssl.", "remote.log.", "zookeeper.")
@@ -174,9 +175,9 @@ log.roll.ms LONG - dynamic 1..
 log.segment.bytes INT 1073741824 dynamic 1048576..
 log.segment.delete.delay.ms LONG 60000 dynamic 0..
 max.connection.creation.rate INT 2147483647 dynamic 0..
-max.connections INT 2147483647 dynamic 1..
+max.connections INT 2147483647 dynamic connections
 max.connections.per.ip INT 2147483647 dynamic 0..
-max.connections.per.ip.overrides STRING "" dynamic
+max.connections.per.ip.overrides STRING "" dynamic per_ip
 max.incremental.fetch.session.cache.slots INT 1000
 max.request.partition.size.limit INT 2000
 message.max.bytes INT 1048588 dynamic 0..
@@ -385,7 +386,28 @@ def _retention(name: str, value: Any) -> str:
     return invalid(name, value, "Value must be -1, which is unlimited, or at least 1") if value == 0 else ""
 
 
-_CHECKS: dict[str, Check] = {"": any_value, "gzip": gzip_level, "retention": _retention}
+def _connections(name: str, value: Any) -> str:
+    if value:
+        return between(0)(name, value)
+    fault = f"org.apache.kafka.common.config.ConfigException: Invalid {name} {value}"
+    return f"Invalid value {fault} for configuration Invalid dynamic configuration"
+
+
+def _per_ip(name: str, value: Any) -> str:
+    try:
+        per_ip(name, value)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+_CHECKS: dict[str, Check] = {
+    "": any_value,
+    "connections": _connections,
+    "gzip": gzip_level,
+    "per_ip": _per_ip,
+    "retention": _retention,
+}
 
 
 def _check(legal: str) -> Check:

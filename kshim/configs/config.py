@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.per_ip import checked_per_ip
 from kshim.configs.values import (
     INT_MAX,
     LONG_MAX,
@@ -265,6 +266,22 @@ class Config:
     )
     socket_request_max_bytes: int = _int(
         104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
+    )
+    queued_max_request_bytes: int = _int(
+        -1,
+        "Memory for requests on their way and replies that nobody reads, in bytes; beyond it the largest "
+        "requests are not read on. -1 is 128 MiB.",
+        low=-1,
+        high=LONG_MAX,
+    )
+    max_connections: int = _int(
+        INT_MAX, "How many connections a broker serves; others wait until one of them is closed."
+    )
+    max_connections_per_ip: int = _int(
+        INT_MAX, "How many connections a broker accepts from one address; others are closed.", low=0
+    )
+    max_connections_per_ip_overrides: str = _property(
+        "", checked_per_ip, "The same for single addresses or host names, as HOST:COUNT,HOST:COUNT."
     )
     connections_max_idle_ms: int = _int(
         600000,

@@ -11,15 +11,17 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from twisted.internet import defer
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
 from kshim.network.addresses import java_host, unmapped
 from kshim.network.frames import FrameError, Frames, framed
+from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State
 from kshim.requests import Client, Refused, Turn
 from kshim.requests.unread import Unread
@@ -34,8 +36,6 @@ MAX_HELD_BYTES = 16 * 1024 * 1024
 # can say whether the client reads them before more requests are answered.
 WRITE_BYTES = 64 * 1024
 ENDED = (State.CLOSING, State.LOST)
-# How long a client may take to read its last replies when the server stops.
-CLOSE_S = 1.0
 
 Response = bytes | None
 # Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
@@ -56,13 +56,33 @@ class InFlight(Turn):
         self.held_bytes = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What the connections of one listener have in common."""
+
+    answer: Dispatch
+    clock: Clock
+    unread: Unread
+    intake: Intake
+    max_request_bytes: int
+    max_idle_ms: int = -1
+    """-1 keeps idle connections."""
+    advertised: Endpoint | None = None
+    """None stands for the address that a connection arrived at."""
+
+
 class Connection(Protocol):
     """One client. `shared.answer` turns each frame into a reply."""
 
     transport: Any
 
-    def __init__(self, shared: Connections) -> None:
+    def __init__(
+        self, shared: Shared, made: Callable[[Connection], None], lost: Callable[[Connection], None]
+    ):
+        """made, lost: called when the connection is made, and when it is gone."""
         self.shared = shared
+        self._made = made
+        self._lost = lost
         self._state = State.READING
         self._in_flight: deque[InFlight] = deque()
         self._held_bytes = 0
@@ -70,6 +90,8 @@ class Connection(Protocol):
         self._outgoing_bytes = 0
         self._unread_bytes = 0  # of what the transport holds while the client does not read
         self._in_turn = False  # inside _read_ahead, which sends the replies at its end
+        self._cut_bytes = 0  # of a frame that has not arrived whole
+        self._waits = False  # for memory, or for its place
 
     # ---- the transport's side
 
@@ -84,14 +106,17 @@ class Connection(Protocol):
             java_host(peer.host), Endpoint(peer.host, peer.port), self.shared.advertised or here
         )
         self._frames = Frames(self.shared.max_request_bytes)
-        self._active_at = self.shared.clock.seconds()
+        self.active_at = self.shared.clock.seconds()
+        """When a request or a reply last moved."""
         self._idle_timer = self._watch_idleness()
-        self.shared.connections.add(self)
+        self._made(self)
 
     def dataReceived(self, data: bytes) -> None:
-        self._active_at = self.shared.clock.seconds()
+        self.active_at = self.shared.clock.seconds()
         self._frames.receive(data)
         self._read_ahead()
+        if self._frames.partial or self._cut_bytes:
+            self._count_cut()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._happens(Event.IS_LOST)
@@ -100,7 +125,7 @@ class Connection(Protocol):
             self._idle_timer = None
         self._forget_requests()
         self._all_read()
-        self.shared.lost(self)
+        self._lost(self)
 
     def pauseProducing(self) -> None:
         """The transport's buffer is full: the client does not read."""
@@ -111,11 +136,28 @@ class Connection(Protocol):
         self._all_read()
         self._happens(Event.READS)
         self._look_for_room()
-        self._active_at = self.shared.clock.seconds()
+        self.active_at = self.shared.clock.seconds()
         self._read_ahead()
 
     def stopProducing(self) -> None:
         """The transport has lost its client; connectionLost follows."""
+
+    # ---- waiting
+
+    def wait(self) -> None:
+        """Read no requests before `go_on`."""
+        self._waits = True
+        self._happens(Event.FILLS)
+
+    def go_on(self) -> None:
+        """Read requests again."""
+        self._waits = False
+        self._look_for_room()
+        self._read_ahead()
+
+    def _count_cut(self) -> None:
+        self._cut_bytes = len(self._frames.partial)
+        self.shared.intake.count(self, self._cut_bytes)
 
     # ---- requests
 
@@ -143,6 +185,8 @@ class Connection(Protocol):
         if self._in_flight:
             self._in_flight[-1].fire()
         request = InFlight()
+        if len(frame) > MODEST_BYTES:
+            request.fire()  # what takes so much memory is not parked
         try:
             answer = self.shared.answer(frame, self.client, request)
         except Exception as error:
@@ -187,7 +231,7 @@ class Connection(Protocol):
             self._put(first.reply)
         self._look_for_room()
         if not self._in_turn:
-            self._active_at = self.shared.clock.seconds()
+            self.active_at = self.shared.clock.seconds()
             self._read_ahead()
 
     def _put(self, reply: Response) -> None:
@@ -224,7 +268,7 @@ class Connection(Protocol):
 
     def _has_room(self) -> bool:
         waiting = self._in_flight
-        if waiting and waiting[-1].is_alone and not waiting[-1].done:
+        if self._waits or (waiting and waiting[-1].is_alone and not waiting[-1].done):
             return False
         return len(waiting) < MAX_IN_FLIGHT and self._held_bytes < MAX_HELD_BYTES
 
@@ -243,6 +287,10 @@ class Connection(Protocol):
             logger.log(error.level, "closed the connection of %s", error, exc_info=ours)
         self.close()
 
+    def refuse_slow(self, why: str) -> None:
+        """Close, because others wait for what this one does not send."""
+        self._refuse(Refused(f"{self.client.address}: {why}"))
+
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""
         self._happens(Event.DRAINS)
@@ -260,6 +308,8 @@ class Connection(Protocol):
 
     def _forget_requests(self) -> None:
         """Drop the requests in flight, and make the parked ones finish."""
+        self._frames = Frames(0)
+        self._count_cut()
         waiting, self._in_flight = self._in_flight, deque()
         self.shared.unread.bytes -= self._held_bytes
         self._held_bytes = 0
@@ -273,7 +323,7 @@ class Connection(Protocol):
         idle_s = self.shared.max_idle_ms / 1000
         if idle_s < 0:
             return None
-        left_s = self._active_at + idle_s - self.shared.clock.seconds()
+        left_s = self.active_at + idle_s - self.shared.clock.seconds()
         if left_s > 0:
             return self.shared.clock.callLater(left_s, self._look_at_idleness)
         if self._state is State.CLOSING:
@@ -281,73 +331,10 @@ class Connection(Protocol):
             self.transport.abortConnection()
             return None
         logger.debug("%s: idle for %d ms, closed", self.client.address, self.shared.max_idle_ms)
-        self._active_at = self.shared.clock.seconds()
+        self.active_at = self.shared.clock.seconds()
         self.close()
         return self._watch_idleness()
 
     def _look_at_idleness(self) -> None:
         self._idle_timer = None
         self._idle_timer = self._watch_idleness()
-
-
-class Connections(Factory):
-    """The open connections of one listener, and what they share."""
-
-    noisy = False
-
-    def __init__(
-        self,
-        answer: Dispatch,
-        clock: Clock,
-        unread: Unread,
-        *,
-        max_request_bytes: int,
-        max_idle_ms: int = -1,
-        advertised: Endpoint | None = None,
-    ) -> None:
-        """max_idle_ms: -1 keeps idle connections. advertised: None stands for the address a connection
-        arrived at.
-        """
-        self.answer = answer
-        self.clock = clock
-        self.unread = unread
-        self.max_request_bytes = max_request_bytes
-        self.max_idle_ms = max_idle_ms
-        self.advertised = advertised
-        self.connections: set[Connection] = set()
-        self._all_gone: defer.Deferred[None] | None = None
-
-    def buildProtocol(self, addr: object) -> Connection:
-        return Connection(self)
-
-    def drain(self) -> None:
-        """Read no further requests."""
-        for connection in list(self.connections):
-            connection.drain()
-
-    def close(self) -> defer.Deferred[None]:
-        """Close all connections. Fires when they are gone.
-
-        A client that has not read its last replies within CLOSE_S is disconnected.
-        """
-        gone: defer.Deferred[None] = defer.Deferred()
-        if not self.connections:
-            gone.callback(None)
-            return gone
-        self._all_gone = gone
-        abort = self.clock.callLater(CLOSE_S, self._abort)
-        gone.addCallback(lambda _: abort.cancel() if abort.active() else None)
-        for connection in list(self.connections):
-            connection.close()
-        return gone
-
-    def _abort(self) -> None:
-        for connection in list(self.connections):
-            connection.transport.abortConnection()
-
-    def lost(self, connection: Connection) -> None:
-        """Forget a connection that is gone."""
-        self.connections.discard(connection)
-        if self._all_gone is not None and not self.connections:
-            gone, self._all_gone = self._all_gone, None
-            gone.callback(None)

@@ -25,14 +25,15 @@ class Frames:
     two.
     """
 
-    __slots__ = ("_at", "_chunks", "_max_bytes", "_partial")
+    __slots__ = ("_at", "_chunks", "_max_bytes", "partial")
 
     def __init__(self, max_bytes: int) -> None:
         """max_bytes: the largest frame that is accepted, without its size (socket.request.max.bytes)."""
         self._max_bytes = max_bytes
         self._chunks: deque[bytes] = deque()
         self._at = 0  # how far the first chunk has been read
-        self._partial = bytearray()  # the size and the bytes so far of a frame that was cut
+        self.partial = bytearray()
+        """The size, and the bytes so far, of a frame that was cut."""
 
     def receive(self, chunk: bytes) -> None:
         """Take what was received; `chunk` is kept until it has been read."""
@@ -47,7 +48,7 @@ class Frames:
         while self._chunks:
             chunk, at = self._chunks[0], self._at
             body = at + _SIZE_BYTES
-            if not self._partial and body <= len(chunk):
+            if not self.partial and body <= len(chunk):
                 end = body + self._checked_size(chunk, at)
                 if end <= len(chunk):  # the common case: the frame lies whole within one chunk
                     self._read_to(end)
@@ -58,18 +59,18 @@ class Frames:
         return None
 
     def _collect(self) -> memoryview | None:
-        """Move the first chunk's part of a cut frame into `_partial`; return the frame once complete."""
-        partial = self._partial
+        """Move the first chunk's part of a cut frame into `partial`; return the frame once complete."""
+        partial = self.partial
         if not self._fill(_SIZE_BYTES):
             return None
         if not self._fill(_SIZE_BYTES + self._checked_size(partial, 0)):
             return None
-        self._partial = bytearray()
+        self.partial = bytearray()
         return memoryview(partial)[_SIZE_BYTES:].toreadonly()
 
     def _fill(self, length: int) -> bool:
-        """Fill `_partial` from the first chunk up to `length` bytes; return whether it has them all."""
-        partial = self._partial
+        """Fill `partial` from the first chunk up to `length` bytes; return whether it has them all."""
+        partial = self.partial
         missing = length - len(partial)
         if missing > 0 and self._chunks:
             end = min(self._at + missing, len(self._chunks[0]))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
@@ -12,7 +13,10 @@ from twisted.internet.error import CannotListenError
 
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
-from kshim.network.connection import Connections, Dispatch
+from kshim.network.connection import Dispatch, Shared
+from kshim.network.connections import Connections
+from kshim.network.intake import Intake
+from kshim.network.places import Limits, Places
 from kshim.requests.unread import Unread
 
 _ATTEMPTS = 20
@@ -43,6 +47,7 @@ class Listener:
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise CannotListen(f"cannot listen at {address}: {reason}") from error
+        self._connections.port = self._port
         host = self._port.getHost()
         self.address = Endpoint(host.host, host.port)
         return self.address
@@ -50,6 +55,7 @@ class Listener:
     def close(self) -> Deferred[None]:
         """Accept nothing more. Fires when the port is free."""
         port, self._port = self._port, None
+        self._connections.port = None
         self._release()
         return maybeDeferred(port.stopListening) if port is not None else succeed(None)
 
@@ -90,26 +96,46 @@ class Listener:
 
 
 def new_listeners(
-    answers: Mapping[int, Dispatch], config: Config, reactor: Any, unread: Unread
+    answers: Mapping[int, Dispatch],
+    config: Config,
+    reactor: Any,
+    unread: Unread,
+    limits: Callable[[int], Limits],
 ) -> dict[int, Listener]:
-    """A listener for each broker, by node id; none listens yet. Raises CannotListen."""
+    """A listener for each broker, by node id; none listens yet. Raises CannotListen.
+
+    limits: what limits the connections of a broker.
+    """
     listeners = {}
+    intake = Intake(reactor, unread, config.queued_max_request_bytes)
     for node_id, answer in answers.items():
         advertised = config.advertised_listeners
         if advertised is not None:
             advertised = Endpoint(advertised.host, advertised.port + node_id - config.node_id)
             if advertised.port > _LAST_PORT:
                 raise CannotListen(f"cannot advertise {advertised}: the last port is {_LAST_PORT}")
-        connections = Connections(
-            answer,
-            reactor,
-            unread,
+        shared = Shared(
+            answer=answer,
+            clock=reactor,
+            unread=unread,
+            intake=intake,
             max_request_bytes=config.socket_request_max_bytes,
             max_idle_ms=config.connections_max_idle_ms,
             advertised=advertised,
         )
-        listeners[node_id] = Listener(connections, reactor)
+        places = Places(limits(node_id), partial(_resolve, reactor))
+        listeners[node_id] = Listener(Connections(shared, places), reactor)
     return listeners
+
+
+def _resolve(reactor: Any, host: str) -> Deferred[list[str]]:
+    """The addresses of a host name, looked up on another thread. Errbacks OSError."""
+    from twisted.internet.threads import deferToThreadPool
+
+    def addresses() -> list[str]:
+        return [str(found[4][0]) for found in socket.getaddrinfo(host, None)]
+
+    return deferToThreadPool(reactor, reactor.getThreadPool(), addresses)
 
 
 def open_all(listeners: Mapping[int, Listener], first: Endpoint) -> Deferred[list[Endpoint]]:

@@ -11,7 +11,10 @@ class State(Enum):
     """What a connection does; the value says it in the words of docs/architecture.md."""
 
     READING = "requests are read ahead of their replies"
-    FULL = "the limit of requests or bytes in flight is reached, or a request must be answered alone"
+    FULL = (
+        "the limit of requests or bytes in flight is reached, a request must be answered alone, or memory or "
+        "a place is missing"
+    )
     STALLED = "the client does not read its replies"
     DRAINING = "the server stops: requests in flight are answered, no more are read"
     CLOSING = "the replies that are ready are sent; nothing else is answered"

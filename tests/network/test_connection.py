@@ -14,7 +14,8 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
-from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Connections
+from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Shared
+from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.requests import Client, Refused, Turn
 from kshim.requests.unread import Unread
 from tests.network.test_frames import frame
@@ -48,7 +49,9 @@ class Transport(StringTransport):
 class Server:
     """One connection, whose requests are answered by hand, or at once by `answers`."""
 
-    def __init__(self, *, max_idle_ms: int = -1, max_request_bytes: int = 1024) -> None:
+    def __init__(
+        self, *, max_idle_ms: int = -1, max_request_bytes: int = 1024, advertised: Endpoint | None = None
+    ) -> None:
         self.clock = Clock()
         self.requests: list[bytes] = []
         self.signals: list[Turn] = []
@@ -56,10 +59,17 @@ class Server:
         self.answers: Callable[[bytes], Reply] | None = None
         self.answers_alone = b""
         self.unread = Unread(self.clock)
-        self.factory = Connections(
-            self.answer, self.clock, self.unread, max_request_bytes=max_request_bytes, max_idle_ms=max_idle_ms
+        self.gone: list[Connection] = []
+        shared = Shared(
+            answer=self.answer,
+            clock=self.clock,
+            unread=self.unread,
+            intake=Intake(self.clock, self.unread, 1 << 20),
+            max_request_bytes=max_request_bytes,
+            max_idle_ms=max_idle_ms,
+            advertised=advertised,
         )
-        self.connection: Connection = self.factory.buildProtocol(None)
+        self.connection = Connection(shared, lambda _: None, self.gone.append)
         self.transport = Transport()
         self.connection.makeConnection(self.transport)
 
@@ -174,7 +184,7 @@ def test_a_parked_request_learns_that_its_connection_is_lost(server: Server) -> 
     server.lose()
     assert server.signals[0].fired
     assert server.sent() == b""
-    assert server.factory.connections == set()
+    assert server.gone == [server.connection]
 
 
 def test_no_more_requests_are_in_flight_than_the_bound(server: Server) -> None:
@@ -363,7 +373,7 @@ def test_whatever_is_received_is_answered_or_closes(data: bytes) -> None:
     for i in range(len(data)):
         if not server.transport.disconnecting:
             server.connection.dataReceived(data[i : i + 1])
-    assert server.connection in server.factory.connections
+    assert server.gone == []
     server.lose()
 
 
@@ -421,13 +431,14 @@ def test_what_is_known_of_the_caller(server: Server) -> None:
 
 
 def test_the_advertised_address_where_one_is_given() -> None:
-    factory = Connections(
-        lambda *_: None,
-        Clock(),
-        Unread(Clock()),
-        max_request_bytes=1,
-        advertised=Endpoint("kafka.example", 1),
-    )
-    connection = factory.buildProtocol(None)
-    connection.makeConnection(Transport())
-    assert connection.client.advertised == Endpoint("kafka.example", 1)
+    server = Server(advertised=Endpoint("kafka.example", 1))
+    assert server.connection.client.advertised == Endpoint("kafka.example", 1)
+
+
+def test_a_large_request_is_not_parked() -> None:
+    server = Server(max_request_bytes=2 * MODEST_BYTES)
+    server.send(bytes(MODEST_BYTES))
+    assert not server.signals[-1].fired
+    server = Server(max_request_bytes=2 * MODEST_BYTES)
+    server.send(bytes(MODEST_BYTES + 1))
+    assert server.signals[-1].fired

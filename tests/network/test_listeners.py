@@ -11,9 +11,10 @@ import pytest
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
-from kshim.configs.config import Config
+from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
+from kshim.network.places import Limits
 from kshim.requests.unread import Unread
 from tests.api.harness import result
 
@@ -47,9 +48,13 @@ class Reactor(MemoryReactorClock):
         return Port(self, Endpoint(interface, port))
 
 
+def no_limits(node_id: int) -> Limits:
+    return lambda name: PROPERTIES[name].default
+
+
 def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list[int]:
     answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
-    listeners = new_listeners(answers, Config(brokers=brokers, **config), reactor, Unread(reactor))
+    listeners = new_listeners(answers, Config(brokers=brokers, **config), reactor, Unread(reactor), no_limits)
     addresses: list[Endpoint] = result(open_all(listeners, Endpoint("127.0.0.1", port)))
     return [address.port for address in addresses]
 
@@ -85,7 +90,7 @@ def test_there_is_an_end_to_looking_for_free_ports() -> None:
 def test_advertised_ports_are_consecutive_too() -> None:
     reactor = Reactor()
     listen(reactor, 9092, advertised_listeners=Endpoint("kafka.example", 19092))
-    assert [factory.advertised for factory in reactor.factories] == [
+    assert [factory.shared.advertised for factory in reactor.factories] == [
         Endpoint("kafka.example", 19092),
         Endpoint("kafka.example", 19093),
         Endpoint("kafka.example", 19094),
@@ -113,7 +118,7 @@ def test_a_suspended_listener_keeps_its_port(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(socket, "socket", Socket)
     reactor = Reactor()
-    (listener,) = new_listeners({1: lambda *_: None}, Config(), reactor, Unread(reactor)).values()
+    (listener,) = new_listeners({1: lambda *_: None}, Config(), reactor, Unread(reactor), no_limits).values()
     assert isinstance(listener, Listener)
     listener.open(Endpoint("127.0.0.1", 9092))
     assert result(listener.suspend()) is None

@@ -18,6 +18,7 @@ from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 ANNOUNCED_BYTES = 100_000_000
+SENT_BYTES = 20_000_000
 ENDS_OF_LINES = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\0\n", "\x1b[2K\r", "\x1b[31m\n")
 LINE = f"2026-01-01 00:00:00.000 INFO    {FORGED}"
 
@@ -29,6 +30,11 @@ def _idle_connections(wire: Wire) -> Sequence[Volley]:
 def _half_frames(wire: Wire) -> Sequence[Volley]:
     half = struct.pack(">i", ANNOUNCED_BYTES) + b"\0"
     return [Volley(label="half frames", frames=[half], connections=1000, reads=False, hold_s=3)]
+
+
+def _cut_frames(wire: Wire) -> Sequence[Volley]:
+    cut = struct.pack(">i", ANNOUNCED_BYTES) + bytes(SENT_BYTES)
+    return [Volley(label="cut frames", frames=[cut], connections=40, reads=False, hold_s=3)]
 
 
 def _slow_senders(wire: Wire) -> Sequence[Volley]:
@@ -79,6 +85,11 @@ ATTACKS = (
         what="1,000 connections that announce 100 MB and send one byte",
         arm=_half_frames,
         quick=True,
+    ),
+    Attack(
+        name="cut-frames",
+        what="40 connections that announce 100 MB and send 20",
+        arm=_cut_frames,
     ),
     Attack(
         name="slow-senders",

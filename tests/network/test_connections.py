@@ -1,0 +1,295 @@
+"""Who may connect, who waits for a place, and memory for requests on their way."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from kshim.configs.config import PROPERTIES
+from kshim.network.connection import Connection, Shared
+from kshim.network.connections import LOOK_S, Connections
+from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
+from kshim.network.intake import PATIENCE_S, Intake
+from kshim.network.places import Places
+from kshim.requests.unread import MOST_BYTES, Unread
+from tests.network.test_connection import Transport
+from tests.network.test_frames import frame
+
+HOST = "10.0.0.7"
+MEMORY = 1 << 20
+
+
+class Port:
+    """Where connections arrive."""
+
+    reads = True
+
+    def startReading(self) -> None:  # noqa: N802
+        self.reads = True
+
+    def stopReading(self) -> None:  # noqa: N802
+        self.reads = False
+
+
+class Listening:
+    """A listener whose limits are `limits`; every request is answered at once."""
+
+    def __init__(self, **limits: str) -> None:
+        self.limits = {name: each.default for name, each in PROPERTIES.items()}
+        self.limit(**limits)
+        self.clock = Clock()
+        self.unread = Unread(self.clock)
+        self.resolving: dict[str, Deferred[list[str]]] = {}
+        self.requests: list[bytes] = []
+        shared = Shared(
+            answer=self._answer,
+            clock=self.clock,
+            unread=self.unread,
+            intake=Intake(self.clock, self.unread, MEMORY),
+            max_request_bytes=MEMORY,
+        )
+        self.connections = Connections(shared, Places(self.limits.__getitem__, self._resolve))
+        self.connections.port = self.port = Port()
+
+    def limit(self, **limits: str) -> None:
+        self.limits.update((name.replace("_", "."), text) for name, text in limits.items())
+
+    def connect(self, host: str = HOST) -> Peer | None:
+        connection = self.connections.buildProtocol(IPv4Address("TCP", host, 51000))
+        return Peer(connection, host) if connection is not None else None
+
+    def served(self, *hosts: str) -> list[bool]:
+        """Whether a connection from each of these addresses would be accepted."""
+        peers = [self.connect(host) for host in hosts]
+        for peer in peers:
+            if peer is not None:
+                peer.leave()
+        return [peer is not None for peer in peers]
+
+    def _answer(self, request: Any, *_: Any) -> bytes:
+        self.requests.append(bytes(request))
+        return b""
+
+    def _resolve(self, host: str) -> Deferred[list[str]]:
+        self.resolving[host] = Deferred()
+        return self.resolving[host]
+
+
+class Peer:
+    """The other end of a connection."""
+
+    def __init__(self, connection: Connection, host: str) -> None:
+        self.connection = connection
+        self.transport = Transport()
+        self.transport.peerAddr = IPv4Address("TCP", host, 51000)
+        connection.makeConnection(self.transport)
+
+    def send(self, data: bytes) -> None:
+        self.connection.dataReceived(data)
+
+    def leave(self) -> None:
+        self.connection.connectionLost(Failure(ConnectionDone()))
+
+    @property
+    def is_read(self) -> bool:
+        return self.transport.reads
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self.transport.disconnecting)
+
+
+def connected(listening: Listening, host: str = HOST) -> Peer:
+    peer = listening.connect(host)
+    assert peer is not None
+    return peer
+
+
+# ---- places
+
+
+def test_an_address_may_have_so_many_connections(caplog: pytest.LogCaptureFixture) -> None:
+    listening = Listening(max_connections_per_ip="2")
+    first, _ = connected(listening), connected(listening)
+    with caplog.at_level(logging.WARNING):
+        assert listening.connect() is None
+    assert caplog.messages == ["closed the connection of 10.0.0.7:51000: its address has 2 already"]
+    assert listening.served("10.0.0.8") == [True]
+    first.leave()
+    assert listening.served(HOST) == [True]
+
+
+def test_an_address_may_have_a_limit_of_its_own() -> None:
+    listening = Listening(
+        max_connections_per_ip="0", max_connections_per_ip_overrides="10.0.0.7:1, ::ffff:10.0.0.8:1,a.b:1"
+    )
+    assert listening.served(HOST, "10.0.0.8", "10.0.0.9") == [True, True, False]
+    assert listening.served("::ffff:10.0.0.7") == [True]
+    listening.resolving["a.b"].callback(["10.0.0.9", "::ffff:10.0.0.10"])
+    assert listening.served("10.0.0.9", "10.0.0.10", "10.0.0.11") == [True, True, False]
+
+
+def test_a_host_name_without_addresses_has_no_effect() -> None:
+    listening = Listening(max_connections_per_ip_overrides="a.b:0")
+    assert listening.served(HOST) == [True]
+    listening.resolving["a.b"].errback(OSError("no such host"))
+    assert listening.served(HOST) == [True]
+
+
+def test_addresses_of_a_former_override_do_not_count() -> None:
+    listening = Listening(max_connections_per_ip_overrides="a.b:0")
+    assert listening.served(HOST) == [True]
+    listening.limit(max_connections_per_ip_overrides="")
+    assert listening.served(HOST) == [True]
+    listening.resolving["a.b"].callback([HOST])
+    assert listening.served(HOST) == [True]
+
+
+def test_a_connection_beyond_all_waits_for_a_place() -> None:
+    listening = Listening(max_connections="2")
+    first, second = connected(listening), connected(listening)
+    assert listening.port.reads
+    third, fourth = connected(listening), connected(listening)
+    assert (third.is_read, fourth.is_read, listening.port.reads) == (False, False, False)
+    first.leave()
+    assert (third.is_read, fourth.is_read, listening.port.reads) == (True, False, False)
+    fourth.leave()
+    listening.clock.advance(LOOK_S)
+    third.leave()
+    second.leave()
+    assert listening.connections.connections == set()
+    assert connected(listening).is_read
+    assert listening.clock.getDelayedCalls()[1:] == []  # the connection's own
+
+
+def test_accepting_goes_on_when_nobody_waits() -> None:
+    listening = Listening(max_connections="1")
+    first, second = connected(listening), connected(listening)
+    assert not listening.port.reads
+    first.leave()
+    assert (second.is_read, listening.port.reads) == (True, True)
+
+
+def test_a_higher_limit_is_seen_soon() -> None:
+    listening = Listening(max_connections="1")
+    _, second = connected(listening), connected(listening)
+    listening.limit(max_connections="2")
+    assert not second.is_read
+    listening.clock.advance(LOOK_S)
+    assert (second.is_read, listening.port.reads) == (True, True)
+
+
+def test_a_lower_limit_closes_the_least_active() -> None:
+    listening = Listening(max_connections="3")
+    peers = [connected(listening) for _ in range(3)]
+    listening.clock.advance(1)
+    peers[1].send(frame(b"a"))
+    listening.limit(max_connections="1")
+    connected(listening)
+    assert [peer.is_closed for peer in peers] == [True, False, True]
+
+
+# ---- memory
+
+
+def begin(payload: bytes, sent_bytes: int) -> bytes:
+    return frame(payload)[:sent_bytes]
+
+
+def test_a_request_in_pieces_is_read_on_while_there_is_memory() -> None:
+    listening = Listening()
+    peer = connected(listening)
+    peer.send(begin(bytes(MEMORY), MEMORY))
+    assert not peer.is_read  # it alone fills the memory
+    listening.clock.advance(INTAKE_LOOK_S)
+    assert peer.is_read
+    peer.send(frame(bytes(MEMORY))[MEMORY:])
+    assert listening.requests == [bytes(MEMORY)]
+
+
+def test_whoever_sends_more_than_its_share_waits_and_others_do_not() -> None:
+    listening = Listening()
+    large = [connected(listening) for _ in range(3)]
+    for peer in large:
+        peer.send(begin(bytes(MEMORY), MEMORY * 2 // 5))
+    assert [peer.is_read for peer in large] == [True, True, False]
+    small = connected(listening)
+    small.send(begin(bytes(1000), 500))
+    assert small.is_read
+    small.send(frame(bytes(1000))[500:])
+    assert listening.requests == [bytes(1000)]
+    listening.clock.advance(INTAKE_LOOK_S)
+    assert large[2].is_read  # one goes on
+    large[0].send(bytes(1))
+    assert not large[0].is_read
+    large[1].leave()
+    listening.clock.advance(INTAKE_LOOK_S)
+    assert large[0].is_read
+
+
+def test_replies_that_nobody_reads_take_from_the_same_memory() -> None:
+    listening = Listening()
+    listening.unread.bytes = MEMORY
+    for _ in range(3):
+        connected(listening).send(begin(bytes(1000), 500))
+    large = connected(listening)
+    large.send(begin(bytes(MEMORY), MEMORY // 4))
+    assert not large.is_read
+    listening.clock.advance(INTAKE_LOOK_S)
+    assert not large.is_read
+    listening.clock.advance(PATIENCE_S)
+    assert large.is_read
+    large.send(bytes(1))
+    other = connected(listening)
+    other.send(begin(bytes(MEMORY), MEMORY // 4))
+    assert [large.is_read, other.is_read] == [True, False]
+    listening.unread.bytes = 0
+    listening.clock.advance(INTAKE_LOOK_S)
+    assert other.is_read
+
+
+def test_one_that_goes_on_but_sends_nothing_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+    listening = Listening()
+    first, second = connected(listening), connected(listening)
+    for peer in (first, second):
+        peer.send(begin(bytes(MEMORY), MEMORY * 3 // 5))
+    assert [peer.is_read for peer in (first, second)] == [True, False]
+    listening.clock.advance(INTAKE_LOOK_S)
+    assert second.is_read
+    first.send(bytes(1))
+    assert not first.is_read
+    for _ in range(int((PATIENCE_S + 1) / INTAKE_LOOK_S)):
+        listening.clock.advance(INTAKE_LOOK_S)
+    assert (second.is_closed, first.is_read) == (True, True)
+    assert caplog.messages == [
+        "closed the connection of 10.0.0.7:51000: sent no whole request within 30 s, while others wait for "
+        "its memory"
+    ]
+
+
+def test_the_bound_by_default() -> None:
+    clock = Clock()
+    unread = Unread(clock)
+    intake = Intake(clock, unread, -1)
+    waits: list[bool] = []
+
+    class Sender:
+        def wait(self) -> None:
+            waits.append(True)
+
+        def go_on(self) -> None:
+            """Not called."""
+
+        refuse_slow = print
+
+    intake.count(Sender(), MOST_BYTES - 1)
+    assert waits == []
+    intake.count(Sender(), MOST_BYTES)
+    assert waits == [True]
