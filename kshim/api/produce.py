@@ -82,9 +82,8 @@ def produce(
     if in_transaction and request.transactional_id is None:
         return answer(_refuse_all(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     found = [_find(broker, context, topic, data) for topic, data in entries]
-    if any(
-        each.error_code == ErrorCode.UNKNOWN_SERVER_ERROR for each in found if not isinstance(each, _Target)
-    ):
+    refused = [each.error_code for each in found if not isinstance(each, _Target)]
+    if ErrorCode.UNKNOWN_SERVER_ERROR in refused:
         return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
     if in_transaction:
         return _produce_in_transaction(broker, context, request, entries, found, answer)
@@ -157,17 +156,19 @@ def _response(
     outcomes: list[PartitionProduceResponse],
 ) -> ProduceResponse | None:
     left = iter(outcomes)
-    answers: dict[tuple[str, UUID], list[PartitionProduceResponse]] = {}
+    answers: dict[str | UUID, tuple[TopicProduceData, list[PartitionProduceResponse]]] = {}
     for topic in request.topic_data:
         if topic.partition_data:  # a topic that is named twice is answered once
-            answered = answers.setdefault((topic.name, topic.topic_id), [])
+            _, answered = answers.setdefault(topic.name or topic.topic_id, (topic, []))
             answered.extend(islice(left, len(topic.partition_data)))
     leaders = [outcome.current_leader.leader_id for outcome in outcomes if outcome.error_code]
     return ProduceResponse(
         node_endpoints=node_endpoints(broker, context, leaders, _node_endpoint) if leaders else (),
         responses=tuple(
-            TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=tuple(answered))
-            for (name, topic_id), answered in answers.items()
+            TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(answered)
+            )
+            for topic, answered in answers.values()
         ),
     )
 

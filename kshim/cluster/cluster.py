@@ -89,7 +89,8 @@ class Cluster:
         self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
         self._by_id: dict[UUID, Topic] = {}
         self._metric_names = MetricNames()
-        self._log_configs: dict[tuple[UUID, int], LogConfig] = {}
+        # By name, whose hash is known, and node id; each for the topic as it was then.
+        self._log_configs: dict[tuple[str, int], tuple[Topic, LogConfig]] = {}
         self._broker_configs: dict[int, BrokerConfigs] = {}
         self._dynamic: dict[str, dict[str, str]] = {}
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
@@ -124,11 +125,11 @@ class Cluster:
         node_id: None takes the first broker, where it does not matter.
         """
         node_id = self.node_ids[0] if node_id is None or node_id == NO_LEADER else node_id
-        known = self._log_configs.get((topic.topic_id, node_id))
-        if known is None:
-            known = log_config(topic.configs, self.broker_configs(node_id))
-            self._log_configs[topic.topic_id, node_id] = known
-        return known
+        known = self._log_configs.get((topic.name, node_id))
+        if known is None or known[0] is not topic:
+            known = topic, log_config(topic.configs, self.broker_configs(node_id))
+            self._log_configs[topic.name, node_id] = known
+        return known[1]
 
     def watch_leaders(self, watcher: Callable[[Sequence[Move]], None]) -> Callable[[], None]:
         """Call `watcher(moves)` each time the leader or leader epoch of partitions has changed.
@@ -346,7 +347,7 @@ class Cluster:
 
     def _forget_log_configs(self, topic: Topic) -> None:
         for node_id in self.node_ids:
-            self._log_configs.pop((topic.topic_id, node_id), None)
+            self._log_configs.pop((topic.name, node_id), None)
 
     def new_producer_id(self) -> Deferred[int]:
         """A producer id that was never given out before, not even before a crash. Errbacks StorageError."""

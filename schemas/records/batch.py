@@ -9,7 +9,7 @@ https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and K
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from schemas.error_code import ErrorCode
@@ -165,10 +165,14 @@ def _crc32c() -> Callable[[View, int], int]:
 # ---- headers
 
 
+# What `_make` does, without its call.
+_new_header: Callable[[tuple[int, ...]], RecordBatchHeader] = partial(tuple.__new__, RecordBatchHeader)
+
+
 def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
     """Read the header that begins at `offset`; only its length is checked."""
     try:
-        return RecordBatchHeader._make(HEADER.unpack_from(view, offset))
+        return _new_header(HEADER.unpack_from(view, offset))
     except struct.error:
         raise _corrupt(f"{max(0, len(view) - offset)} bytes are no record batch") from None
 
@@ -250,7 +254,7 @@ def validate(batch: View, *, max_batch_bytes: int = MAX_INT) -> RecordBatchHeade
         raise invalid_record(f"the base offset of a produced batch must be 0, not {base_offset}")
     if len(batch) < HEADER_BYTES:
         raise _corrupt(_too_short(len(batch)))
-    header = RecordBatchHeader._make(HEADER.unpack_from(batch, 0))
+    header = _new_header(HEADER.unpack_from(batch, 0))
     if header.size > max_batch_bytes:
         reason = f"a record batch of {header.size} bytes where {max_batch_bytes} are allowed"
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
