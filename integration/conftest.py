@@ -87,7 +87,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """A failed test shows the stderr of every server it used."""
     report = yield
     if report.failed:
-        for name in ("server", "own_server"):
+        for name in ("server", "own_server", "broker"):
             if server := getattr(item, "funcargs", {}).get(name):
                 report.sections.append((f"{name}'s stderr", server.report()))
     return report

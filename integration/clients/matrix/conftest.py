@@ -1,0 +1,78 @@
+"""Drivers of the clients under test, and the broker: kshim, then Apache Kafka."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from integration.clients.confluent.conftest import broker, start  # noqa: F401
+from integration.clients.matrix.clients import CLIENTS, Missing
+from integration.clients.matrix.driver import Cannot, Driver
+from integration.support.server import Server
+
+ENVIRONMENT = "KSHIM_CLIENTS"
+"""The names of the clients under test, separated by commas."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    names = os.environ.get(ENVIRONMENT, "kafka-python").split(",")
+    for fixture in ("client", "other"):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, names, indirect=True, scope="session")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A call that the client does not have skips the scenario."""
+    try:
+        yield
+    except Cannot as error:
+        pytest.skip(str(error))
+
+
+def command_of(name: str) -> Any:
+    """A client that cannot run is an error in CI, and a skip elsewhere."""
+    try:
+        return CLIENTS[name].command()
+    except Missing as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"{name} cannot run: {error}")
+
+
+@pytest.fixture(scope="session")
+def client(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def other(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def new_driver(broker: Server) -> Iterator[Callable[[str], Driver]]:  # noqa: F811
+    """Starts a driver of the client of that name."""
+    drivers: list[Driver] = []
+
+    def new(name: str, bootstrap: str = "") -> Driver:
+        drivers.append(Driver(command_of(name), bootstrap or broker.bootstrap, {}))
+        return drivers[-1]
+
+    yield new
+    for each in drivers:
+        each.stop()
+
+
+@pytest.fixture
+def driver(new_driver: Callable[[str], Driver], client: str) -> Driver:
+    return new_driver(client)
+
+
+@pytest.fixture
+def second(new_driver: Callable[[str], Driver], client: str) -> Driver:
+    """Another process of the same client."""
+    return new_driver(client)

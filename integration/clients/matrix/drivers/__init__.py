@@ -1,0 +1,1 @@
+"""The drivers: programs that know one client each, and nothing of the scenarios."""

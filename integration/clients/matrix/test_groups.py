@@ -1,0 +1,144 @@
+"""Groups: who has which partitions after members join, leave, crash, stall, and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from integration.clients.matrix.clients import CLIENTS
+from integration.clients.matrix.driver import Driver
+from integration.clients.matrix.test_records import send, values
+from integration.support.awaiting import wait_until
+
+SETTLED_S = 40
+SESSION_TIMEOUT_MS = 6_000
+PARTITIONS = 6
+
+
+@pytest.fixture
+def shared(driver: Driver, topic: str) -> str:
+    driver.create_topic(topic=topic, partitions=PARTITIONS)
+    return topic
+
+
+def join(driver: Driver, topic: str, **options: Any) -> None:
+    driver.open(name="c", topics=[topic], group=topic, session_timeout_ms=SESSION_TIMEOUT_MS, **options)
+
+
+def sizes(*drivers: Driver) -> list[int]:
+    return sorted(len(each.assignment(name="c")) for each in drivers)
+
+
+def wait_for(expected: list[int], *drivers: Driver) -> None:
+    """Wait until the members have so many partitions."""
+    wait_until(lambda: sizes(*drivers) == expected, SETTLED_S, lambda: f"{expected}, not {sizes(*drivers)}")
+    owned = [tuple(partition) for each in drivers for partition in each.assignment(name="c")]
+    assert len(set(owned)) == sum(expected), owned
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_members_share_and_take_over(driver: Driver, second: Driver, shared: str, assignor: str) -> None:
+    join(driver, shared, assignors=[assignor])
+    wait_for([PARTITIONS], driver)
+    join(second, shared, assignors=[assignor])
+    wait_for([3, 3], driver, second)
+    second.close(name="c")
+    wait_for([PARTITIONS], driver)
+
+
+def test_a_crashed_member_is_replaced(driver: Driver, second: Driver, shared: str) -> None:
+    join(driver, shared)
+    join(second, shared)
+    wait_for([3, 3], driver, second)
+    second.crash()
+    wait_for([PARTITIONS], driver)
+
+
+def test_records_are_consumed_once_while_members_come_and_go(
+    driver: Driver, second: Driver, shared: str
+) -> None:
+    join(driver, shared, auto_commit=True)
+    wait_for([PARTITIONS], driver)
+    for partition in range(PARTITIONS):
+        send(driver, shared, f"a{partition}", partition=partition)
+    first = values(driver, PARTITIONS)
+    driver.commit(name="c")
+    join(second, shared, auto_commit=True)
+    wait_for([3, 3], driver, second)
+    for partition in range(PARTITIONS):
+        send(driver, shared, f"b{partition}", partition=partition)
+    later = values(driver, 3) + values(second, 3)
+    assert sorted(first) == [f"a{partition}" for partition in range(PARTITIONS)]
+    assert sorted(later) == [f"b{partition}" for partition in range(PARTITIONS)]
+
+
+def test_a_listener_is_told(driver: Driver, shared: str) -> None:
+    join(driver, shared)
+    wait_for([PARTITIONS], driver)
+    partitions = [[shared, number] for number in range(PARTITIONS)]
+    assert ["assigned", partitions] in driver.events(name="c")
+    driver.close(name="c")
+
+
+def test_a_static_member_comes_back_without_a_rebalance(
+    new_driver: Callable[[str], Driver], client: str, driver: Driver, shared: str
+) -> None:
+    join(driver, shared, instance="a")
+    second = new_driver(client)
+    join(second, shared, instance="b")
+    wait_for([3, 3], driver, second)
+    before = second.assignment(name="c")
+    driver.events(name="c")
+    second.crash()
+    again = new_driver(client)
+    join(again, shared, instance="b")
+    wait_for([3, 3], driver, again)
+    assert again.assignment(name="c") == before
+    assert driver.events(name="c") == []
+
+
+def test_a_pattern_finds_topics_that_appear(driver: Driver, topic: str) -> None:
+    driver.create_topic(topic=f"{topic}-one")
+    driver.open(name="c", pattern=f"^{topic}-.*", group=topic)
+    wait_until(lambda: len(driver.assignment(name="c")) == 1, SETTLED_S, "the first topic")
+    driver.create_topic(topic=f"{topic}-two", partitions=2)
+    wait_until(lambda: len(driver.assignment(name="c")) == 3, SETTLED_S, "the second topic")
+    send(driver, f"{topic}-two", "found", partition=1)
+    assert values(driver, 1) == ["found"]
+
+
+def test_a_topic_that_grows(driver: Driver, topic: str) -> None:
+    driver.create_topic(topic=topic, partitions=1)
+    join(driver, topic)
+    wait_for([1], driver)
+    driver.grow_topic(topic=topic, partitions=4)
+    wait_for([4], driver)
+
+
+def test_a_member_that_does_not_poll_is_replaced(driver: Driver, second: Driver, shared: str) -> None:
+    join(driver, shared)
+    join(second, shared, max_poll_interval_ms=SESSION_TIMEOUT_MS)
+    wait_for([3, 3], driver, second)
+    second.stall(name="c", ms=3 * SESSION_TIMEOUT_MS)
+    wait_for([PARTITIONS], driver)
+    wait_for([3, 3], driver, second)
+
+
+def test_members_of_different_clients(
+    new_driver: Callable[[str], Driver], client: str, other: str, topic: str
+) -> None:
+    common = sorted(CLIENTS[client].assignors & CLIENTS[other].assignors)
+    if not common:
+        pytest.skip("no common assignor")
+    driver, second = new_driver(client), new_driver(other)
+    driver.create_topic(topic=topic, partitions=PARTITIONS)
+    for assignor in common:
+        group = {"topics": [topic], "group": f"{topic}-{assignor}", "assignors": [assignor]}
+        driver.open(name="c", session_timeout_ms=SESSION_TIMEOUT_MS, **group)
+        second.open(name="c", session_timeout_ms=SESSION_TIMEOUT_MS, **group)
+        wait_for([3, 3], driver, second)
+        driver.close(name="c")
+        wait_for([PARTITIONS], second)
+        second.close(name="c")
