@@ -12,16 +12,19 @@ from kshim.coordination.transactions.requests import AddPartitions, partition_re
 from kshim.coordination.transactions.transaction import TopicPartition
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, gather, then
+from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
 )
 
 FIRST_VERSION_WITH_FENCED = 2
 FIRST_VERSION_FOR_BROKERS = 4
+TRANSACTIONS_AT_ONCE = 100
 
 
 def add_partitions_to_txn(
@@ -29,22 +32,12 @@ def add_partitions_to_txn(
 ) -> Later[AddPartitionsToTxnResponse]:
     """Add all partitions of a transaction; none of them if one does not exist (OPERATION_NOT_ATTEMPTED)."""
     if context.api_version >= FIRST_VERSION_FOR_BROKERS:
-        outcomes = [
-            _add(
-                broker,
-                context,
-                AddPartitions(
-                    each.transactional_id,
-                    each.producer_id,
-                    each.producer_epoch,
-                    _partitions(each.topics),
-                    each.verify_only,
-                    transaction_version=2,
-                ),
-            )
-            for each in request.transactions
-        ]
-        return gather(outcomes, _by_transaction)
+
+        def add(some: Sequence[AddPartitionsToTxnTransaction]) -> Later[Iterable[AddPartitionsToTxnResult]]:
+            return gather([_add(broker, context, _asked(each)) for each in some], list)
+
+        added = in_pieces(broker, context, request.transactions, add, TRANSACTIONS_AT_ONCE)
+        return then(added, _by_transaction)
     asked = AddPartitions(
         request.v3_and_below_transactional_id,
         request.v3_and_below_producer_id,
@@ -53,6 +46,17 @@ def add_partitions_to_txn(
     )
     knows_fenced = context.api_version >= FIRST_VERSION_WITH_FENCED
     return then(_add(broker, context, asked), _of_client if knows_fenced else _of_old_client)
+
+
+def _asked(each: AddPartitionsToTxnTransaction) -> AddPartitions:
+    return AddPartitions(
+        each.transactional_id,
+        each.producer_id,
+        each.producer_epoch,
+        _partitions(each.topics),
+        each.verify_only,
+        transaction_version=2,
+    )
 
 
 def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Later[AddPartitionsToTxnResult]:
@@ -72,7 +76,7 @@ def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartiti
     return tuple((topic.name, index) for topic in topics for index in topic.partitions)
 
 
-def _by_transaction(results: Sequence[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
+def _by_transaction(results: Iterable[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
     return AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
 
 

@@ -5,11 +5,14 @@ Kafka deprecates it in favour of IncrementalAlterConfigs; older clients have onl
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from kshim.cluster import Refusal
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, Operation
 from kshim.requests import Broker, RequestContext
-from kshim.requests.alter import alter, results
+from kshim.requests.alter import alter, cost_us, results
 from kshim.requests.later import Later, then
+from kshim.requests.slices import in_slices
 from schemas.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -22,12 +25,14 @@ def alter_configs(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> Later[AlterConfigsResponse]:
     """Each resource is changed whole or refused; a change is durable, and in force, before the answer."""
-    changes = [_change(resource) for resource in request.resources]
 
-    def response(outcome: list[Refusal | None]) -> AlterConfigsResponse:
-        return AlterConfigsResponse(responses=results(AlterConfigsResourceResponse, changes, outcome))
+    def change(changes: Sequence[ConfigChange]) -> Later[AlterConfigsResponse]:
+        def response(outcome: Iterable[Refusal | None]) -> AlterConfigsResponse:
+            return AlterConfigsResponse(responses=results(AlterConfigsResourceResponse, changes, outcome))
 
-    return then(alter(broker, changes, validate_only=request.validate_only), response)
+        return then(alter(broker, context, changes, validate_only=request.validate_only), response)
+
+    return then(in_slices(broker, context, request.resources, _change, cost_us), change)
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kshim.cluster import Refusal
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather, if_not_stored
+from kshim.requests.later import Later, gather, if_not_stored, then
+from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -20,6 +22,7 @@ from schemas.messages.create_partitions import (
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
+TOPICS_AT_ONCE = 100
 TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The partitions could not be stored.")
 
@@ -30,10 +33,13 @@ def create_partitions(
     """Extend each topic by itself; the new partitions are durable, and in Metadata, before the answer."""
     count = Counter(topic.name for topic in request.topics)
     twice = [_result(name, TWICE) for name, times in count.items() if times > 1]
-    others: list[Later[CreatePartitionsTopicResult]] = [
-        _add(broker, topic, request.validate_only) for topic in request.topics if count[topic.name] == 1
-    ]
-    return gather(others, lambda results: CreatePartitionsResponse(results=(*twice, *results)))
+    others = [topic for topic in request.topics if count[topic.name] == 1]
+
+    def add(topics: Sequence[CreatePartitionsTopic]) -> Later[Iterable[CreatePartitionsTopicResult]]:
+        return gather([_add(broker, topic, request.validate_only) for topic in topics], list)
+
+    added = in_pieces(broker, context, others, add, TOPICS_AT_ONCE)
+    return then(added, lambda results: CreatePartitionsResponse(results=(*twice, *results)))
 
 
 def _add(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kshim.cluster import NewTopic, Refusal, Topic
@@ -13,7 +14,9 @@ from kshim.cluster.broker_configs import BrokerConfigs
 from kshim.cluster.described import created_topic
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import if_not_stored
+from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -40,14 +43,16 @@ def create_topics(
     twice = {name: TWICE for name, times in count.items() if times > 1}
 
     def response(outcome: Mapping[str, Topic | Refusal]) -> CreateTopicsResponse:
+        configs = broker.cluster.broker_configs(broker.node_id)
         return CreateTopicsResponse(
-            topics=tuple(_result(broker, name, made) for name, made in {**outcome, **twice}.items())
+            topics=Mapped(partial(_result, configs), tuple({**outcome, **twice}.items()))
         )
 
     def failed() -> CreateTopicsResponse:
         return response(dict.fromkeys((new.name for new in wanted), STORAGE_ERROR))
 
-    made = broker.cluster.create_topics(wanted, validate_only=request.validate_only)
+    pause = Slices(broker.clock, context.turn).spend
+    made = broker.cluster.create_topics(wanted, validate_only=request.validate_only, pause=pause)
     return made.addCallbacks(response, if_not_stored(failed))
 
 
@@ -61,7 +66,8 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _result(broker: Broker, name: str, made: Topic | Refusal) -> CreatableTopicResult:
+def _result(broker: BrokerConfigs, item: tuple[str, Topic | Refusal]) -> CreatableTopicResult:
+    name, made = item
     if isinstance(made, Refusal):
         return CreatableTopicResult(
             name=name, error_code=made.error_code, error_message=made.message, configs=()
@@ -73,7 +79,7 @@ def _result(broker: Broker, name: str, made: Topic | Refusal) -> CreatableTopicR
         error_message=None,
         num_partitions=len(made.partitions),
         replication_factor=len(made.partitions[0].replicas),
-        configs=tuple(_configs(made, broker.cluster.broker_configs(broker.node_id))),
+        configs=tuple(_configs(made, broker)),
     )
 
 

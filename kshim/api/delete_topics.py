@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from uuid import UUID
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import ZERO_UUID, Refusal, Topic
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import if_not_stored
+from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import (
     DeletableTopicResult,
@@ -18,10 +20,8 @@ from schemas.messages.delete_topics import (
     DeleteTopicState,
 )
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
-
 FIRST_VERSION_WITH_TOPIC_IDS = 6
+ENTRY_US = 5
 NO_SUCH_NAME = Refusal(
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
 )
@@ -37,7 +37,13 @@ def delete_topics(
         wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     else:
         wanted = list(request.topics)
-    topics, refused = _sort_out(broker, wanted)
+    return Deferred.fromCoroutine(_delete(broker, context, wanted))
+
+
+async def _delete(
+    broker: Broker, context: RequestContext, wanted: list[DeleteTopicState]
+) -> DeleteTopicsResponse:
+    topics, refused = await _sort_out(broker, Slices(broker.clock, context.turn), wanted)
 
     def response(outcome: Mapping[UUID, Refusal | None]) -> DeleteTopicsResponse:
         _forget(broker, [topic for topic in topics if outcome[topic.topic_id] is None])
@@ -47,7 +53,7 @@ def delete_topics(
     def failed() -> DeleteTopicsResponse:
         return response({topic.topic_id: STORAGE_ERROR for topic in topics})
 
-    return broker.cluster.delete_topics(topics).addCallbacks(response, if_not_stored(failed))
+    return await broker.cluster.delete_topics(topics).addCallbacks(response, if_not_stored(failed))
 
 
 def _forget(broker: Broker, deleted: list[Topic]) -> None:
@@ -56,13 +62,16 @@ def _forget(broker: Broker, deleted: list[Topic]) -> None:
         broker.groups.topics_deleted([topic.name for topic in deleted])
 
 
-def _sort_out(
-    broker: Broker, wanted: Iterable[DeleteTopicState]
+async def _sort_out(
+    broker: Broker, slices: Slices, wanted: list[DeleteTopicState]
 ) -> tuple[list[Topic], list[DeletableTopicResult]]:
     """The topics to delete, and the refusals of the others."""
     topics: dict[UUID, Topic] = {}
     refused: list[DeletableTopicResult] = []
-    for (name, topic_id), times in Counter((item.name, item.topic_id) for item in wanted).items():
+    by_key = {_key(item): item for item in wanted}
+    for key, times in Counter(map(_key, wanted)).items():
+        await slices.spend(ENTRY_US)
+        name, topic_id = by_key[key].name, by_key[key].topic_id
         topic = broker.cluster.topics.get(name) if name is not None else broker.cluster.topic_by_id(topic_id)
         fault = _fault(name, topic_id)
         if fault is not None:
@@ -78,6 +87,10 @@ def _sort_out(
         else:
             topics[topic.topic_id] = topic
     return list(topics.values()), refused
+
+
+def _key(item: DeleteTopicState) -> tuple[str | None, int]:
+    return item.name, item.topic_id.int  # the hash of an id is slow
 
 
 def _fault(name: str | None, topic_id: UUID) -> str | None:

@@ -6,7 +6,9 @@ leader (KIP-951).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+from twisted.internet.defer import Deferred
 
 from kshim.fetching.parked import ParkedFetch
 from kshim.fetching.reads import (
@@ -17,10 +19,12 @@ from kshim.fetching.reads import (
     PartitionReads,
     refusal,
 )
-from kshim.fetching.sessions import NO_SESSION, CachedTopic, FetchSession
+from kshim.fetching.sessions import NO_SESSION, CachedPartition, CachedTopic, FetchSession
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later
 from kshim.requests.leadership import node_endpoints
+from kshim.requests.slices import SLICE_US, Slices
+from kshim.storage.interfaces import Log
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import (
     FetchableTopicResponse,
@@ -29,6 +33,8 @@ from schemas.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+
+PARTITIONS_AT_ONCE = 1000
 
 
 def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Later[FetchResponse]:
@@ -49,22 +55,74 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
         return _failed(request, by_topic_id)
 
     def answer(reads: PartitionReads) -> FetchResponse:
+        reads.in_order()
         if session.epoch != epoch:  # another request of the session came while this one was waiting
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
         if not session.goes_on and _lacks_an_id(reads):
             return _failed(request, by_topic_id)
         return _answer(broker, context, session, reads)
 
-    reads.read(session.due())
-    all_unknown = len(reads.unknown) == len(session)
-    if request.max_wait_ms <= 0 or reads.missing_bytes <= 0 or reads.failed or all_unknown:
-        return answer(reads)
-    if context.turn.fired:
+    due = session.due()
+    if len(due) > PARTITIONS_AT_ONCE:
+        return Deferred.fromCoroutine(_fetch_wide(broker, context, request, session, reads)).addCallback(
+            answer
+        )
+    if _is_answered_at_once(context, request, session, reads.read(due)):
         return answer(reads)
     parked = ParkedFetch(broker.log, session, reads)
     return parked.wait(
-        broker.clock, request.max_wait_ms, context.turn, lambda: answer(reads.again(session.due()))
+        broker.clock,
+        request.max_wait_ms,
+        context.turn,
+        lambda: answer(reads.anew().again(session.due())),
     )
+
+
+def _is_answered_at_once(
+    context: RequestContext, request: FetchRequest, session: FetchSession, reads: PartitionReads
+) -> bool:
+    all_unknown = len(reads.unknown) == len(session)
+    if request.max_wait_ms <= 0 or reads.missing_bytes <= 0 or reads.failed or all_unknown:
+        return True
+    return context.turn.fired
+
+
+async def _fetch_wide(
+    broker: Broker,
+    context: RequestContext,
+    request: FetchRequest,
+    session: FetchSession,
+    reads: PartitionReads,
+) -> PartitionReads:
+    """What is read of many partitions, in slices; after the wait too, if there is one."""
+    context.turn.is_alone = True
+    slices = Slices(broker.clock, context.turn)
+    await _in_slices(slices, reads.read, session.due())
+    if _is_answered_at_once(context, request, session, reads):
+        return reads
+    if _has_moved(broker.log, session):
+        anew = reads.anew()
+    else:
+        parked = ParkedFetch(broker.log, session, reads)
+        anew = await parked.wait(broker.clock, request.max_wait_ms, context.turn, reads.anew)
+    await _in_slices(slices, anew.again, session.due())
+    return anew
+
+
+def _has_moved(log: Log, session: FetchSession) -> bool:
+    """Whether there are new records since a partition was read."""
+    return any(
+        cached.partition_no is not None and log.offsets(cached.partition_no).high_watermark > cached.end_seen
+        for cached in session.partitions()
+    )
+
+
+async def _in_slices(
+    slices: Slices, read: Callable[[Sequence[CachedPartition]], object], partitions: Sequence[CachedPartition]
+) -> None:
+    for start in range(0, len(partitions), PARTITIONS_AT_ONCE):
+        await slices.spend(SLICE_US)
+        read(partitions[start : start + PARTITIONS_AT_ONCE])
 
 
 def _answer(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from kshim.cluster import Refusal
 from kshim.cluster.broker_loggers import alter_loggers
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, ResourceType
 from kshim.requests import Broker, RequestContext
-from kshim.requests.alter import alter, results
+from kshim.requests.alter import alter, cost_us, results
 from kshim.requests.later import Later, then
+from kshim.requests.slices import in_slices
 from schemas.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -20,20 +23,22 @@ def incremental_alter_configs(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> Later[IncrementalAlterConfigsResponse]:
     """Each resource is changed whole or refused; a change is durable, and in force, before the answer."""
-    changes = [_change(resource) for resource in request.resources]
 
     def with_loggers(change: ConfigChange, refusal: Refusal | None) -> Refusal | None:
         if change.resource_type != ResourceType.LOGGER or refusal is not None:
             return refusal
         return alter_loggers(change, broker.node_id, validate_only=request.validate_only)
 
-    def response(outcome: list[Refusal | None]) -> IncrementalAlterConfigsResponse:
-        all_outcomes = map(with_loggers, changes, outcome)
-        return IncrementalAlterConfigsResponse(
-            responses=results(AlterConfigsResourceResponse, changes, all_outcomes)
-        )
+    def change(changes: Sequence[ConfigChange]) -> Later[IncrementalAlterConfigsResponse]:
+        def response(outcome: Iterable[Refusal | None]) -> IncrementalAlterConfigsResponse:
+            all_outcomes = map(with_loggers, changes, outcome)
+            return IncrementalAlterConfigsResponse(
+                responses=results(AlterConfigsResourceResponse, changes, all_outcomes)
+            )
 
-    return then(alter(broker, changes, validate_only=request.validate_only), response)
+        return then(alter(broker, context, changes, validate_only=request.validate_only), response)
+
+    return then(in_slices(broker, context, request.resources, _change, cost_us), change)
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

@@ -5,8 +5,14 @@ A consumer finds out with it, after a change of leaders, whether its position wa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+from itertools import islice
+
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, then
 from kshim.requests.leadership import end_of_epoch, fault_in_leadership
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -17,16 +23,27 @@ from schemas.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
+PARTITION_US = 10
+"""A search in the log, at most."""
+
 
 def offset_for_leader_epoch(
     broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
+) -> Later[OffsetForLeaderEpochResponse]:
     """Look up each partition by itself."""
+    asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
+    found = in_slices(broker, context, asked, lambda each: _end_offset(broker, *each), lambda _: PARTITION_US)
+    return then(found, partial(_response, request))
+
+
+def _response(
+    request: OffsetForLeaderEpochRequest, found: Iterable[EpochEndOffset]
+) -> OffsetForLeaderEpochResponse:
+    left = iter(found)
     return OffsetForLeaderEpochResponse(
         topics=tuple(
             OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=tuple(_end_offset(broker, topic, asked) for asked in topic.partitions),
+                topic=topic.topic, partitions=tuple(islice(left, len(topic.partitions)))
             )
             for topic in request.topics
         )

@@ -21,6 +21,7 @@ from kshim.producing.transaction_checks import NotAllowed, TransactionalBatch, V
 from kshim.requests import Broker, Refused, RequestContext
 from kshim.requests.later import Later, gather, if_not_stored, then
 from kshim.requests.leadership import fault_in_leadership, node_endpoints
+from kshim.requests.slices import in_pieces, in_slices
 from kshim.storage.interfaces import Appended
 from schemas.error_code import ErrorCode
 from schemas.messages.produce import (
@@ -45,6 +46,7 @@ from schemas.records.batch import (
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_BY_TOPIC_ID = 13
 NO_REPLY, ALL_IN_SYNC = 0, -1  # acks
+ENTRIES_AT_ONCE, FIND_US = 300, 10
 NOT_SAID = LeaderIdAndEpoch()
 NOT_ASKED: Verdicts = {}
 
@@ -81,41 +83,72 @@ def produce(
         return answer(_refuse_all(entries, error.error_code, str(error)))
     if in_transaction and request.transactional_id is None:
         return answer(_refuse_all(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-    found = [_find(broker, context, topic, data) for topic, data in entries]
-    refused = [each.error_code for each in found if not isinstance(each, _Target)]
-    if ErrorCode.UNKNOWN_SERVER_ERROR in refused:
-        return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
-    if in_transaction:
-        return _produce_in_transaction(broker, context, request, entries, found, answer)
-    prepared = _prepare_all(broker, context, found)
-    if isinstance(prepared, list):
-        return answer(_append_all(broker, request, found, prepared))
-    return prepared.addCallback(partial(_append_all, broker, request, found)).addCallback(answer)
+    if len(entries) <= ENTRIES_AT_ONCE:
+        found = [_find(broker, context, topic, data) for topic, data in entries]
+        return _produce(broker, context, request, entries, answer, found, in_transaction=in_transaction)
+    later = in_slices(broker, context, entries, lambda each: _find(broker, context, *each), lambda _: FIND_US)
+    proceed = partial(_produce, broker, context, request, entries, answer, in_transaction=in_transaction)
+    return then(later, proceed)
 
 
-def _produce_in_transaction(
+def _produce(
     broker: Broker,
     context: RequestContext,
     request: ProduceRequest,
     entries: Sequence[Entry],
+    answer: Callable[[Sequence[Answered]], Later[ProduceResponse | None]],
     found: Sequence[_Found],
-    answer: Callable[[list[Answered]], Later[ProduceResponse | None]],
+    *,
+    in_transaction: bool,
 ) -> Later[ProduceResponse | None]:
+    refused = [each.error_code for each in found if not isinstance(each, _Target)]
+    if ErrorCode.UNKNOWN_SERVER_ERROR in refused:
+        return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
+    if not in_transaction:
+        return then(_store(broker, context, request, found, NOT_ASKED), answer)
     asked = list(_asked(found))
     producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
     if len(producers) > 1:
         return answer(_refuse_all(entries, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
-    prepared = _prepare_all(broker, context, found)
-    append = partial(_append_all, broker, request, found)
+    store = partial(_store, broker, context, request, found)
     if not asked:
-        return then(then(prepared, append), answer)
+        return then(store(NOT_ASKED), answer)
     ((producer_id, _),) = producers
     assert request.transactional_id is not None
     ask = partial(verify, broker, context, request.transactional_id, asked)
-    appended = broker.producers.in_turn(
-        producer_id, lambda: then(prepared, lambda ready: then(ask(), partial(append, ready)))
-    )
-    return then(appended, answer)
+    return then(broker.producers.in_turn(producer_id, lambda: then(ask(), store)), answer)
+
+
+def _store(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    found: Sequence[_Found],
+    verdicts: Verdicts,
+) -> Later[Sequence[Answered]]:
+    """Append the batch of each target; the answers come later, those of many targets all together."""
+
+    def store(some: Sequence[_Found]) -> Later[Sequence[Answered]]:
+        prepared = _prepare_all(broker, context, some)
+        if isinstance(prepared, list):
+            return _append_all(broker, request, some, verdicts, prepared)
+        return prepared.addCallback(partial(_append_all, broker, request, some, verdicts))
+
+    if len(found) <= ENTRIES_AT_ONCE:
+        return store(found)
+
+    def store_durably(some: Sequence[_Found]) -> Later[Iterable[PartitionProduceResponse]]:
+        return then(store(some), _all_answered)
+
+    return then(in_pieces(broker, context, found, store_durably, ENTRIES_AT_ONCE), _as_they_are)
+
+
+def _all_answered(answers: Sequence[Answered]) -> Later[Iterable[PartitionProduceResponse]]:
+    return gather(answers, list)
+
+
+def _as_they_are(answers: Iterable[PartitionProduceResponse]) -> Sequence[Answered]:
+    return list(answers)
 
 
 def _prepare_all(broker: Broker, context: RequestContext, found: Sequence[_Found]) -> Later[list[Prepared]]:
@@ -215,8 +248,8 @@ def _append_all(
     broker: Broker,
     request: ProduceRequest,
     found: Iterable[_Found],
+    verdicts: Verdicts,
     prepared: Iterable[Prepared],
-    verdicts: Verdicts = NOT_ASKED,
 ) -> list[Answered]:
     return [
         _append(broker, request, target, ready, verdicts) if isinstance(target, _Target) else target

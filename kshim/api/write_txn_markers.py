@@ -6,15 +6,17 @@ because its coordinator has forgotten it (KIP-664).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kshim.coordination.markers import write_marker
 from kshim.coordination.transactions.transaction import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather
+from kshim.requests.later import Later, gather, then
 from kshim.requests.leadership import fault_in_leadership
+from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -24,6 +26,8 @@ from schemas.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from schemas.records.end_txn_marker import EndTxnMarker
+
+PLACES_AT_ONCE = 100
 
 
 class Place(NamedTuple):
@@ -49,32 +53,36 @@ def write_txn_markers(
     ]
     if any(_is_nobody_s(place.marker) and _fault(broker, place) is ErrorCode.NONE for place in places):
         return _response(places, [ErrorCode.UNKNOWN_SERVER_ERROR] * len(places))
-    written = [_write(broker, place, now_ms) for place in places]
-    return gather(written, lambda errors: _response(places, errors))
+
+    def write(some: Sequence[Place]) -> Later[Iterable[ErrorCode]]:
+        return gather([_write(broker, place, now_ms) for place in some], list)
+
+    written = in_pieces(broker, context, places, write, PLACES_AT_ONCE)
+    return then(written, lambda errors: _response(places, errors))
 
 
-def _response(places: Sequence[Place], errors: Sequence[ErrorCode]) -> WriteTxnMarkersResponse:
+def _response(places: Sequence[Place], errors: Iterable[ErrorCode]) -> WriteTxnMarkersResponse:
     """Each producer once, with all its topics."""
     by_producer: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for (marker, topic_name, index), error in zip(places, errors, strict=True):
         by_producer.setdefault(marker.producer_id, {}).setdefault(topic_name, {})[index] = error
-    return WriteTxnMarkersResponse(
-        markers=tuple(
-            WritableTxnMarkerResult(
-                producer_id=producer_id,
-                topics=tuple(
-                    WritableTxnMarkerTopicResult(
-                        name=name,
-                        partitions=tuple(
-                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
-                            for index, error in partitions.items()
-                        ),
-                    )
-                    for name, partitions in topics.items()
+    return WriteTxnMarkersResponse(markers=Mapped(_result, tuple(by_producer.items())))
+
+
+def _result(item: tuple[int, dict[str, dict[int, ErrorCode]]]) -> WritableTxnMarkerResult:
+    producer_id, topics = item
+    return WritableTxnMarkerResult(
+        producer_id=producer_id,
+        topics=tuple(
+            WritableTxnMarkerTopicResult(
+                name=name,
+                partitions=tuple(
+                    WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
+                    for index, error in partitions.items()
                 ),
             )
-            for producer_id, topics in by_producer.items()
-        )
+            for name, partitions in topics.items()
+        ),
     )
 
 

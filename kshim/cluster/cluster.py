@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -64,7 +64,15 @@ _GROUP_METADATA_CONFIGS = {
     "segment.bytes": "104857600",
 }
 
+_NEW_TOPIC_US = 100
+
 Changes = dict[bytes, bytes | None]
+Pause = Callable[[int], Awaitable[None]]
+"""Takes what a step may have cost, in microseconds; others may be served before it goes on."""
+
+
+async def no_pause(cost_us: int) -> None:
+    """Go on at once."""
 
 
 class Cluster:
@@ -183,17 +191,17 @@ class Cluster:
     # ---- changing
 
     def create_topics(
-        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False, pause: Pause = no_pause
     ) -> Deferred[dict[str, Topic | Refusal]]:
         """Create the topics that can be created, in one durable write; refuse the others one by one.
 
         Fires with the topic or the refusal of each name. With `validate_only` the topics are as they would
         be, and nothing is kept. Errbacks StorageError; then no topic was created.
         """
-        return self._changing.run(self._create_topics, wanted, validate_only)
+        return self._changing.run(self._create_topics, wanted, validate_only, pause)
 
     async def _create_topics(
-        self, wanted: Sequence[NewTopic], validate_only: bool
+        self, wanted: Sequence[NewTopic], validate_only: bool, pause: Pause
     ) -> dict[str, Topic | Refusal]:
         wanted = [self._with_defaults(new) for new in wanted]
         if (refusal := refuse_new_topics(wanted)) is not None:
@@ -207,6 +215,7 @@ class Cluster:
                 new, self.topics, self._metric_names, self.node_ids, self.running, configs
             )
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
+            await pause(_NEW_TOPIC_US)
         made = [topic for topic in outcome.values() if isinstance(topic, Topic)]
         refusal = refuse_made_topics(made)
         if validate_only or refusal is not None:
@@ -215,6 +224,7 @@ class Cluster:
             await self._metadata.put(changes)
             for topic in made:
                 self._show(topic)
+                await pause(_NEW_TOPIC_US)
         return outcome if refusal is None else dict.fromkeys(outcome, refusal)
 
     def auto_create_topics(self, names: Sequence[str]) -> Deferred[dict[str, Topic | Refusal]]:

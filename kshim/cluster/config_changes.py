@@ -24,6 +24,7 @@ from kshim.configs.topics import TOPIC_CONFIGS
 from schemas.error_code import ErrorCode
 
 LISTENER_PREFIX = "listener.name."
+TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
 
 
 class ResourceType(IntEnum):
@@ -41,6 +42,9 @@ class Operation(IntEnum):
     DELETE = 1
     APPEND = 2
     SUBTRACT = 3
+
+
+_RESOURCE_TYPES, _OPERATIONS = frozenset(map(int, ResourceType)), frozenset(map(int, Operation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +115,7 @@ def altered(
 def _refuse_requests(changes: Sequence[ConfigChange], node_id: int) -> list[Refusal | None]:
     """For each change, what broker `node_id` refuses by the request alone."""
     times = Counter(change.resource for change in changes)
-    twice = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-    return [twice if times[change.resource] > 1 else _refuse_request(change, node_id) for change in changes]
+    return [TWICE if times[change.resource] > 1 else _refuse_request(change, node_id) for change in changes]
 
 
 def _refuse_request(change: ConfigChange, node_id: int) -> Refusal | None:
@@ -120,13 +123,13 @@ def _refuse_request(change: ConfigChange, node_id: int) -> Refusal | None:
     nulls = [
         each.name for each in change.operations if each.value is None and each.operation != Operation.DELETE
     ]
-    unknown = [each.operation for each in change.operations if each.operation not in list(Operation)]
+    unknown = [each.operation for each in change.operations if each.operation not in _OPERATIONS]
     fault = None
     if len(set(names)) < len(names):
         fault = "Error due to duplicate config keys"
     elif nulls:
         fault = f"Null value not supported for : {', '.join(nulls)}"
-    elif change.resource_type not in list(ResourceType) or (
+    elif change.resource_type not in _RESOURCE_TYPES or (
         change.resource_type == ResourceType.LOGGER and change.replaces
     ):
         fault = f"Unknown resource type {change.resource_type}"

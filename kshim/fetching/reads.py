@@ -27,6 +27,7 @@ NO_EPOCH_END, NO_LEADER = EpochEndOffset(), LeaderIdAndEpoch()
 FIRST_VERSION_BY_TOPIC_ID = 13
 FIRST_VERSION_FROM_ANY_REPLICA = 11
 FIRST_VERSION_WITH_CURRENT_LEADER = 16
+NOTHING: frozenset[CachedPartition] = frozenset()
 SENT_AWAY = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 
 
@@ -73,6 +74,7 @@ class PartitionReads:
         "_left_bytes",
         "_min_bytes",
         "_positions",
+        "_stay_unknown",
         "_version",
         "committed",
         "failed",
@@ -92,6 +94,7 @@ class PartitionReads:
         self._left_bytes = min(request.max_bytes, broker.config.fetch_max_bytes, broker.unread.answer_bytes())
         """How many more bytes the answer may hold."""
         self._positions: dict[CachedPartition, Position] = {}
+        self._stay_unknown: frozenset[CachedPartition] = NOTHING
         self.request = request
         self.committed = request.isolation_level == READ_COMMITTED
         self.missing_bytes = self._min_bytes = min(request.min_bytes, self._left_bytes)
@@ -108,30 +111,40 @@ class PartitionReads:
         """The brokers that clients were sent to."""
 
     def read(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
-        """Read the partitions in this order; returns self."""
+        """Read the partitions in this order; returns self. May be called for one part after the other."""
+        before_bytes = self._bytes_read
         for cached in partitions:
             found = self._find(cached)
             if isinstance(found, Partition) or found is ErrorCode.INCONSISTENT_TOPIC_ID:
                 self._look(cached, found)
             else:
                 self.unknown.append(PartitionRead(cached, refusal(cached.wanted.partition, found, ())))
-        self._broker.unread.taken(self._bytes_read)
+        self._broker.unread.taken(self._bytes_read - before_bytes)
+        return self
+
+    def anew(self) -> PartitionReads:
+        """What is to read again, with `again`."""
+        anew = PartitionReads(self._broker, self._version, self.request)
+        anew.unknown = self.unknown
+        anew._stay_unknown = frozenset(read.cached for read in self.unknown)
+        return anew
+
+    def again(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
+        """Read again after the wait; returns self. Unknown partitions stay unknown; one that was deleted
+        meanwhile is an error.
+        """
+        before_bytes = self._bytes_read
+        for cached in partitions:
+            if cached not in self._stay_unknown:
+                self._look(cached, self._find(cached))
+        self._broker.unread.taken(self._bytes_read - before_bytes)
+        return self
+
+    def in_order(self) -> PartitionReads:
+        """Put the unknown partitions into Kafka's order, those of unknown ids first; returns self."""
         if len(self.unknown) > 1:
             self.unknown.sort(key=lambda read: read.data.error_code != ErrorCode.UNKNOWN_TOPIC_ID)
         return self
-
-    def again(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
-        """Read again after the wait. Unknown partitions stay unknown; one that was deleted meanwhile is an
-        error.
-        """
-        anew = PartitionReads(self._broker, self._version, self.request)
-        anew.unknown = self.unknown
-        unknown = {read.cached for read in self.unknown}
-        for cached in partitions:
-            if cached not in unknown:
-                anew._look(cached, self._find(cached))
-        self._broker.unread.taken(anew._bytes_read)
-        return anew
 
     def knows_any(self, partitions: Iterable[CachedPartition]) -> bool:
         """Whether any of the partitions exists, if only under another topic id."""

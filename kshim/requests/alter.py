@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
 
 from kshim.cluster import Refusal
-from kshim.cluster.config_changes import ConfigChange
+from kshim.cluster.config_changes import TWICE, ConfigChange
 from kshim.requests.broker import Broker
-from kshim.requests.later import if_not_stored
+from kshim.requests.context import RequestContext
+from kshim.requests.later import Later, if_not_stored, then
+from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 
 T = TypeVar("T")
 
+RESOURCES_AT_ONCE, RESOURCE_US, CONFIG_US = 100, 3, 1
 NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The configs could not be stored.")
 
 
+def cost_us(resource: Any) -> int:
+    """What it may cost to read one resource of a request."""
+    return RESOURCE_US + CONFIG_US * len(resource.configs)
+
+
 def alter(
-    broker: Broker, changes: Sequence[ConfigChange], *, validate_only: bool
-) -> Deferred[list[Refusal | None]]:
+    broker: Broker, context: RequestContext, changes: Sequence[ConfigChange], *, validate_only: bool
+) -> Later[Iterable[Refusal | None]]:
     """Change each resource whole, or refuse it. Fires when the changes are durable and in force."""
-    outcome = broker.cluster.alter_configs(changes, broker.node_id, validate_only=validate_only)
-    return outcome.addErrback(if_not_stored(lambda: [NOT_STORED] * len(changes)))
+
+    def change(some: Sequence[ConfigChange]) -> Later[Iterable[Refusal | None]]:
+        outcome = broker.cluster.alter_configs(some, broker.node_id, validate_only=validate_only)
+        answered: Deferred[Iterable[Refusal | None]] = outcome.addErrback(
+            if_not_stored(lambda: [NOT_STORED] * len(some))
+        )
+        return answered
+
+    if len(changes) <= RESOURCES_AT_ONCE:
+        return change(changes)
+    times = Counter(each.resource for each in changes)
+    single = [each for each in changes if times[each.resource] == 1]
+
+    def with_the_others(outcome: Iterable[Refusal | None]) -> Iterable[Refusal | None]:
+        left = iter(outcome)
+        return [TWICE if times[each.resource] > 1 else next(left) for each in changes]
+
+    return then(in_pieces(broker, context, single, change, RESOURCES_AT_ONCE), with_the_others)
 
 
 def results(
     resource_response: Callable[..., T], changes: Iterable[ConfigChange], outcome: Iterable[Refusal | None]
-) -> tuple[T, ...]:
+) -> Sequence[T]:
     """The result of each resource, as `resource_response` of one of the two APIs."""
-    return tuple(
-        resource_response(
+
+    def result(item: tuple[ConfigChange, Refusal | None]) -> T:
+        change, refusal = item
+        return resource_response(
             error_code=refusal.error_code if refusal else ErrorCode.NONE,
             error_message=refusal.message if refusal else None,
             resource_type=change.resource_type,
             resource_name=change.resource_name,
         )
-        for change, refusal in zip(changes, outcome, strict=True)
-    )
+
+    return Mapped(result, tuple(zip(changes, outcome, strict=True)))

@@ -3,6 +3,8 @@
 v2 flexible.
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, boolean, int8, int16, int32, nullable_string, string
@@ -38,4 +40,4 @@ class AlterConfigsResourceResponse:
 @message(api_key=ApiKey.ALTER_CONFIGS, versions=range(0, 3), flexible=2)
 class AlterConfigsResponse:
     throttle_time_ms: int = field(int32)
-    responses: tuple[AlterConfigsResourceResponse, ...] = field(array(AlterConfigsResourceResponse))
+    responses: Sequence[AlterConfigsResourceResponse] = field(array(AlterConfigsResourceResponse))

@@ -5,6 +5,7 @@ v5 flexible, the created topic's configuration in the response (KIP-525); v6 THR
 (KIP-599); v7 topic_id (KIP-516). Kafka 4.0 removed v0-1.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from schemas.api_key import ApiKey
@@ -74,4 +75,4 @@ class CreatableTopicResult:
 @message(api_key=ApiKey.CREATE_TOPICS, versions=range(2, 8), flexible=5)
 class CreateTopicsResponse:
     throttle_time_ms: int = field(int32)
-    topics: tuple[CreatableTopicResult, ...] = field(array(CreatableTopicResult))
+    topics: Sequence[CreatableTopicResult] = field(array(CreatableTopicResult))

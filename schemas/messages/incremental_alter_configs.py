@@ -3,6 +3,8 @@
 v1 flexible. config_operation: 0 SET, 1 DELETE, 2 APPEND, 3 SUBTRACT.
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, boolean, int8, int16, int32, nullable_string, string
@@ -39,4 +41,4 @@ class AlterConfigsResourceResponse:
 @message(api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=range(0, 2), flexible=1)
 class IncrementalAlterConfigsResponse:
     throttle_time_ms: int = field(int32)
-    responses: tuple[AlterConfigsResourceResponse, ...] = field(array(AlterConfigsResourceResponse))
+    responses: Sequence[AlterConfigsResourceResponse] = field(array(AlterConfigsResourceResponse))

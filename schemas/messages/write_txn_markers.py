@@ -4,6 +4,8 @@ by administrators to abort a hanging transaction (KIP-664).
 v2 transaction_version (KIP-1228). Kafka 4.0 removed v0.
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, boolean, int8, int16, int32, int64, string
@@ -50,4 +52,4 @@ class WritableTxnMarkerResult:
 
 @message(api_key=ApiKey.WRITE_TXN_MARKERS, versions=range(1, 3), flexible=1)
 class WriteTxnMarkersResponse:
-    markers: tuple[WritableTxnMarkerResult, ...] = field(array(WritableTxnMarkerResult))
+    markers: Sequence[WritableTxnMarkerResult] = field(array(WritableTxnMarkerResult))

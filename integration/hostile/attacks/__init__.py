@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from integration.hostile.attacks import connections, decoding, groups, records, repeating, topics
+from integration.hostile.attacks import connections, decoding, groups, records, repeating, topics, wide
 
 ATTACKS = [
     *records.ATTACKS,
@@ -11,4 +11,5 @@ ATTACKS = [
     *topics.ATTACKS,
     *decoding.ATTACKS,
     *connections.ATTACKS,
+    *wide.ATTACKS,
 ]
