@@ -61,12 +61,17 @@ VERSIONS: Final = {
     ApiKey.OFFSET_DELETE: range(0, 1),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: range(0, 2),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: range(0, 1),
+    ApiKey.DESCRIBE_QUORUM: range(0, 3),
+    ApiKey.UPDATE_FEATURES: range(0, 3),
     ApiKey.DESCRIBE_CLUSTER: range(0, 3),
     ApiKey.DESCRIBE_PRODUCERS: range(0, 1),
+    ApiKey.UNREGISTER_BROKER: range(0, 1),
     ApiKey.DESCRIBE_TRANSACTIONS: range(0, 1),
     ApiKey.LIST_TRANSACTIONS: range(0, 3),
     ApiKey.LIST_CONFIG_RESOURCES: range(0, 2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(0, 1),
+    ApiKey.ADD_RAFT_VOTER: range(0, 2),
+    ApiKey.REMOVE_RAFT_VOTER: range(0, 1),
 }
 
 

@@ -65,10 +65,7 @@ OF_NEW_GROUPS = {
     *(ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS),
     *(ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE),
 }
-OF_SEVERAL_MACHINES = {
-    *(ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UNREGISTER_BROKER),
-    *(ApiKey.UPDATE_FEATURES, ApiKey.ALTER_REPLICA_LOG_DIRS),
-}
+OF_LOG_DIRS = {ApiKey.ALTER_REPLICA_LOG_DIRS}
 
 
 @difference("D-no-sasl", apache_kafka=SASL, kshim=set())
@@ -86,7 +83,7 @@ def requests_of_new_groups(guest: Guest) -> set[int]:
     return _announced(guest) & OF_NEW_GROUPS
 
 
-@difference("D-no-quorum", apache_kafka=OF_SEVERAL_MACHINES, kshim=set())
+@difference("D-no-log-dirs", apache_kafka=OF_LOG_DIRS, kshim=set())
 def other_requests_that_only_apache_kafka_serves(guest: Guest) -> set[int]:
     return _announced(guest) - {*VERSIONS, *SASL, *SET_FOR_CLIENTS, *OF_NEW_GROUPS}
 
