@@ -16,13 +16,11 @@ _STREAMS_GROUPS = "streams groups (KIP-1071) are not built yet"
 
 _KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
     ApiKey.SASL_HANDSHAKE: (range(2), _SASL),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: (range(1, 3), "not built yet"),
     ApiKey.SASL_AUTHENTICATE: (range(3), _SASL),
     ApiKey.CREATE_DELEGATION_TOKEN: (range(1, 4), _TOKENS),
     ApiKey.RENEW_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
     ApiKey.EXPIRE_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: (range(1, 4), _TOKENS),
-    ApiKey.ALTER_CLIENT_QUOTAS: (range(2), "not built yet"),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (range(1), "passwords (SCRAM) need SASL, which is not built yet"),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: (range(2), _CONSUMER_GROUPS),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (range(2), _CONSUMER_GROUPS),

@@ -29,11 +29,22 @@ from kshim.cluster.checks import (
     refuse_new_topics,
     refuse_to_unregister,
 )
+from kshim.cluster.client_quotas import (
+    Entity,
+    QuotaChange,
+    Quotas,
+    changed,
+    decode_quotas,
+    encode_quotas,
+    refuse_quotas,
+    stored_key,
+)
 from kshim.cluster.config_changes import ConfigChange, altered
 from kshim.cluster.features import LATEST, FeatureUpdate, fault_in_updates
 from kshim.cluster.internal_topics import auto_created
 from kshim.cluster.keys import (
     BROKER_CONFIGS,
+    CLIENT_QUOTAS,
     CLUSTER_ID,
     DELETED,
     FEATURES,
@@ -93,6 +104,7 @@ class Cluster:
         self.cluster_id = ""  # Kafka's text form of a uuid
         self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
         self.features: Mapping[str, int] = LATEST  # the version of each, 0 if it is not in use
+        self.client_quotas: Quotas = {}  # exactly the durable ones
         self.metadata_offset = 0  # how many changes are durable, in the whole life of the cluster
         self.leader_epoch = 0  # rises with each start, and whenever another broker is the controller
         self._by_id: dict[UUID, Topic] = {}
@@ -165,6 +177,9 @@ class Cluster:
         offset, epoch = (self._metadata.get(METADATA_OFFSET) or b"0 0").split()
         self.metadata_offset, self.leader_epoch = int(offset), int(epoch) + 1
         self.features = LATEST | json.loads(self._metadata.get(FEATURES) or b"{}")
+        for _, value in self._metadata.items(CLIENT_QUOTAS):
+            entity, quotas = decode_quotas(value)
+            self.client_quotas[entity] = quotas
         for key, value in self._metadata.items(BROKER_CONFIGS):
             self._dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
         for key, value in self._metadata.items(TOPIC):
@@ -382,6 +397,43 @@ class Cluster:
             await self._put(changes)
             self._show_configs(topics, brokers)
         return outcome
+
+    def alter_client_quotas(
+        self, changes: Sequence[QuotaChange], *, validate_only: bool = False
+    ) -> Deferred[list[Refusal | None]]:
+        """Change the quotas of entities, each named once, in one durable write.
+
+        Each entity is changed whole or refused; fires with a refusal, or None for success, for each. Errbacks
+        StorageError; then nothing was changed.
+        """
+        return self._changing.run(self._alter_client_quotas, changes, validate_only)
+
+    async def _alter_client_quotas(
+        self, wanted: Sequence[QuotaChange], validate_only: bool
+    ) -> list[Refusal | None]:
+        outcome = [refuse_quotas(change) for change in wanted]
+        after: dict[Entity, dict[str, float]] = {}
+        for change, refusal in zip(wanted, outcome, strict=True):
+            before = self.client_quotas.get(change.entity, {})
+            now = changed(change, before)
+            if refusal is None and now != before:
+                after[change.entity] = now
+        if after and not validate_only:
+            await self._put(
+                {
+                    CLIENT_QUOTAS + stored_key(entity): encode_quotas(entity, now)
+                    for entity, now in after.items()
+                }
+            )
+            self._show_quotas(after)
+        return outcome
+
+    def _show_quotas(self, after: Mapping[Entity, dict[str, float]]) -> None:
+        for entity, quotas in after.items():
+            if quotas:
+                self.client_quotas[entity] = quotas
+            else:
+                self.client_quotas.pop(entity, None)
 
     def _show_configs(self, topics: Sequence[Topic], brokers: Mapping[str, dict[str, str]]) -> None:
         """Put durable configs into force."""

@@ -71,6 +71,8 @@ KAFKA_4_2 = {
     "CreateAcls": (1, 3),
     "DeleteAcls": (1, 3),
     "DescribeCluster": (0, 2),
+    "AlterReplicaLogDirs": (1, 2),
+    "AlterClientQuotas": (0, 1),
     "DescribeQuorum": (0, 2),
     "UpdateFeatures": (0, 2),
     "UnregisterBroker": (0, 0),

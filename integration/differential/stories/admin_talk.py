@@ -22,6 +22,7 @@ from integration.support.wire import API_KEYS, Wire
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_cluster import DescribeClusterRequest
+from schemas.messages.describe_log_dirs import DescribeLogDirsRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.registry import VERSIONS
 
@@ -38,6 +39,11 @@ SETS = {
     ("MetadataResponseTopic", "partitions"),
     ("DescribeLogDirsResult", "topics"),
     ("DescribeLogDirsTopic", "partitions"),
+    ("AlterReplicaLogDirsResponse", "results"),
+    ("AlterReplicaLogDirTopicResult", "partitions"),
+    ("AlterClientQuotasResponse", "entries"),
+    ("DescribeClientQuotasResponse", "entries"),
+    ("EntryData", "values"),
 }
 PER_SERVER = {"port", "cluster_id"}
 COUNTED = {
@@ -115,6 +121,11 @@ class Admin:
         """The id of this server's cluster, which its answers may repeat."""
         self._cluster_id = str(self._answer(DescribeClusterRequest(), 0).cluster_id)
         return self._cluster_id
+
+    def log_dir(self) -> str:
+        """The path of this server's directory."""
+        (found,) = self._answer(DescribeLogDirsRequest(topics=()), 4).results
+        return str(found.log_dir)
 
     def change(
         self, request: Any, *, meant: str = "", version: int | None = None, timeout_s: float = TIMEOUT_S
@@ -226,6 +237,9 @@ class Rehearsal(Admin):
         return NO_ID
 
     def cluster_id(self) -> str:
+        return ""
+
+    def log_dir(self) -> str:
         return ""
 
     def _ask(self, *_: object, **__: object) -> None:

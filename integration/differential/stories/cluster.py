@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from integration.differential.stories.admin import made, new
 from integration.differential.stories.admin_talk import Admin, story
 from schemas.api_key import ApiKey
 from schemas.messages import describe_quorum as quorum
 from schemas.messages.add_raft_voter import AddRaftVoterRequest, Listener
+from schemas.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.remove_raft_voter import RemoveRaftVoterRequest
 from schemas.messages.unregister_broker import UnregisterBrokerRequest
@@ -140,3 +146,48 @@ def voters_to_remove(admin: Admin) -> None:
             admin.change(
                 RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=node_id, voter_directory_id=directory)
             )
+
+
+def moving(*dirs: tuple[str, Sequence[tuple[str, Sequence[int]]]]) -> AlterReplicaLogDirsRequest:
+    return AlterReplicaLogDirsRequest(
+        dirs=tuple(
+            AlterReplicaLogDir(
+                path=path,
+                topics=tuple(
+                    AlterReplicaLogDirTopic(name=name, partitions=tuple(indexes)) for name, indexes in topics
+                ),
+            )
+            for path, topics in dirs
+        )
+    )
+
+
+@story(ApiKey.ALTER_REPLICA_LOG_DIRS)
+def replicas_in_directories(admin: Admin) -> None:
+    t, here = admin.topic("t"), admin.log_dir()
+    made(admin, new(t, 2), new("x" * 212), new("x" * 213), new("x" * 214))
+    asked: Sequence[Sequence[tuple[str, Sequence[tuple[str, Sequence[int]]]]]] = [
+        [],
+        [(here, [])],
+        [(here, [(t, ())])],
+        [(here, [(t, (0, 1))])],
+        [(here, [(t, (0, 0))])],
+        [(here, [(t, (7, -1))])],
+        [(here, [("nope", (0, -1)), ("", (0,)), ("a b", (0,)), ("__cluster_metadata", (0,))])],
+        [(here, [(t, (1,)), ("nope", (0,)), (t, (0,))])],
+        [(here, [(t, (0,))]), (here, [(t, (1,))])],
+        [(here, [(t, (0,))]), ("/nowhere", [(t, (0,))])],
+        [("/nowhere", [(t, (0,))]), (here, [(t, (0,))])],
+        *(
+            [(path, [(t, (0,)), ("nope", (0,))])]
+            for path in (f"{here}/", f"{here}/.", "/nowhere", "nowhere", "")
+        ),
+        *(
+            [(path, [("x" * size, (0,))])]
+            for size in (212, 213, 214, 249, 250)
+            for path in (here, "/nowhere")
+        ),
+        [(here, [("x" * 212, (10,))])],
+    ]
+    for dirs in asked:
+        admin.change(moving(*dirs))
