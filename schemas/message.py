@@ -230,6 +230,18 @@ def entity(cls: type[T]) -> type[T]:
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
+def entity_named(name: str) -> Callable[[type[T]], type[T]]:
+    """An entity that Kafka's definition calls `name`, as it calls another structure of the same module."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        made = entity(cls)
+        definition(made).name = name
+        return made
+
+    return decorate
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 def message(
     *, versions: range, flexible: int | None, api_key: ApiKey | None = None
 ) -> Callable[[type[T]], type[T]]:

@@ -51,6 +51,7 @@ VERSIONS: Final = {
     ApiKey.DELETE_ACLS: range(1, 4),
     ApiKey.DESCRIBE_CONFIGS: range(1, 5),
     ApiKey.ALTER_CONFIGS: range(0, 3),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: range(1, 3),
     ApiKey.DESCRIBE_LOG_DIRS: range(1, 5),
     ApiKey.CREATE_PARTITIONS: range(0, 4),
     ApiKey.DELETE_GROUPS: range(0, 3),
@@ -60,13 +61,19 @@ VERSIONS: Final = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: range(0, 1),
     ApiKey.OFFSET_DELETE: range(0, 1),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: range(0, 2),
+    ApiKey.ALTER_CLIENT_QUOTAS: range(0, 2),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: range(0, 1),
+    ApiKey.DESCRIBE_QUORUM: range(0, 3),
+    ApiKey.UPDATE_FEATURES: range(0, 3),
     ApiKey.DESCRIBE_CLUSTER: range(0, 3),
     ApiKey.DESCRIBE_PRODUCERS: range(0, 1),
+    ApiKey.UNREGISTER_BROKER: range(0, 1),
     ApiKey.DESCRIBE_TRANSACTIONS: range(0, 1),
     ApiKey.LIST_TRANSACTIONS: range(0, 3),
     ApiKey.LIST_CONFIG_RESOURCES: range(0, 2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(0, 1),
+    ApiKey.ADD_RAFT_VOTER: range(0, 2),
+    ApiKey.REMOVE_RAFT_VOTER: range(0, 1),
 }
 
 

@@ -4,10 +4,9 @@ v3: the client names its software (KIP-511); v4: features may have a minimum ver
 version above ours is answered in v0, with UNSUPPORTED_VERSION and our range for this one API (KIP-511), see
 `unsupported`.
 
-The one feature announced is transaction.version 2: clients that see it get a new producer epoch for each
-transaction, and leave it to the broker to add partitions to it (KIP-890). group.version and share.version
-stand for protocols that are not served (KIP-848, KIP-932), metadata.version for a KRaft quorum that is not
-there.
+The one feature announced is transaction.version, see `cluster.features`; a feature at version 0 is not in
+use, and not listed. The epoch of the features is the number of changes of the cluster: a client ignores older
+features.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from kshim.cluster.features import SUPPORTED
 from kshim.requests import Broker, RequestContext
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -28,11 +28,10 @@ from schemas.messages.api_versions import (
 from schemas.registry import VERSIONS
 
 FIRST_VERSION_WITH_MINIMUM_0 = 4
-TRANSACTION_VERSION = "transaction.version"
-SUPPORTED = (SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=2),)
-FINALIZED = (FinalizedFeatureKey(name=TRANSACTION_VERSION, min_version_level=2, max_version_level=2),)
-FEATURES_EPOCH = 1
-"""The version of the finalized features; they never change."""
+SUPPORTED_FEATURES = tuple(
+    SupportedFeatureKey(name=name, min_version=versions[0], max_version=versions[-1])
+    for name, versions in SUPPORTED.items()
+)
 
 # What Kafka accepts as the name and the version of a client's software.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -54,9 +53,13 @@ def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRe
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
         api_keys=_entries(ANNOUNCED),
-        supported_features=SUPPORTED if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else (),
-        finalized_features_epoch=FEATURES_EPOCH,
-        finalized_features=FINALIZED,
+        supported_features=SUPPORTED_FEATURES if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else (),
+        finalized_features_epoch=broker.cluster.metadata_offset,
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in broker.cluster.features.items()
+            if level
+        ),
     )
 
 

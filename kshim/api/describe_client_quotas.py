@@ -1,29 +1,54 @@
-"""DescribeClientQuotas (48): there are no quotas, so every valid filter finds none (KIP-546)."""
+"""DescribeClientQuotas (48): the quotas of all entities that a filter finds (KIP-546)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kshim.cluster.client_quotas import ENTITY_TYPES, IP, Component, Entity, MatchType, meets
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
 )
 
-EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # match types
-ENTITY_TYPES = ("user", "client-id", "ip")
+ENTITY_US = 5
 
 
 def describe_client_quotas(
     broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
-) -> DescribeClientQuotasResponse:
-    """No entries, or the error of an invalid filter."""
+) -> Later[DescribeClientQuotasResponse]:
+    """The entities that have all the components of the filter; without components, all entities, or if the
+    filter is strict, none.
+    """
     error, message = _fault(request.components)
     if error is not ErrorCode.NONE:
         return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
-    return DescribeClientQuotasResponse(error_code=error, entries=())
+    quotas = broker.cluster.client_quotas
+    components = [
+        Component(each.entity_type, MatchType(each.match_type), each.match) for each in request.components
+    ]
+
+    def find(entity: Entity) -> EntryData | None:
+        values = quotas.get(entity)
+        if values is None or not meets(entity, components, strict=request.strict):
+            return None
+        return EntryData(
+            entity=tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity),
+            values=tuple(ValueData(key=key, value=value) for key, value in values.items()),
+        )
+
+    def respond(found: list[EntryData | None]) -> DescribeClientQuotasResponse:
+        entries = tuple(entry for entry in found if entry is not None)
+        return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, entries=entries)
+
+    return then(in_slices(broker, context, list(quotas), find, lambda _: ENTITY_US), respond)
 
 
 def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:
@@ -40,7 +65,7 @@ def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:
         if (fault := _fault_in_match(component)) is not None:
             return ErrorCode.INVALID_REQUEST, fault
         seen.add(kind)
-    if "ip" in seen and len(seen) > 1:
+    if IP in seen and len(seen) > 1:
         return ErrorCode.INVALID_REQUEST, (
             "Invalid entity filter component combination. IP filter component should not be used with user "
             "or clientId filter component."
@@ -50,11 +75,11 @@ def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:
 
 def _fault_in_match(component: ComponentData) -> str | None:
     match component.match_type, component.match:
-        case 0, None:
+        case MatchType.EXACT, None:
             return "Request specified MATCH_TYPE_EXACT, but set match string to null."
-        case (1 | 2) as other, str():
-            name = "DEFAULT" if other == DEFAULT else "SPECIFIED"
+        case (MatchType.DEFAULT | MatchType.SPECIFIED) as other, str():
+            name = MatchType(other).name
             return f"Request specified MATCH_TYPE_{name}, but also specified a match string."
-        case int(other), _ if other not in (EXACT, DEFAULT, SPECIFIED):
+        case int(other), _ if other not in list(MatchType):
             return f"Unknown match type {other}"
     return None

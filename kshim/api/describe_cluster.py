@@ -32,7 +32,7 @@ def describe_cluster(
             error_message=f"Unsupported endpoint type {request.endpoint_type}",
             cluster_id="",
         )
-    node_ids = cluster.node_ids if request.include_fenced_brokers else cluster.running
+    node_ids = cluster.registered if request.include_fenced_brokers else cluster.running
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         error_code=ErrorCode.NONE,

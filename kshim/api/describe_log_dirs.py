@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from pathlib import Path
 
 from twisted.internet.defer import Deferred
 
@@ -50,7 +49,7 @@ async def _describe_log_dirs(
     total_bytes, usable_bytes = _disk_bytes(broker.config)
     result = DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
-        log_dir=_log_dir(broker.config),
+        log_dir=broker.config.log_dir,
         topics=tuple(topics),
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
@@ -85,10 +84,6 @@ async def _size_bytes(broker: Broker, partition_no: int) -> int:
         offset = sizes[-1][0] + 1
         await others_first(broker.clock)
     return size
-
-
-def _log_dir(config: Config) -> str:
-    return config.log_dirs if config.in_memory else str(Path(config.log_dirs).absolute())
 
 
 def _disk_bytes(config: Config) -> tuple[int, int]:

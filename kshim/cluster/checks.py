@@ -216,3 +216,15 @@ def _refuse_internal(name: str) -> Refusal:
     return Refusal(
         ErrorCode.POLICY_VIOLATION, f"Topic {name} is internal; it cannot be deleted or given partitions."
     )
+
+
+def refuse_to_unregister(
+    node_id: int, registered: Collection[int], running: Collection[int]
+) -> Refusal | None:
+    """Why a broker cannot be forgotten. Kafka forgets also one that runs, which then serves no partition."""
+    if node_id not in registered:
+        message = f"Broker ID {node_id} is not currently registered"
+        return Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
+    if node_id in running:
+        return Refusal(ErrorCode.POLICY_VIOLATION, f"Broker ID {node_id} is running")
+    return None

@@ -27,13 +27,28 @@ from kshim.cluster.checks import (
     refuse_new_partitions,
     refuse_new_topic,
     refuse_new_topics,
+    refuse_to_unregister,
+)
+from kshim.cluster.client_quotas import (
+    Entity,
+    QuotaChange,
+    Quotas,
+    changed,
+    decode_quotas,
+    encode_quotas,
+    refuse_quotas,
+    stored_key,
 )
 from kshim.cluster.config_changes import ConfigChange, altered
+from kshim.cluster.features import LATEST, FeatureUpdate, fault_in_updates
 from kshim.cluster.internal_topics import auto_created
 from kshim.cluster.keys import (
     BROKER_CONFIGS,
+    CLIENT_QUOTAS,
     CLUSTER_ID,
     DELETED,
+    FEATURES,
+    METADATA_OFFSET,
     NEXT_PARTITION_NO,
     NEXT_PRODUCER_ID,
     TOPIC,
@@ -93,8 +108,13 @@ class Cluster:
         self._changing = DeferredLock()
         self.node_ids = tuple(range(config.node_id, config.node_id + config.brokers))
         self.running = self.node_ids  # the brokers that clients may connect to
+        self.registered = self.node_ids  # those, and stopped brokers that nobody has unregistered
         self.cluster_id = ""  # Kafka's text form of a uuid
         self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
+        self.features: Mapping[str, int] = LATEST  # the version of each, 0 if it is not in use
+        self.client_quotas: Quotas = {}  # exactly the durable ones
+        self.metadata_offset = 0  # how many changes are durable, in the whole life of the cluster
+        self.leader_epoch = 0  # rises with each start, and whenever another broker is the controller
         self._by_id: dict[UUID, Topic] = {}
         self._metric_names = MetricNames()
         # By name, whose hash is known, and node id; each for the topic as it was then.
@@ -162,6 +182,12 @@ class Cluster:
 
     async def _start(self) -> None:
         changes: Changes = {}
+        offset, epoch = (self._metadata.get(METADATA_OFFSET) or b"0 0").split()
+        self.metadata_offset, self.leader_epoch = int(offset), int(epoch) + 1
+        self.features = LATEST | json.loads(self._metadata.get(FEATURES) or b"{}")
+        for _, value in self._metadata.items(CLIENT_QUOTAS):
+            entity, quotas = decode_quotas(value)
+            self.client_quotas[entity] = quotas
         for key, value in self._metadata.items(BROKER_CONFIGS):
             self._dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
         for key, value in self._metadata.items(TOPIC):
@@ -183,10 +209,16 @@ class Cluster:
             new = NewTopic(GROUP_METADATA_TOPIC, count, factor, configs=_GROUP_METADATA_CONFIGS)
             made.append(self._new_topic(new, changes))
         if changes:
-            await self._metadata.put(changes)
+            await self._put(changes)
         self.cluster_id = cluster_id
         for topic in made:
             self._show(topic)
+
+    async def _put(self, changes: Changes) -> None:
+        """Make a change durable, and count it. Only one is made at a time. Raises StorageError."""
+        offset = self.metadata_offset + 1
+        await self._metadata.put(changes | {METADATA_OFFSET: b"%d %d" % (offset, self.leader_epoch)})
+        self.metadata_offset = offset
 
     # ---- changing
 
@@ -212,7 +244,7 @@ class Cluster:
         configs = self.broker_configs(self.node_ids[0])
         for new in wanted:
             refusal = refuse_new_topic(
-                new, self.topics, self._metric_names, self.node_ids, self.running, configs
+                new, self.topics, self._metric_names, self.registered, self.running, configs
             )
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
             await pause(_NEW_TOPIC_US)
@@ -221,7 +253,7 @@ class Cluster:
         if validate_only or refusal is not None:
             self._next_partition_no = next_partition_no
         elif changes:
-            await self._metadata.put(changes)
+            await self._put(changes)
             for topic in made:
                 self._show(topic)
                 await pause(_NEW_TOPIC_US)
@@ -251,9 +283,7 @@ class Cluster:
             b"%s%d" % (DELETED, p.partition_no): p.partition_no for topic in deleted for p in topic.partitions
         }
         if deleted:
-            await self._metadata.put(
-                {_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b"")
-            )
+            await self._put({_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b""))
         for topic in deleted:
             del self.topics[topic.name], self._by_id[topic.topic_id]
             self._metric_names.discard(topic.name)
@@ -282,7 +312,7 @@ class Cluster:
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None, validate_only: bool
     ) -> Refusal | None:
         topic = self.topics.get(name)
-        refusal = refuse_new_partitions(topic, count, assignments, self.node_ids, self.running)
+        refusal = refuse_new_partitions(topic, count, assignments, self.registered, self.running)
         if refusal is not None or validate_only:
             return refusal
         assert topic is not None
@@ -296,7 +326,7 @@ class Cluster:
         added = self._new_partitions(have, replicas, changes)
         grown = replace(topic, partitions=topic.partitions + added)
         changes[_topic_key(name)] = encode_topic(grown)
-        await self._metadata.put(changes)
+        await self._put(changes)
         self._show(grown)
         return None
 
@@ -310,16 +340,51 @@ class Cluster:
     async def _change_topics(self, decide: Callable[[], Change]) -> Outcome:
         topics, outcome, running = decide()
         if topics:
-            await self._metadata.put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
+            await self._put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
         moved = [move for name, new in topics.items() for move in moves(self.topics[name], new)]
         for topic in topics.values():
             self._show(topic)
         if running is not None:
-            self.running = running
+            self._show_running(running)
         if moved:
             for watcher in list(self._watchers.values()):
                 watcher(moved)
         return outcome
+
+    def _show_running(self, running: tuple[int, ...]) -> None:
+        controller_id = self.controller_id
+        self.running = running
+        self.registered = tuple(sorted({*self.registered, *running}))
+        if self.controller_id not in (controller_id, NO_LEADER):
+            self.leader_epoch += 1
+
+    def unregister_broker(self, node_id: int) -> Deferred[Refusal | None]:
+        """Forget a broker that does not run, until it is started again. Fires with a refusal, or None for
+        success.
+        """
+        return self._changing.run(self._unregister_broker, node_id)
+
+    def _unregister_broker(self, node_id: int) -> Refusal | None:
+        refusal = refuse_to_unregister(node_id, self.registered, self.running)
+        if refusal is None:
+            self.registered = tuple(node for node in self.registered if node != node_id)
+        return refusal
+
+    def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
+    ) -> Deferred[str | None]:
+        """Use features at other versions. Fires with why none was changed, or None for success. Errbacks
+        StorageError.
+        """
+        return self._changing.run(self._update_features, updates, validate_only)
+
+    async def _update_features(self, updates: Sequence[FeatureUpdate], validate_only: bool) -> str | None:
+        fault = fault_in_updates(updates, self.features, self.controller_id)
+        levels = {**self.features, **{update.feature: update.level for update in updates}}
+        if fault is None and not validate_only and levels != self.features:
+            await self._put({FEATURES: json.dumps(levels).encode()})
+            self.features = levels
+        return fault
 
     def alter_configs(
         self, changes: Sequence[ConfigChange], node_id: int, *, validate_only: bool = False
@@ -339,9 +404,46 @@ class Cluster:
         if not validate_only and (topics or brokers):
             changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
             changes |= {BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
-            await self._metadata.put(changes)
+            await self._put(changes)
             self._show_configs(topics, brokers)
         return outcome
+
+    def alter_client_quotas(
+        self, changes: Sequence[QuotaChange], *, validate_only: bool = False
+    ) -> Deferred[list[Refusal | None]]:
+        """Change the quotas of entities, each named once, in one durable write.
+
+        Each entity is changed whole or refused; fires with a refusal, or None for success, for each. Errbacks
+        StorageError; then nothing was changed.
+        """
+        return self._changing.run(self._alter_client_quotas, changes, validate_only)
+
+    async def _alter_client_quotas(
+        self, wanted: Sequence[QuotaChange], validate_only: bool
+    ) -> list[Refusal | None]:
+        outcome = [refuse_quotas(change) for change in wanted]
+        after: dict[Entity, dict[str, float]] = {}
+        for change, refusal in zip(wanted, outcome, strict=True):
+            before = self.client_quotas.get(change.entity, {})
+            now = changed(change, before)
+            if refusal is None and now != before:
+                after[change.entity] = now
+        if after and not validate_only:
+            await self._put(
+                {
+                    CLIENT_QUOTAS + stored_key(entity): encode_quotas(entity, now)
+                    for entity, now in after.items()
+                }
+            )
+            self._show_quotas(after)
+        return outcome
+
+    def _show_quotas(self, after: Mapping[Entity, dict[str, float]]) -> None:
+        for entity, quotas in after.items():
+            if quotas:
+                self.client_quotas[entity] = quotas
+            else:
+                self.client_quotas.pop(entity, None)
 
     def _show_configs(self, topics: Sequence[Topic], brokers: Mapping[str, dict[str, str]]) -> None:
         """Put durable configs into force."""
@@ -368,7 +470,7 @@ class Cluster:
     async def _producer_id_of_new_block(self) -> int:
         if self._next_producer_id == self._producer_ids_end:
             end = self._producer_ids_end + _PRODUCER_ID_BLOCK
-            await self._metadata.put({NEXT_PRODUCER_ID: b"%d" % end})
+            await self._put({NEXT_PRODUCER_ID: b"%d" % end})
             self._producer_ids_end = end
         return self._take_producer_id()
 

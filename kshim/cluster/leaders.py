@@ -66,7 +66,7 @@ def reassign(
                 if partition.adding or partition.removing:
                     return replicas.cancelled(partition, cluster.running, min_isr)
                 return _NONE_IN_PROGRESS
-            fault = fault_in_replicas(target, cluster.node_ids)
+            fault = fault_in_replicas(target, cluster.registered)
             if fault:
                 return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
             factor = len(set(partition.replicas) - set(partition.removing))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from kshim.configs.endpoint import Endpoint
@@ -296,6 +297,11 @@ class Config:
     def in_memory(self) -> bool:
         """Whether nothing is to be kept on disk."""
         return self.log_dirs == IN_MEMORY
+
+    @property
+    def log_dir(self) -> str:
+        """The one directory, as Kafka names it to clients."""
+        return self.log_dirs if self.in_memory else str(Path(self.log_dirs).absolute())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: there are no quotas, but a senseless filter is refused as in Kafka 4.2."""
+"""DescribeClientQuotas without quotas: a senseless filter is refused as in Kafka 4.2."""
 
 from __future__ import annotations
 

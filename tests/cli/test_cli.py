@@ -99,6 +99,7 @@ def test_a_property_without_effect_is_warned_of(kshim: Run, caplog: pytest.LogCa
     [
         (["serve", "--lisen", "x"], r"No such option '--lisen'.*--listen.*"),
         (["serv"], r"No such command 'serv'.*"),
+        (["apis", "--against", "4"], r"--against 4: expected a version of Apache Kafka that is known: 4\.2"),
         (["serve", "extra"], r"Got unexpected extra argument.*extra.*"),
         (["serve", "--listen"], r"Option '--listen' requires an argument\."),
         (["serve", "--listen", "localhost"], r"--listen=localhost: expected HOST:PORT, as in .*"),
@@ -150,6 +151,18 @@ def test_apis_lists_what_is_served(kshim: Run) -> None:
     assert len(lines) == 1 + len(API)
     assert lines[0].split() == ["Key", "API", "Versions"]
     assert ["18", "ApiVersions", "0", "-", "4"] in [line.split() for line in lines]
+
+
+def test_apis_lists_what_only_apache_kafka_serves(kshim: Run) -> None:
+    status, out, err = kshim("apis", "--against", "4.2")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert re.fullmatch(r"Key +API +Versions +Why it is not served", lines[0])
+    assert re.search(
+        r"^68 +ConsumerGroupHeartbeat +0 - 1 +the consumer protocol of KIP-848 ", out, re.MULTILINE
+    )
+    assert "GetTelemetrySubscriptions (71) and PushTelemetry (72)" in lines[-2]
+    assert not {int(line.split()[0]) for line in lines[1:-3]} & set(API)
 
 
 def test_config_lists_every_property(kshim: Run) -> None:

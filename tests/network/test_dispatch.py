@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.cluster.features import LATEST
 from kshim.configs.endpoint import Endpoint
 from kshim.network import dispatch
 from kshim.network.dispatch import API, answer, api_name
@@ -22,7 +23,8 @@ from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.api.harness import AtOnce, result
 
 CALLER = Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
-BROKER: Any = SimpleNamespace(node_id=1, aside=AtOnce())
+CLUSTER = SimpleNamespace(features=LATEST, metadata_offset=1)
+BROKER: Any = SimpleNamespace(node_id=1, aside=AtOnce(), cluster=CLUSTER)
 TURN = Turn()
 
 # What Apache Kafka 4.2.0 announces of the APIs that kshim serves.
@@ -69,6 +71,13 @@ KAFKA_4_2 = {
     "CreateAcls": (1, 3),
     "DeleteAcls": (1, 3),
     "DescribeCluster": (0, 2),
+    "AlterReplicaLogDirs": (1, 2),
+    "AlterClientQuotas": (0, 1),
+    "DescribeQuorum": (0, 2),
+    "UpdateFeatures": (0, 2),
+    "UnregisterBroker": (0, 0),
+    "AddRaftVoter": (0, 1),
+    "RemoveRaftVoter": (0, 0),
     "ListConfigResources": (0, 1),
     "DescribeTopicPartitions": (0, 0),
     "ApiVersions": (0, 4),

@@ -36,10 +36,19 @@ class Row:
     fields: tuple["Row", ...]
 
 
+def is_carried(name: str) -> bool:
+    """Whether kafka-python has the definition. `integration/differential` has Kafka's own for the others."""
+    return importlib.resources.files(resources).joinpath(f"{name}.json").is_file()
+
+
 @cache
 def apache(name: str) -> dict[str, Any]:
     """The definition of a message, with its shared structures put in place."""
-    text = importlib.resources.files(resources).joinpath(f"{name}.json").read_text()
+    return read(importlib.resources.files(resources).joinpath(f"{name}.json").read_text())
+
+
+def read(text: str) -> dict[str, Any]:
+    """A definition as Kafka writes it, with its shared structures put in place."""
     found: dict[str, Any] = json.loads(re.sub(r"(?m)^\s*//.*$", "", text))
     shared = {it["name"]: it["fields"] for it in found.get("commonStructs", [])}
     _expand(found["fields"], shared)
@@ -155,7 +164,7 @@ NAMES = {
 
 def _type_name(wire: Any) -> str:
     if isinstance(wire, type):
-        return wire.__name__
+        return str(definition(wire).name)
     if isinstance(wire, primitives.Nullable):
         return _type_name(wire.element)
     if isinstance(wire, primitives.Array):

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from integration.differential.differences.configs import described_config
-from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest, error_of
+from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest, error_of, soon
 from integration.differential.differences.member import Member, coordinated
+from integration.differential.differences.partitions import PRODUCE, producing
 from integration.differential.differences.scenario import difference
+from integration.differential.stories.talk import AT_MS
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
+from schemas.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    OpData,
+    RequestEntryData,
+)
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.messages.metadata import MetadataRequest
-from schemas.registry import VERSIONS, encode_request
+from schemas.records.batch import Record, encode
+from schemas.registry import encode_request
 
 
 @difference("D-reads-ahead", apache_kafka=NO_ANSWER, kshim="UNKNOWN_MEMBER_ID")
@@ -55,7 +64,7 @@ SASL = {
     *(ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.CREATE_DELEGATION_TOKEN),
     *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
 }
-SET_FOR_CLIENTS = {ApiKey.ALTER_CLIENT_QUOTAS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
+SCRAM = {ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
 OF_NEW_GROUPS = {
     *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
     *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH),
@@ -65,10 +74,6 @@ OF_NEW_GROUPS = {
     *(ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS),
     *(ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE),
 }
-OF_SEVERAL_MACHINES = {
-    *(ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UNREGISTER_BROKER),
-    *(ApiKey.UPDATE_FEATURES, ApiKey.ALTER_REPLICA_LOG_DIRS),
-}
 
 
 @difference("D-no-sasl", apache_kafka=SASL, kshim=set())
@@ -76,19 +81,43 @@ def ways_to_authenticate(guest: Guest) -> set[int]:
     return _announced(guest) & SASL
 
 
-@difference("D-no-quotas", apache_kafka=SET_FOR_CLIENTS, kshim=set())
-def what_may_be_set_for_clients(guest: Guest) -> set[int]:
-    return _announced(guest) & SET_FOR_CLIENTS
+@difference("D-no-scram", apache_kafka=SCRAM, kshim=set())
+def ways_to_set_passwords(guest: Guest) -> set[int]:
+    return _announced(guest) & SCRAM
+
+
+@difference("D-no-quotas", apache_kafka=True, kshim=False)
+def whether_a_producer_with_a_quota_is_slowed_down(guest: Guest) -> bool:
+    """The other scenarios have another client id."""
+    client_id = "limited"
+    _set_quota(guest, "client-id", client_id, "producer_byte_rate")
+    guest.create("t")
+    header = RequestHeader(api_key=ApiKey.PRODUCE, api_version=PRODUCE, correlation_id=1, client_id=client_id)
+    request = producing(guest, "t", encode([Record(0, AT_MS, None, b"x" * 10_000)]))
+
+    def is_slowed() -> bool:
+        guest.send_bytes(encode_request(header, request))
+        answer = guest.next_answer(PRODUCE, ApiKey.PRODUCE)
+        return answer == NO_ANSWER or answer.throttle_time_ms > 0
+
+    return soon(is_slowed, True)
+
+
+@difference("D-hosts-are-not-looked-up", apache_kafka="INVALID_REQUEST", kshim="NONE")
+def a_quota_of_an_unknown_host(guest: Guest) -> str:
+    return _set_quota(guest, "ip", "no-such-host.invalid", "connection_creation_rate")
+
+
+def _set_quota(guest: Guest, entity_type: str, name: str, key: str) -> str:
+    """Set the smallest quota there is."""
+    entity = (EntityData(entity_type=entity_type, entity_name=name),)
+    entry = RequestEntryData(entity=entity, ops=(OpData(key=key, value=1.0),))
+    return guest.error(1, AlterClientQuotasRequest(entries=(entry,)))
 
 
 @difference("D-no-new-groups", apache_kafka=OF_NEW_GROUPS, kshim=set())
 def requests_of_new_groups(guest: Guest) -> set[int]:
     return _announced(guest) & OF_NEW_GROUPS
-
-
-@difference("D-no-quorum", apache_kafka=OF_SEVERAL_MACHINES, kshim=set())
-def other_requests_that_only_apache_kafka_serves(guest: Guest) -> set[int]:
-    return _announced(guest) - {*VERSIONS, *SASL, *SET_FOR_CLIENTS, *OF_NEW_GROUPS}
 
 
 def _announced(guest: Guest) -> set[int]:

@@ -18,9 +18,11 @@ from integration.differential.differences.scenario import FRESH, difference
 from integration.differential.differences.topics import METADATA
 from integration.differential.stories.talk import AT_MS
 from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.describe_cluster import DescribeClusterRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.metadata import MetadataRequest
+from schemas.messages.unregister_broker import UnregisterBrokerRequest
 
 DELETE_TOPICS = 6
 
@@ -91,3 +93,14 @@ def the_log_start_offset_just_after_a_start(guest: Guest) -> Killed:
     yield
     guest.wait_led("t")
     return soon(partial(offset, guest, "t"), 1)
+
+
+@difference("D-unregister-a-running-broker", apache_kafka=[], kshim=[1], pair=FRESH)
+def brokers_after_one_that_runs_was_unregistered(guest: Guest) -> list[int]:
+    """The last scenario before the servers are killed: nothing that is asked for later is led any more."""
+    guest.answer(0, UnregisterBrokerRequest(broker_id=1))
+
+    def brokers() -> list[int]:
+        return [each.broker_id for each in guest.answer(0, DescribeClusterRequest()).brokers]
+
+    return soon(brokers, [])

@@ -21,6 +21,8 @@ from integration.differential.playing.asking import CLOSED
 from integration.support.wire import API_KEYS, Wire
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages.describe_cluster import DescribeClusterRequest
+from schemas.messages.describe_log_dirs import DescribeLogDirsRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.registry import VERSIONS
 
@@ -37,8 +39,21 @@ SETS = {
     ("MetadataResponseTopic", "partitions"),
     ("DescribeLogDirsResult", "topics"),
     ("DescribeLogDirsTopic", "partitions"),
+    ("AlterReplicaLogDirsResponse", "results"),
+    ("AlterReplicaLogDirTopicResult", "partitions"),
+    ("AlterClientQuotasResponse", "entries"),
+    ("DescribeClientQuotasResponse", "entries"),
+    ("EntryData", "values"),
 }
 PER_SERVER = {"port", "cluster_id"}
+COUNTED = {
+    ("PartitionData", "leader_epoch"),
+    ("PartitionData", "high_watermark"),
+    ("ReplicaState", "log_end_offset"),
+    ("ReplicaState", "last_fetch_timestamp"),
+    ("ReplicaState", "last_caught_up_timestamp"),
+}
+"""Numbers of a quorum that grow while it lives."""
 PLACES = {"log_dir", "total_bytes", "usable_bytes"}
 NO_ID = UUID(int=0)
 
@@ -84,6 +99,7 @@ class Admin:
         self._expected = expected
         self.prefix = f"{story.replace('_', '-')}-{version}-"
         self.version = version
+        self._cluster_id = ""
         self.told: list[Told] = []
         """The answers so far."""
 
@@ -101,6 +117,16 @@ class Admin:
         assert isinstance(topic.topic_id, UUID)
         return topic.topic_id
 
+    def cluster_id(self) -> str:
+        """The id of this server's cluster, which its answers may repeat."""
+        self._cluster_id = str(self._answer(DescribeClusterRequest(), 0).cluster_id)
+        return self._cluster_id
+
+    def log_dir(self) -> str:
+        """The path of this server's directory."""
+        (found,) = self._answer(DescribeLogDirsRequest(topics=()), 4).results
+        return str(found.log_dir)
+
     def change(
         self, request: Any, *, meant: str = "", version: int | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
@@ -108,20 +134,30 @@ class Admin:
         self._tell(request, self._ask(request, version, timeout_s=timeout_s), meant)
 
     def look(
-        self, request: Any, *, meant: str = "", version: int | None = None, but_for: Iterable[str] = ()
+        self,
+        request: Any,
+        *,
+        meant: str = "",
+        version: int | None = None,
+        but_for: Iterable[str] = (),
+        only: str = "",
     ) -> None:
-        """Ask until the answer is as expected. but_for: the names of configs that are not compared."""
+        """Ask until the answer is as expected.
+
+        but_for: the names of configs or features that are not compared. only: the one field that is.
+        """
         left_out = frozenset(but_for)
-        answer = self._ask(request, version, left_out)
+        answer = self._ask(request, version, left_out, only=only)
         if self._expected is not None and not meant:
             deadline = time.monotonic() + PATIENCE_S
             expected = self._expected[len(self.told)].answer
             while answer != expected and time.monotonic() < deadline:
-                answer = self._ask(request, version, left_out)
+                answer = self._ask(request, version, left_out, only=only)
         self._tell(request, answer, meant)
 
     def _tell(self, request: Any, answer: Any, meant: str) -> None:
-        self.told.append(Told(str(request).replace(self.prefix, ""), answer, meant))
+        said = self._plain(str(request), frozenset())
+        self.told.append(Told(said, answer, meant))
 
     def _ask(
         self,
@@ -129,9 +165,11 @@ class Admin:
         version: int | None,
         left_out: frozenset[str] = frozenset(),
         timeout_s: float = TIMEOUT_S,
+        only: str = "",
     ) -> Any:
         try:
-            return self._plain(self._answer(request, version, timeout_s), left_out)
+            plain = self._plain(self._answer(request, version, timeout_s), left_out)
+            return plain[only] if only else plain
         except (ConnectionError, TimeoutError) as error:
             self.close()
             self._wire = None
@@ -154,7 +192,8 @@ class Admin:
         if isinstance(value, UUID):
             return "no id" if value == NO_ID else "an id"
         if isinstance(value, str):
-            return value.replace(self.prefix, "")
+            text = value.replace(self.prefix, "")
+            return text.replace(self._cluster_id, "<cluster id>") if self._cluster_id else text
         if not dataclasses.is_dataclass(value):
             return value
         return {
@@ -171,6 +210,8 @@ class Admin:
             return "some" if value else value
         if name in PER_SERVER:
             return value is not None and bool(value)
+        if (entity, name) in COUNTED:
+            return value > 0 if value != -1 else value
         if name in PLACES:
             return "somewhere" if isinstance(value, str) else value > 0
         plain = self._plain(value, left_out)
@@ -194,6 +235,12 @@ class Rehearsal(Admin):
 
     def topic_id(self, name: str) -> UUID:
         return NO_ID
+
+    def cluster_id(self) -> str:
+        return ""
+
+    def log_dir(self) -> str:
+        return ""
 
     def _ask(self, *_: object, **__: object) -> None:
         return None

@@ -1,4 +1,4 @@
-"""Apache Kafka's own tools for topics, configs, offsets and log directories print the same about both."""
+"""Apache Kafka's own tools for administrators print the same about both."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from integration.support.server import Server
 CONFIGS = "kafka.admin.ConfigCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+CLUSTER = "org.apache.kafka.tools.ClusterTool"
 PATIENCE_S = 5
 IMPATIENT = "request.timeout.ms=3000\ndefault.api.timeout.ms=3000\n"
 """The timeout of a command that waits for a broker that does not exist; the default is a minute."""
@@ -24,6 +27,7 @@ AT = "--bootstrap-server SERVER"
 OF_TOPIC = f"{CONFIGS} {AT} --entity-type topics --entity-name toolbox"
 OF_BROKER = f"{CONFIGS} {AT} --entity-type brokers --entity-name 1"
 OF_ALL = f"{CONFIGS} {AT} --entity-type brokers --entity-default"
+OF_USER = f"{CONFIGS} {AT} --entity-type users --entity-name toolbox"
 
 COMMANDS = [
     f"{TOPICS} {AT} --create --topic toolbox --partitions 3 --config retention.ms=1000",
@@ -75,6 +79,20 @@ COMMANDS = [
     f"{CONFIGS} {AT} --describe --entity-type brokers",
     f"{CONFIGS} {AT} --describe --entity-type clients",
     f"{CONFIGS} {AT} --describe --entity-type ips",
+    f"{OF_USER} --alter --add-config producer_byte_rate=1024,request_percentage=12.5",
+    f"{OF_USER} --describe",
+    f"{OF_USER} --alter --add-config producer_byte_rate=-1",
+    f"{OF_USER} --alter --delete-config producer_byte_rate,request_percentage",
+    f"{OF_USER} --describe",
+    f"{CONFIGS} {AT} --alter --entity-type ips --entity-name 10.0.0.7"
+    " --add-config connection_creation_rate=0",
+    f"{QUORUM} {AT} describe --status",
+    f"{QUORUM} {AT} remove-controller --controller-id 3 --controller-directory-id AAAAAAAAAAAAAAAAAAAATQ",
+    f"{FEATURES} {AT} downgrade --feature transaction.version=1 --dry-run",
+    f"{FEATURES} {AT} upgrade --feature transaction.version=9",
+    f"{FEATURES} {AT} downgrade --feature transaction.version=0",
+    f"{FEATURES} {AT} upgrade --feature transaction.version=2",
+    f"{CLUSTER} unregister {AT} --id 7",
     *(
         f"{OFFSETS} {AT} --topic toolbox --time {time_}"
         for time_ in ("latest", "earliest", "max-timestamp", "-4", "-5", "5")
@@ -96,6 +114,7 @@ MEANS_NOTHING = [
     (re.compile(r"(?<=Configs: )min\.insync\.replicas=1,?"), ""),
     (re.compile(r"TopicId: \S+"), "TopicId: <id>"),
     (re.compile(r'("logDir":)"[^"]+"'), r'\1"<directory>"'),
+    (re.compile(r"^(ClusterId|LeaderEpoch|HighWatermark|CurrentVoters): .*$", re.MULTILINE), r"\1"),
     (re.compile(r"127\.0\.0\.1:\d+"), "SERVER"),
     (re.compile(r"^\s*at .*$|^\s*\.\.\. \d+ more$", re.MULTILINE), ""),
 ]

@@ -1,0 +1,30 @@
+"""`kshim apis --against` lists exactly what Apache Kafka announces and kshim does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from integration.apache_kafka.jars import POM
+from integration.differential.playing.pairs import Pair
+from integration.support.server import Server
+from integration.support.wire import Wire
+from kshim.cli.unserved import TELEMETRY, UNSERVED
+from schemas.messages.api_versions import ApiVersionsRequest
+
+
+def announced(server: Server) -> dict[int, range]:
+    with Wire(server.host, server.port) as wire:
+        answer = wire.ask(0, ApiVersionsRequest())
+    return {each.api_key: range(each.min_version, each.max_version + 1) for each in answer.api_keys}
+
+
+def test_the_table_has_what_only_apache_kafka_announces(pair_named: Callable[[str], Pair]) -> None:
+    pair = pair_named("plain")
+    theirs, ours = announced(pair.apache_kafka), announced(pair.kshim)
+    version = re.search(r"<version>(\d+\.\d+)", POM.read_text())
+    assert version is not None
+    table = {int(key): versions for key, (versions, _) in UNSERVED[version[1]].items()}
+    assert table == {key: versions for key, versions in theirs.items() if key not in ours}
+    assert {key: theirs[key] for key in ours} == ours
+    assert not theirs.keys() & set(TELEMETRY)

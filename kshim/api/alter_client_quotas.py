@@ -1,0 +1,71 @@
+"""AlterClientQuotas (49): set and remove quotas (KIP-546). They are kept and listed, and limit nobody.
+
+As in Kafka, each entity is changed whole or refused, and answered once: one that is named again is refused,
+although what its first entry says is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kshim.cluster import Refusal
+from kshim.cluster.client_quotas import Entity, QuotaChange, entity_text, new_entity
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, if_not_stored, then
+from kshim.requests.slices import in_pieces
+from schemas.error_code import ErrorCode
+from schemas.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    RequestEntryData,
+)
+
+ENTITIES_AT_ONCE = 200
+NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The quotas could not be stored.")
+
+Outcome = tuple[Entity, Refusal | None]
+
+
+def alter_client_quotas(
+    broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
+) -> Later[AlterClientQuotasResponse]:
+    """A change is durable before the answer."""
+    changes, refused = _once(request.entries)
+
+    def alter(some: Sequence[QuotaChange]) -> Later[Iterable[Outcome]]:
+        altered = broker.cluster.alter_client_quotas(some, validate_only=request.validate_only)
+        failed = if_not_stored(lambda: [NOT_STORED] * len(some))
+        return altered.addErrback(failed).addCallback(
+            lambda outcome: [(each.entity, refusal) for each, refusal in zip(some, outcome, strict=True)]
+        )
+
+    def response(outcome: Iterable[Outcome]) -> AlterClientQuotasResponse:
+        results = {**dict(outcome), **refused}
+        return AlterClientQuotasResponse(entries=tuple(_entry(*each) for each in results.items()))
+
+    return then(in_pieces(broker, context, changes, alter, ENTITIES_AT_ONCE), response)
+
+
+def _once(entries: Iterable[RequestEntryData]) -> tuple[list[QuotaChange], dict[Entity, Refusal]]:
+    """The first change of each entity, and the entities that are refused as they, or keys, come twice."""
+    changes: dict[Entity, QuotaChange] = {}
+    refused: dict[Entity, Refusal] = {}
+    for entry in entries:
+        entity = new_entity((each.entity_type, each.entity_name) for each in entry.entity)
+        quotas = {op.key: None if op.remove else op.value for op in entry.ops}
+        if entity in changes or entity in refused or len(quotas) < len(entry.ops):
+            message = f"Ignoring duplicate entity {entity_text(entity)}"
+            refused[entity] = Refusal(ErrorCode.INVALID_REQUEST, message)
+        else:
+            changes[entity] = QuotaChange(entity, quotas)
+    return list(changes.values()), refused
+
+
+def _entry(entity: Entity, refusal: Refusal | None) -> EntryData:
+    return EntryData(
+        error_code=refusal.error_code if refusal else ErrorCode.NONE,
+        error_message=refusal.message if refusal else None,
+        entity=tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity),
+    )

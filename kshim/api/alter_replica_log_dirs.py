@@ -1,0 +1,69 @@
+"""AlterReplicaLogDirs (34): move replicas to other directories of their broker (KIP-113).
+
+A broker has one directory here, and the only place to which its replicas can be moved is the one they are in.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kshim.cluster import Partition
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, then
+from kshim.requests.slices import in_slices
+from schemas.error_code import ErrorCode
+from schemas.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+PARTITION_US = 5
+LONGEST_DIRECTORY = 255
+"""Kafka moves a replica to a directory that has a suffix of 40 characters until the move is complete."""
+SUFFIX_CHARACTERS = len(".-future") + 32
+
+Wanted = tuple[str, int, str]
+
+
+def alter_replica_log_dirs(
+    broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
+) -> Later[AlterReplicaLogDirsResponse]:
+    """A result for each replica, once; if it is to be in two directories, the last one counts."""
+    paths = {
+        (topic.name, index): each.path
+        for each in request.dirs
+        for topic in each.topics
+        for index in topic.partitions
+    }
+    wanted = [(name, index, path) for (name, index), path in paths.items()]
+
+    def respond(errors: list[ErrorCode]) -> AlterReplicaLogDirsResponse:
+        results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+        for (name, index, _), error in zip(wanted, errors, strict=True):
+            result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
+            results.setdefault(name, []).append(result)
+        return AlterReplicaLogDirsResponse(
+            results=tuple(
+                AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(partitions))
+                for name, partitions in results.items()
+            )
+        )
+
+    errors = in_slices(broker, context, wanted, partial(_error, broker), lambda _: PARTITION_US)
+    return then(errors, respond)
+
+
+def _error(broker: Broker, wanted: Wanted) -> ErrorCode:
+    """NONE if the replica is where it is to be."""
+    name, index, path = wanted
+    if len(f"{name}-{index}") + SUFFIX_CHARACTERS > LONGEST_DIRECTORY:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if path != broker.config.log_dir:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    topic = broker.cluster.topics.get(name)
+    partition: Partition | None = None if topic is None else topic.partition(index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if broker.node_id in partition.replicas else ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -1,0 +1,73 @@
+"""DescribeQuorum (55): who keeps the metadata of the cluster (KIP-595).
+
+The brokers of one process share it. Each of them becomes the controller when those before it are stopped, so
+all are voters, the controller leads, and whoever runs has all of it: its offsets count the changes of the
+cluster, from its first start on. There are no observers, and no listener for controllers.
+
+v1: when a replica fetched, and had all (KIP-836); that is now for a broker that runs. v2: error messages,
+and the nodes with their listeners (KIP-853).
+"""
+
+from __future__ import annotations
+
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Node,
+    PartitionData,
+    ReplicaState,
+    RequestTopicData,
+    TopicData,
+)
+
+CLUSTER_METADATA = "__cluster_metadata"
+UNKNOWN = "This server does not host this topic-partition."
+
+
+def describe_quorum(
+    broker: Broker, context: RequestContext, request: DescribeQuorumRequest
+) -> DescribeQuorumResponse:
+    """Describe the metadata's one partition; a request for anything else beside it is refused whole."""
+    asked = [(topic.topic_name, it.partition_index) for topic in request.topics for it in topic.partitions]
+    if asked != [(CLUSTER_METADATA, 0)] or len(request.topics) > 1:
+        return DescribeQuorumResponse(topics=tuple(map(_refused, request.topics)))
+    topic = TopicData(topic_name=CLUSTER_METADATA, partitions=(_quorum(broker),))
+    nodes = tuple(Node(node_id=node_id) for node_id in broker.cluster.node_ids)
+    return DescribeQuorumResponse(topics=(topic,), nodes=nodes)
+
+
+def _refused(topic: RequestTopicData) -> TopicData:
+    partitions = tuple(
+        PartitionData(
+            partition_index=each.partition_index,
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            error_message=UNKNOWN,
+        )
+        for each in topic.partitions
+    )
+    return TopicData(topic_name=topic.topic_name, partitions=partitions)
+
+
+def _quorum(broker: Broker) -> PartitionData:
+    cluster = broker.cluster
+    return PartitionData(
+        leader_id=cluster.controller_id,
+        leader_epoch=cluster.leader_epoch,
+        high_watermark=cluster.metadata_offset,
+        current_voters=tuple(_voter(broker, node_id) for node_id in cluster.node_ids),
+    )
+
+
+def _voter(broker: Broker, node_id: int) -> ReplicaState:
+    """What the leader knows of a voter: nothing, while that one is stopped."""
+    if node_id not in broker.cluster.running:
+        return ReplicaState(replica_id=node_id, log_end_offset=-1)
+    now_ms = broker.now_ms()
+    return ReplicaState(
+        replica_id=node_id,
+        log_end_offset=broker.cluster.metadata_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )

@@ -1,0 +1,19 @@
+"""RemoveRaftVoter (81): refused, see `requests.voters` (KIP-853)."""
+
+from __future__ import annotations
+
+from kshim.requests import Broker, RequestContext
+from kshim.requests.voters import fixed_voters, refuse_cluster, refuse_voter
+from schemas.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+
+
+def remove_raft_voter(
+    broker: Broker, context: RequestContext, request: RemoveRaftVoterRequest
+) -> RemoveRaftVoterResponse:
+    """Refuse, in Kafka's order: the cluster, the voter, and then every voter."""
+    refusal = (
+        refuse_cluster(request.cluster_id, broker.cluster.cluster_id)
+        or refuse_voter(request.voter_id, request.voter_directory_id, "Remove")
+        or fixed_voters("removing")
+    )
+    return RemoveRaftVoterResponse(error_code=refusal.error_code, error_message=refusal.message)

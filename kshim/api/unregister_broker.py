@@ -1,0 +1,25 @@
+"""UnregisterBroker (64): forget a broker that is gone for good (KIP-500).
+
+Here it is a broker that `kshim cluster stop` has stopped; it is registered again when it is started.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+
+from kshim.cluster import Refusal
+from kshim.requests import Broker, RequestContext
+from schemas.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+
+def unregister_broker(
+    broker: Broker, context: RequestContext, request: UnregisterBrokerRequest
+) -> Deferred[UnregisterBrokerResponse]:
+    """Forget a broker that does not run; DescribeCluster no longer lists it."""
+    return broker.cluster.unregister_broker(request.broker_id).addCallback(_response)
+
+
+def _response(refusal: Refusal | None) -> UnregisterBrokerResponse:
+    if refusal is None:
+        return UnregisterBrokerResponse()
+    return UnregisterBrokerResponse(error_code=refusal.error_code, error_message=refusal.message)

@@ -1,0 +1,50 @@
+"""UpdateFeatures (57): use features at other versions, see `cluster.features` (KIP-584).
+
+v1: the kind of a change, and a dry run (KIP-778); Kafka ignores v0's allow_downgrade, so v0 can only upgrade.
+v2: no result for each feature, as one refusal refuses all (KIP-1022).
+"""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+
+from kshim.cluster.features import FeatureUpdate
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import if_not_stored
+from schemas.error_code import ErrorCode
+from schemas.messages.update_features import (
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+REFUSED = "The update failed for all features since the following feature had an error: "
+NOT_STORED = "The features could not be stored."
+
+
+def update_features(
+    broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
+) -> Deferred[UpdateFeaturesResponse]:
+    """Change all features or none; if one is named twice, its last update counts."""
+    asked = [
+        FeatureUpdate(it.feature, it.max_version_level, it.upgrade_type) for it in request.feature_updates
+    ]
+    updates = list({update.feature: update for update in asked}.values())
+
+    def response(fault: str | None) -> UpdateFeaturesResponse:
+        if fault is not None:
+            return _refused(ErrorCode.INVALID_UPDATE_VERSION, REFUSED + fault)
+        results = tuple(
+            UpdatableFeatureResult(feature=update.feature, error_message="NONE") for update in asked
+        )
+        return UpdateFeaturesResponse(error_message=None, results=results)
+
+    def failed() -> UpdateFeaturesResponse:
+        return _refused(ErrorCode.KAFKA_STORAGE_ERROR, NOT_STORED)
+
+    updated = broker.cluster.update_features(updates, validate_only=request.validate_only)
+    return updated.addCallbacks(response, if_not_stored(failed))
+
+
+def _refused(error: ErrorCode, message: str) -> UpdateFeaturesResponse:
+    return UpdateFeaturesResponse(error_code=error, error_message=message)

@@ -1,0 +1,47 @@
+"""What Apache Kafka announces and kshim does not serve, each with the reason. A test asks Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from schemas.api_key import ApiKey
+
+_SASL = "authentication with SASL is not built yet"
+_TOKENS = "delegation tokens (KIP-48) need authentication, which is not built yet"
+_CONSUMER_GROUPS = "the consumer protocol of KIP-848 is not built yet"
+_SHARE_GROUPS = "share groups (KIP-932) are not built yet"
+_SHARE_STATE = "brokers ask each other this about share groups (KIP-932), which are not built yet"
+_STREAMS_GROUPS = "streams groups (KIP-1071) are not built yet"
+
+_KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
+    ApiKey.SASL_HANDSHAKE: (range(2), _SASL),
+    ApiKey.SASL_AUTHENTICATE: (range(3), _SASL),
+    ApiKey.CREATE_DELEGATION_TOKEN: (range(1, 4), _TOKENS),
+    ApiKey.RENEW_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (range(1, 4), _TOKENS),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (range(1), "passwords (SCRAM) need SASL, which is not built yet"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (range(2), _CONSUMER_GROUPS),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (range(2), _CONSUMER_GROUPS),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (range(1, 2), _SHARE_GROUPS),
+    ApiKey.SHARE_GROUP_DESCRIBE: (range(1, 2), _SHARE_GROUPS),
+    ApiKey.SHARE_FETCH: (range(1, 3), _SHARE_GROUPS),
+    ApiKey.SHARE_ACKNOWLEDGE: (range(1, 3), _SHARE_GROUPS),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: (range(1), _SHARE_STATE),
+    ApiKey.READ_SHARE_GROUP_STATE: (range(1), _SHARE_STATE),
+    ApiKey.WRITE_SHARE_GROUP_STATE: (range(2), _SHARE_STATE),
+    ApiKey.DELETE_SHARE_GROUP_STATE: (range(1), _SHARE_STATE),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (range(2), _SHARE_STATE),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (range(1), _STREAMS_GROUPS),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (range(1), _STREAMS_GROUPS),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (range(2), _SHARE_GROUPS),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (range(1), _SHARE_GROUPS),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (range(1), _SHARE_GROUPS),
+}
+
+UNSERVED: Final[Mapping[str, Mapping[ApiKey, tuple[range, str]]]] = {"4.2": _KAFKA_4_2}
+"""By the version of Apache Kafka: the versions of each API that it announces, and why kshim serves none."""
+
+TELEMETRY: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
+"""What Apache Kafka announces only with a plug-in that takes the metrics of clients (KIP-714)."""
