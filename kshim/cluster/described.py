@@ -108,9 +108,10 @@ def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
 def _default(name: str) -> str | None:
     if name in _WITHOUT_DEFAULT:
         return None
-    if name in PROPERTIES:
-        return listener_text(name, PROPERTIES[name].default) or None
-    return BROKER_CONFIGS[name].default if name in BROKER_CONFIGS else None
+    kafkas = BROKER_CONFIGS[name].default if name in BROKER_CONFIGS else None
+    if name in PROPERTIES:  # an empty text is one only where Kafka has it
+        return listener_text(name, PROPERTIES[name].default) or (None if kafkas else kafkas)
+    return kafkas
 
 
 def _source(synonyms: tuple[Setting, ...]) -> ConfigSource:

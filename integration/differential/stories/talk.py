@@ -25,7 +25,7 @@ from schemas.messages.list_offsets import ListOffsetsResponse
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.records.batch import Record, decode_header, encode
 
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 NO_ID = UUID(int=0)
 AT_MS = int(time.time() - 3600) * 1000
 """Recent: a marker has its server's time, and Kafka starts a new segment after seven days."""

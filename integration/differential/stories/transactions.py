@@ -42,7 +42,7 @@ from schemas.records.batch import Record, encode
 INIT, ADD, ADD_OFFSETS, END = range(6), range(4), range(5), range(5)
 """The versions of old clients. Clients that get an epoch for each transaction end it with v5 instead."""
 TIMEOUT_MS = 60_000
-PATIENCE_S = 10
+PATIENCE_S = 60
 ENDING = ("PrepareCommit", "PrepareAbort")
 
 
