@@ -27,5 +27,6 @@ def _python(module: str) -> Callable[[], Sequence[str]]:
 
 
 CLIENTS = {
+    "confluent-kafka": Client(_python("confluent"), frozenset({"range", "roundrobin", "cooperative-sticky"})),
     "kafka-python": Client(_python("kafka_python"), frozenset({"range", "roundrobin", "sticky"})),
 }
