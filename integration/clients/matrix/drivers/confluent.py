@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     ResourceType,
 )
 
@@ -343,14 +345,21 @@ class Confluent:
 
     def ends(self, topic: str) -> list[list[int]]:
         (described,) = results(self._admin.describe_topics(TopicCollection([topic])))
-        consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "unused"})
-        try:  # Unlike `list_offsets`, a consumer asks again while a new partition has no leader.
-            return [
-                list(consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=TIMEOUT_S))
-                for number in sorted(each.id for each in described.partitions)
-            ]
-        finally:
-            consumer.close()
+        found = [TopicPartition(topic, number) for number in sorted(each.id for each in described.partitions)]
+        first, end = self._offsets(found, OffsetSpec.earliest()), self._offsets(found, OffsetSpec.latest())
+        return [[start.offset, stop.offset] for start, stop in zip(first, end, strict=True)]
+
+    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> list[Any]:
+        """Asks again until a new partition has its leader, as other clients do inside."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                return results(self._admin.list_offsets(dict.fromkeys(partitions, spec)))
+            except KafkaException as error:
+                not_yet = error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
+                if not not_yet or time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL_S)
 
     def configs(self, topic: str) -> dict[str, str]:
         (found,) = results(self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]))
