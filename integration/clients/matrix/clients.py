@@ -27,5 +27,7 @@ def _python(module: str) -> Callable[[], Sequence[str]]:
 
 
 CLIENTS = {
+    "aiokafka": Client(_python("aiokafka_client"), frozenset({"range", "roundrobin", "sticky"})),
+    "confluent-kafka": Client(_python("confluent"), frozenset({"range", "roundrobin", "cooperative-sticky"})),
     "kafka-python": Client(_python("kafka_python"), frozenset({"range", "roundrobin", "sticky"})),
 }

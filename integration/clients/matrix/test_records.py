@@ -76,6 +76,8 @@ def test_a_thousand_partitions(driver: Driver, topic: str) -> None:
     driver.produce(topic=topic, records=records)
     driver.open(name="c", topics=[topic])
     assert sorted(values(driver, 1000), key=int) == [str(number) for number in range(1000)]
+    driver.close(name="c")
+    driver.delete_topic(topic=topic)  # Apache Kafka stops too slowly with it.
 
 
 def test_partitions_without_a_group(driver: Driver, topic: str) -> None:
