@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from integration.clients.confluent.javascript.modules import NodeMissing, fetch_modules
 
 DRIVERS = "integration.clients.matrix.drivers"
 
@@ -26,6 +29,20 @@ def _python(module: str) -> Callable[[], Sequence[str]]:
     return lambda: (sys.executable, "-m", f"{DRIVERS}.{module}")
 
 
+def _node(name: str) -> Callable[[], Sequence[str]]:
+    directory = Path(__file__).with_name("drivers") / name
+
+    def command() -> Sequence[str]:
+        try:
+            modules = fetch_modules(directory / "package.json", name)
+        except NodeMissing as error:
+            raise Missing(str(error)) from error
+        return ("env", f"NODE_PATH={modules}", "node", str(directory / "driver.js"))
+
+    return command
+
+
 CLIENTS = {
     "kafka-python": Client(_python("kafka_python"), frozenset({"range", "roundrobin", "sticky"})),
+    "kafkajs": Client(_node("kafkajs"), frozenset({"RoundRobinAssigner"})),
 }
