@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,8 @@ class Client:
     command: Callable[[], Sequence[str]]
     """The driver's command line, without the bootstrap address. Builds what must be built; raises Missing."""
     assignors: frozenset[str] = field(default=frozenset({"range", "roundrobin"}))
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    """Why not, by the name of each scenario that asks for what the client does not promise."""
 
 
 def _python(module: str) -> Callable[[], Sequence[str]]:
@@ -45,4 +47,14 @@ def _node(name: str) -> Callable[[], Sequence[str]]:
 CLIENTS = {
     "kafka-python": Client(_python("kafka_python"), frozenset({"range", "roundrobin", "sticky"})),
     "kafkajs": Client(_node("kafkajs"), frozenset({"RoundRobinAssigner"})),
+    "platformatic": Client(
+        _node("platformatic"),
+        frozenset({"roundrobin"}),
+        lacks={
+            "test_a_topic_that_grows": "a member does not look for new partitions",
+            "test_records_are_consumed_once_while_members_come_and_go": "a fetch in flight "
+            "gives also records of partitions that another member has now",
+            "test_an_offset_out_of_range_is_reset": "an offset out of range ends the stream",
+        },
+    ),
 }
