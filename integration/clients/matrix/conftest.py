@@ -24,6 +24,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(fixture, names, indirect=True, scope="session")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A scenario that the client does not promise is skipped."""
+    assert isinstance(item, pytest.Function)
+    for fixture in ("client", "other"):
+        name = item.callspec.params.get(fixture)
+        if name is not None and (reason := CLIENTS[str(name)].lacks.get(item.originalname)):
+            pytest.skip(f"{name}: {reason}")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """A call that the client does not have skips the scenario."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from integration.clients.matrix.driver import Driver
+from integration.clients.matrix.driver import ClientError, Driver
+from integration.support.awaiting import wait_until
 
 TAKE_MS = 20_000
 SILENCE_MS = 1_000
@@ -72,6 +73,14 @@ def test_large_records(driver: Driver, topic: str) -> None:
 
 def test_a_thousand_partitions(driver: Driver, topic: str) -> None:
     driver.create_topic(topic=topic, partitions=1000)
+
+    def led() -> bool:
+        try:
+            return bool(driver.ends(topic=topic) == [[0, 0]] * 1000)
+        except ClientError:
+            return False
+
+    wait_until(led, 20, "leaders of all partitions: without, some clients send all records again")
     records = [{"value": str(number), "partition": number} for number in range(1000)]
     driver.produce(topic=topic, records=records)
     driver.open(name="c", topics=[topic])

@@ -1,7 +1,7 @@
-"""The modules of `package.json`, installed once with npm, into the same cache as the jars.
+"""The modules of a `package.json`, installed once with npm, into the same cache as the jars.
 
-The client is partly C++. Where npm cannot download a compiled one, it compiles it, which takes some minutes,
-a C++ compiler, and the headers of node, libcurl, OpenSSL, zlib and zstd.
+Confluent's client is partly C++. Where npm cannot download a compiled one, it compiles it, which takes some
+minutes, a C++ compiler, and the headers of node, libcurl, OpenSSL, zlib and zstd.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ class NodeMissing(Exception):
     """The client cannot run; str() says why."""
 
 
-def fetch_modules() -> Path:
-    """Install the modules if need be; returns their directory. Raises NodeMissing."""
+def fetch_modules(package: Path = PACKAGE, name: str = "confluent-javascript") -> Path:
+    """Install what `package` names, if need be; returns the modules' directory. Raises NodeMissing."""
     if not (shutil.which("node") and shutil.which("npm")):
         raise NodeMissing("node and npm are not installed")
-    (version,) = json.loads(PACKAGE.read_text())["dependencies"].values()
+    named = json.loads(package.read_text())
+    versions = "-".join([*named["dependencies"].values(), *named.get("optionalDependencies", {}).values()])
     abi = subprocess.run(
         ["node", "--print", "process.versions.modules"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    modules = cache_dir() / f"confluent-javascript-{version}-abi{abi}"
+    modules = cache_dir() / f"{name}-{versions}-abi{abi}"
     if not modules.exists():
-        _install(modules)
+        _install(package, modules)
     return modules / "node_modules"
 
 
-def _install(modules: Path) -> None:
+def _install(package: Path, modules: Path) -> None:
     """Install into a temporary directory next to `modules`, so that `modules` exists only when it is
     complete."""
     with tempfile.TemporaryDirectory(dir=modules.parent) as directory:
-        shutil.copy(PACKAGE, directory)
+        shutil.copy(package, directory)
         try:
             done = subprocess.run(
                 ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--no-progress"],
@@ -53,8 +54,8 @@ def _install(modules: Path) -> None:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise NodeMissing(f"npm did not install {PACKAGE} in {INSTALL_TIMEOUT_S} s") from None
+            raise NodeMissing(f"npm did not install {package} in {INSTALL_TIMEOUT_S} s") from None
         if done.returncode != 0:
-            raise NodeMissing(f"npm cannot install {PACKAGE}:\n{done.stderr[-2000:]}")
+            raise NodeMissing(f"npm cannot install {package}:\n{done.stderr[-2000:]}")
         os.rename(directory, modules)
         Path(directory).mkdir()  # TemporaryDirectory wants to remove it
