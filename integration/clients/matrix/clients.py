@@ -31,6 +31,8 @@ class Client:
     command: Callable[[], Sequence[str]]
     """The driver's command line, without the bootstrap address. Builds what must be built; raises Missing."""
     assignors: frozenset[str] = field(default=frozenset({"range", "roundrobin"}))
+    empty_is_null: bool = False
+    """Whether a consumer gives an empty key as null."""
 
 
 def _python(module: str) -> Callable[[], Sequence[str]]:
@@ -80,4 +82,5 @@ ALL_ASSIGNORS = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"
 CLIENTS = {
     "kafka-python": Client(_python("kafka_python"), frozenset({"range", "roundrobin", "sticky"})),
     "franz-go": Client(_go("franz_go"), ALL_ASSIGNORS),
+    "sarama": Client(_go("sarama"), ALL_ASSIGNORS),
 }

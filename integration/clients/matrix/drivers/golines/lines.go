@@ -287,6 +287,9 @@ func version(module string) string {
 	return "unknown"
 }
 
+// names are never null.
+func names(found []string, err error) ([]string, error) { return append([]string{}, found...), err }
+
 func callsOf(driver Driver) map[string]answer {
 	consumers := map[string]Consumer{}
 	of := func(do func(Consumer, consumed) (any, error)) answer {
@@ -354,11 +357,11 @@ func callsOf(driver Driver) map[string]answer {
 		},
 		"delete_topic":  call(func(a grown) (any, error) { return nil, driver.DeleteTopic(a.Topic) }),
 		"grow_topic":    call(func(a grown) (any, error) { return nil, driver.GrowTopic(a.Topic, a.Partitions) }),
-		"topics":        call(func(a grown) (any, error) { return driver.Topics() }),
+		"topics":        call(func(a grown) (any, error) { return names(driver.Topics()) }),
 		"ends":          call(func(a grown) (any, error) { return driver.Ends(a.Topic) }),
 		"configs":       call(func(a grown) (any, error) { return driver.Configs(a.Topic) }),
 		"alter_configs": call(func(a Topic) (any, error) { return nil, driver.AlterConfigs(a.Topic, a.Configs) }),
-		"groups":        call(func(a consumed) (any, error) { return driver.Groups() }),
+		"groups":        call(func(a consumed) (any, error) { return names(driver.Groups()) }),
 		"group":         call(func(a consumed) (any, error) { return driver.Group(a.Name) }),
 		"delete_group":  call(func(a consumed) (any, error) { return nil, driver.DeleteGroup(a.Name) }),
 		"delete_records": call(func(a deleted) (any, error) {
