@@ -83,4 +83,5 @@ CLIENTS = {
     "kafka-python": Client(_python("kafka_python"), frozenset({"range", "roundrobin", "sticky"})),
     "franz-go": Client(_go("franz_go"), ALL_ASSIGNORS),
     "sarama": Client(_go("sarama"), ALL_ASSIGNORS),
+    "kafka-go": Client(_go("kafka_go"), empty_is_null=True),
 }
