@@ -1,19 +1,15 @@
-"""The clients: how each one's driver is started, and what it needs on the machine."""
+"""The clients: how each one's driver is started, and what it can and cannot."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from integration.clients.confluent.javascript.modules import NodeMissing, fetch_modules
+from integration.clients.matrix.building import go, node
 
 DRIVERS = "integration.clients.matrix.drivers"
-
-
-class Missing(Exception):
-    """The machine lacks what a client needs; str() says what."""
+ALL_ASSIGNORS = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 
 
 @dataclass(frozen=True)
@@ -25,32 +21,23 @@ class Client:
     assignors: frozenset[str] = field(default=frozenset({"range", "roundrobin"}))
     lacks: Mapping[str, str] = field(default_factory=dict)
     """Why not, by the name of each scenario that asks for what the client does not promise."""
+    empty_is_null: bool = False
+    """Whether a consumer gives an empty key as null."""
 
 
 def _python(module: str) -> Callable[[], Sequence[str]]:
     return lambda: (sys.executable, "-m", f"{DRIVERS}.{module}")
 
 
-def _node(name: str) -> Callable[[], Sequence[str]]:
-    directory = Path(__file__).with_name("drivers") / name
-
-    def command() -> Sequence[str]:
-        try:
-            modules = fetch_modules(directory / "package.json", name)
-        except NodeMissing as error:
-            raise Missing(str(error)) from error
-        return ("env", f"NODE_PATH={modules}", "node", str(directory / "driver.js"))
-
-    return command
-
-
 CLIENTS = {
-    "aiokafka": Client(_python("aiokafka_client"), frozenset({"range", "roundrobin", "sticky"})),
-    "confluent-kafka": Client(_python("confluent"), frozenset({"range", "roundrobin", "cooperative-sticky"})),
-    "kafka-python": Client(_python("kafka_python"), frozenset({"range", "roundrobin", "sticky"})),
-    "kafkajs": Client(_node("kafkajs"), frozenset({"RoundRobinAssigner"})),
+    "aiokafka": Client(_python("aiokafka_client"), ALL_ASSIGNORS - {"cooperative-sticky"}),
+    "confluent-kafka": Client(_python("confluent"), ALL_ASSIGNORS - {"sticky"}),
+    "franz-go": Client(go("franz_go"), ALL_ASSIGNORS),
+    "kafka-go": Client(go("kafka_go"), empty_is_null=True),
+    "kafka-python": Client(_python("kafka_python"), ALL_ASSIGNORS - {"cooperative-sticky"}),
+    "kafkajs": Client(node("kafkajs"), frozenset({"RoundRobinAssigner"})),
     "platformatic": Client(
-        _node("platformatic"),
+        node("platformatic"),
         frozenset({"roundrobin"}),
         lacks={
             "test_a_topic_that_grows": "a member does not look for new partitions",
@@ -59,4 +46,5 @@ CLIENTS = {
             "test_an_offset_out_of_range_is_reset": "an offset out of range ends the stream",
         },
     ),
+    "sarama": Client(go("sarama"), ALL_ASSIGNORS),
 }

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from integration.clients.confluent.conftest import broker, start  # noqa: F401
-from integration.clients.matrix.clients import CLIENTS, Missing
+from integration.clients.matrix.building import Missing
+from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import Cannot, Driver
 from integration.support.server import Server
 

@@ -23,6 +23,7 @@ def test_topics(driver: Driver, topic: str) -> None:
 
 def test_configs(driver: Driver, topic: str) -> None:
     driver.create_topic(topic=topic, configs={"retention.ms": "100000"})
+    wait_until(lambda: topic in driver.topics(), 10, "the topic")
     assert driver.configs(topic=topic)["retention.ms"] == "100000"
     driver.alter_configs(topic=topic, configs={"retention.ms": "200000"})
     wait_until(lambda: driver.configs(topic=topic)["retention.ms"] == "200000", 10, "the new value")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import ClientError, Driver
 from integration.support.awaiting import wait_until
 
@@ -23,7 +24,7 @@ def send(driver: Driver, topic: str, *values: str | None, partition: int = 0, **
     driver.produce(topic=topic, records=records, **options)
 
 
-def test_keys_values_headers_and_timestamps(driver: Driver, topic: str) -> None:
+def test_keys_values_headers_and_timestamps(driver: Driver, client: str, topic: str) -> None:
     driver.create_topic(topic=topic, partitions=2)
     now_ms = int(time.time() * 1000)
     sent = [
@@ -34,6 +35,8 @@ def test_keys_values_headers_and_timestamps(driver: Driver, topic: str) -> None:
     assert driver.produce(topic=topic, records=sent) == [[1, 0], [1, 1], [1, 2]]
     driver.open(name="c", topics=[topic])
     expected = [{**record, "topic": topic, "offset": offset} for offset, record in enumerate(sent)]
+    if CLIENTS[client].empty_is_null:
+        expected[2]["key"] = None
     assert driver.take(name="c", count=3, timeout_ms=TAKE_MS) == expected
 
 
@@ -74,13 +77,13 @@ def test_large_records(driver: Driver, topic: str) -> None:
 def test_a_thousand_partitions(driver: Driver, topic: str) -> None:
     driver.create_topic(topic=topic, partitions=1000)
 
-    def led() -> bool:
+    def is_led() -> bool:  # Apache Kafka answers earlier, and then some clients send all records again
         try:
             return bool(driver.ends(topic=topic) == [[0, 0]] * 1000)
         except ClientError:
             return False
 
-    wait_until(led, 20, "leaders of all partitions: without, some clients send all records again")
+    wait_until(is_led, 40, "leaders of all partitions")
     records = [{"value": str(number), "partition": number} for number in range(1000)]
     driver.produce(topic=topic, records=records)
     driver.open(name="c", topics=[topic])
@@ -107,6 +110,22 @@ def test_new_records_arrive(driver: Driver, topic: str) -> None:
 
 
 def test_from_the_end(driver: Driver, topic: str) -> None:
+    """Not every client tells when it has found the end: what is sent earlier may be left out."""
+    driver.create_topic(topic=topic)
+    send(driver, topic, "before")
+    driver.open(name="c", partitions=[[topic, 0]], reset="latest")
+    found: list[str] = []
+
+    def arrives() -> bool:
+        send(driver, topic, "after")
+        found.extend(values(driver, 1, timeout_ms=SILENCE_MS))
+        return bool(found)
+
+    wait_until(arrives, 20, "a record")
+    assert found == ["after"]
+
+
+def test_the_position_at_the_end(driver: Driver, topic: str) -> None:
     driver.create_topic(topic=topic)
     send(driver, topic, "before")
     driver.open(name="c", partitions=[[topic, 0]], reset="latest")

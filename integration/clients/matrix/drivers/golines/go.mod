@@ -1,0 +1,3 @@
+module kshim/golines
+
+go 1.26
