@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,14 @@ from integration.clients.confluent.conftest import broker, start  # noqa: F401
 from integration.clients.matrix.building import Missing
 from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import Cannot, Driver
+from integration.clients.matrix.results import SKIPPED, Result, note, today
 from integration.support.server import Server
 
 ENVIRONMENT = "KSHIM_CLIENTS"
 """The names of the clients under test, separated by commas."""
+RESULTS = "KSHIM_RESULTS"
+"""The file that gets the results."""
+_versions: dict[str, str] = {}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -41,6 +46,30 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
     except Cannot as error:
         pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note the result, if there is a file for it."""
+    report: Any = yield
+    path = os.environ.get(RESULTS)
+    if path and isinstance(item, pytest.Function) and (report.when == "call" or report.outcome != "passed"):
+        params = item.callspec.params
+        client = str(params.get("client"))
+        others = [str(value) for name, value in params.items() if name not in ("broker", "client")]
+        scenario = item.originalname.removeprefix("test_").replace("_", " ")
+        why = report.longrepr[2].removeprefix("Skipped: ") if report.outcome == SKIPPED else ""
+        result = Result(
+            client=client,
+            version=_versions.get(client, ""),
+            broker=str(params["broker"]),
+            scenario=f"{scenario}: {', '.join(others)}" if others else scenario,
+            outcome=report.outcome,
+            why=why,
+            date=today(),
+        )
+        note(Path(path), result)
+    return report
 
 
 def command_of(name: str) -> Any:
@@ -70,6 +99,8 @@ def new_driver(broker: Server) -> Iterator[Callable[[str], Driver]]:  # noqa: F8
 
     def new(name: str, bootstrap: str = "") -> Driver:
         drivers.append(Driver(command_of(name), bootstrap or broker.bootstrap, {}))
+        if name not in _versions:
+            _versions[name] = drivers[-1].hello()[1]
         return drivers[-1]
 
     yield new
