@@ -1,0 +1,91 @@
+"""The broker is stopped, or killed, and comes back at the same address: clients go on by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.clients.confluent.conftest import COMMANDS
+from integration.clients.matrix.driver import ClientError, Driver
+from integration.clients.matrix.test_records import SILENCE_MS, values
+from integration.differential.playing import pairs
+from integration.support.awaiting import wait_until
+from integration.support.server import Server
+
+BACK_S = 60
+
+
+@pytest.fixture(params=COMMANDS)
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    """A broker of this scenario's own."""
+    command, options = COMMANDS[request.param]
+    server = Server(tmp_path / "data", options, command=command).start()
+    asyncio.run(asyncio.wait_for(pairs.wait_loaded(server), pairs.READY_TIMEOUT_S))
+    yield server
+    if server.running:
+        server.kill()
+
+
+@pytest.fixture(params=["stopped", "killed"])
+def interrupt(request: pytest.FixtureRequest, broker: Server) -> Callable[[], None]:
+    """Ends the broker and starts it again."""
+
+    def again() -> None:
+        if request.param == "killed":
+            broker.kill()
+        else:
+            broker.stop()
+        broker.restart()
+
+    return again
+
+
+def send_when_back(driver: Driver, topic: str, value: str) -> None:
+    """Send a record as soon as the client finds the broker again."""
+
+    def is_sent() -> bool:
+        try:
+            driver.produce(topic=topic, records=[{"value": value, "partition": 0}])
+        except ClientError:
+            return False
+        return True
+
+    wait_until(is_sent, BACK_S, "the broker is back")
+
+
+def next_when_back(driver: Driver) -> list[str]:
+    """The next record; a client may tell meanwhile that its broker is away."""
+
+    def taken() -> list[str]:
+        try:
+            return values(driver, 1, timeout_ms=SILENCE_MS)
+        except ClientError:
+            return []
+
+    return wait_until(taken, BACK_S, "a record")
+
+
+def test_a_consumer_goes_on(driver: Driver, topic: str, interrupt: Callable[[], None]) -> None:
+    driver.create_topic(topic=topic)
+    driver.open(name="c", topics=[topic], group=topic)
+    send_when_back(driver, topic, "before")
+    assert values(driver, 1) == ["before"]
+    driver.commit(name="c")
+    interrupt()
+    send_when_back(driver, topic, "after")
+    assert next_when_back(driver) == ["after"]
+
+
+def test_what_was_acknowledged_is_there(driver: Driver, topic: str, interrupt: Callable[[], None]) -> None:
+    driver.create_topic(topic=topic)
+    sent = [str(number) for number in range(500)]
+    driver.produce(topic=topic, records=[{"value": value, "partition": 0} for value in sent])
+    interrupt()
+    send_when_back(driver, topic, "after")
+    driver.open(name="c", topics=[topic])
+    found = values(driver, 501)
+    assert found[:500] == sent
+    assert found[500] == "after"
