@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import resource
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -88,3 +89,13 @@ def test_connections_in_all(clients: Clients) -> None:
     first.close()
     third.settimeout(10)
     third.frame()
+
+
+def test_as_many_connections_as_the_user_may_have_files(new_server: Callable[..., Server]) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (min(64, most), most))  # noqa: E731
+    server = new_server(preexec=few).start()
+    wires = [Wire(server.host, server.port, timeout_s=10) for _ in range(min(200, most - 100))]
+    wires[-1].ask(0, ApiVersionsRequest())
+    for wire in wires:
+        wire.close()

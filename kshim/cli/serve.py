@@ -125,6 +125,7 @@ def run(config: Config) -> int:
     from kshim.service import Server, StartError
 
     logs.take_in_twisted()
+    _take_all_descriptors()
     server = Server(config, reactor)
     status = 0
 
@@ -153,6 +154,17 @@ def run(config: Config) -> int:
     reactor.callWhenRunning(start)
     reactor.run(installSignalHandlers=False)
     return status
+
+
+def _take_all_descriptors() -> None:
+    """Let there be as many connections as the user may have files, as the JVM does: often 1,024 are given,
+    but many more are allowed.
+    """
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS allows less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _read_file(path: Path) -> dict[str, str]:
