@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from schemas.message import TooManyElements
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -44,3 +46,24 @@ class Mapped(Sequence[R]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+class Written(Mapped[R]):
+    """A mapped array of structures whose bytes are kept when it has been written once.
+
+    It belongs to one version of one message.
+    """
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
+        super().__init__(function, items)
+        self._bytes: bytes | None = None
+
+    def written(self, write: Callable[[R], bytes], left: int) -> bytes:
+        """The bytes of all elements. Raises TooManyElements if more than `left` are still to be written."""
+        if self._bytes is None:
+            if len(self) > left:
+                raise TooManyElements
+            self._bytes = b"".join(map(write, self))
+        return self._bytes

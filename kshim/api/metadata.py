@@ -40,6 +40,8 @@ FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 FIRST_VERSION_BY_TOPIC_ID = 12
 TOPIC_US, PARTITION_US = 5, 2
 TOPICS_MADE_AT_ONCE = 100
+MANY_PARTITIONS = 50
+"""Clients of a topic with so many are many, too, and each asks for all."""
 
 
 def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) -> Later[MetadataResponse]:
@@ -143,16 +145,26 @@ def _by_id(broker: Broker, version: int, operations: int, topic_id: UUID) -> Met
 
 
 def _existing(broker: Broker, version: int, operations: int, topic: Topic) -> MetadataResponseTopic:
-    running = broker.cluster.running
-    only_running = version < FIRST_VERSION_WITH_STOPPED_REPLICAS
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=Mapped(lambda each: _partition(each, running, only_running), topic.partitions),
+        partitions=_partitions(broker, version, topic),
         topic_authorized_operations=operations,
     )
+
+
+def _partitions(broker: Broker, version: int, topic: Topic) -> Mapped[MetadataResponsePartition]:
+    running = broker.cluster.running
+    only_running = version < FIRST_VERSION_WITH_STOPPED_REPLICAS
+
+    def describe(partition: Partition) -> MetadataResponsePartition:
+        return _partition(partition, running, only_running)
+
+    if len(topic.partitions) < MANY_PARTITIONS:
+        return Mapped(describe, topic.partitions)
+    return broker.written.array((topic.name, version), (topic, running), describe, topic.partitions)
 
 
 def _partition(

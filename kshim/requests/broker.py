@@ -6,11 +6,12 @@ to one node; the `RequestContext` is made anew for each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kshim.configs.endpoint import Endpoint
 from kshim.requests.context import RequestContext
+from kshim.requests.written import WrittenArrays
 
 if TYPE_CHECKING:
     from kshim.cluster import Cluster
@@ -42,6 +43,7 @@ class Broker:
     fetch_sessions: FetchSessions
     aside: Aside
     unread: Unread
+    written: WrittenArrays = field(default_factory=WrittenArrays)
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
         """The address at which this client reaches the broker `node_id`; None while that one does not run."""

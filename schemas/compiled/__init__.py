@@ -15,7 +15,7 @@ from typing import Any
 
 from schemas.compiled.reading import Decoder, Reading
 from schemas.compiled.writing import Encoder, Writing
-from schemas.message import MalformedMessage, T
+from schemas.message import MalformedMessage, T, struct
 
 __all__ = ["Decoder", "Encoder", "decode", "decoder", "encode", "encoder", "overfull"]
 
@@ -27,7 +27,7 @@ def decoder(cls: Any, version: int) -> Decoder:
     Raises MalformedMessage; and TooManyElements if `left` is given, and the message has more elements than
     that. `frame` must be bytes: fields of type `records` are memoryviews of it, all others are copies.
     """
-    return Reading(cls, version).compile()
+    return Reading(cls.__name__, struct(cls, version), version).compile()
 
 
 @cache
@@ -37,7 +37,7 @@ def encoder(cls: Any, version: int) -> Encoder:
     Raises ValueError, naming the field, for a value that this version cannot carry; and TooManyElements if
     `left` is given, and the message has more elements than that.
     """
-    return Writing(cls, version).compile()
+    return Writing(cls.__name__, struct(cls, version), version).compile()
 
 
 def decode(cls: Callable[..., T], version: int, data: bytes | memoryview) -> T:

@@ -81,8 +81,8 @@ _RUNTIME: Final[dict[str, Any]] = {
 class Reading(Text):
     """Writes decode(frame, offset, left). Numbers wait in `pending` until they can be unpacked together."""
 
-    def __init__(self, cls: Any, version: int) -> None:
-        super().__init__(cls, version, f"def decode(frame, offset, left={NO_LIMIT}):", _RUNTIME)
+    def __init__(self, name: str, entity: Any, version: int) -> None:
+        super().__init__(name, entity, version, f"def decode(frame, offset, left={NO_LIMIT}):", _RUNTIME)
         self.pending: list[tuple[str, str, str]] = []  # (target, format letter, path)
         self.readers: dict[type, Callable[[Any, str, str], None]] = {
             primitives.Fixed: self.fixed,

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from schemas import message
 from schemas.message import TooManyElements
 from schemas.primitives import MAX_STRING_BYTES
 
@@ -44,9 +43,9 @@ def join(path: str, name: str) -> str:
 class Text(ABC):
     """The text of a function while it is being written."""
 
-    def __init__(self, cls: Any, version: int, header: str, env: dict[str, Any]) -> None:
-        self.entity = message.struct(cls, version)
-        self.name = cls.__name__
+    def __init__(self, name: str, entity: Any, version: int, header: str, env: dict[str, Any]) -> None:
+        self.entity = entity
+        self.name = name
         self.version = version
         self.env = env | {
             "Refused": Refused,

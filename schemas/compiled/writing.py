@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from schemas import primitives
 from schemas.compiled.text import NO_LIMIT, Place, Text, join, line_of
+from schemas.mapped import Written
 from schemas.primitives import encode_uvarint
 
 Encoder = Callable[..., bytes]
@@ -29,8 +31,20 @@ _RUNTIME: Final[dict[str, Any]] = {
     "pack": struct.pack,
     "encode_tags": _encode_tags,
     "uvarint": encode_uvarint,
+    "Written": Written,
     "UVARINT": tuple(bytes([value]) for value in range(128)),
 }
+
+
+_elements: Final[dict[Any, Encoder]] = {}
+
+
+def _write_element(name: str, entity: Any, version: int, value: Any) -> bytes:
+    """The bytes of one element of an array; its function is written at its first use."""
+    encode = _elements.get(entity)
+    if encode is None:
+        encode = _elements[entity] = Writing(name, entity, version).compile()
+    return encode(value)
 
 
 class Writing(Text):
@@ -38,8 +52,8 @@ class Writing(Text):
     expressions wait in `pieces` until a loop or a branch begins.
     """
 
-    def __init__(self, cls: Any, version: int) -> None:
-        super().__init__(cls, version, f"def encode(value, head=b'', left={NO_LIMIT}):", _RUNTIME)
+    def __init__(self, name: str, entity: Any, version: int) -> None:
+        super().__init__(name, entity, version, f"def encode(value, head=b'', left={NO_LIMIT}):", _RUNTIME)
         self.out = "out"
         self.numbers: list[tuple[str, str, str]] = []  # (expression, format letter, path)
         self.pieces: list[tuple[str, Place]] = [("head", [])]
@@ -154,11 +168,25 @@ class Writing(Text):
 
     def array(self, wire: primitives.Array, value: str, path: str) -> None:
         items = self.counted(wire, value, path, "", "()")
-        self.spend(f"len({items})")
         if isinstance(wire.element, primitives.Fixed):
+            self.spend(f"len({items})")
             self.piece(f"pack(f'>{{len({items})}}{wire.element.code}', *{items})", [(path, 0)])
             return
         self.flush()
+        if not isinstance(wire.element, primitives.Entity):
+            self.loop(wire, items, path)
+            return
+        write = self.constant(
+            "write_", partial(_write_element, f"{self.name}.{path}", wire.element, self.version)
+        )
+        with self.block(f"if {items}.__class__ is Written:", [(path, 0)]):
+            self.line(f"{self.out}.append({items}.written({write}, left))", [(path, 0)])
+        with self.block("else:"):
+            self.loop(wire, items, path)
+
+    def loop(self, wire: primitives.Array, items: str, path: str) -> None:
+        """Write the elements one by one."""
+        self.spend(f"len({items})")
         item = self.new("item")
         with self.block(f"for {item} in {items}:", [(path, 0)]):
             self.write(wire.element, item, path)

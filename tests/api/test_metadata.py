@@ -8,6 +8,8 @@ from uuid import UUID
 import pytest
 
 from kshim.api.metadata import metadata
+from kshim.cluster import NO_LEADER
+from kshim.cluster.leaders import stop_broker
 from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.metadata import (
@@ -225,3 +227,20 @@ def test_operations_are_a_bitmask_if_asked_for(broker: Broker) -> None:
     )
     assert response.cluster_authorized_operations == 8096
     assert [topic.topic_authorized_operations for topic in response.topics] == [3576, 3576]
+
+
+def test_a_large_topic_is_described_as_it_is_now() -> None:
+    broker = new_broker(brokers=2)
+    create(broker, "large", 100)
+
+    def leaders(version: int = 12) -> list[int]:
+        (topic,) = describe(broker, request("large"), version).topics
+        return [partition.leader_id for partition in topic.partitions]
+
+    before = leaders()
+    assert before == leaders(5) == leaders() == [1, 2] * 50
+    moved = collect(stop_broker(broker.cluster, 2))
+    assert moved
+    assert leaders() == [1, NO_LEADER] * 50
+    collect(broker.cluster.add_partitions("large", 101))
+    assert len(leaders()) == 101

@@ -2,7 +2,10 @@
 
 import tracemalloc
 
-from schemas.mapped import Mapped
+import pytest
+
+from schemas.mapped import Mapped, Written
+from schemas.message import TooManyElements
 from schemas.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from schemas.registry import MESSAGES, encode_response
 
@@ -38,3 +41,38 @@ def test_a_long_message_is_written_in_little_more_memory_than_its_bytes() -> Non
     struct = MESSAGES[METADATA][1].struct(VERSION)  # type: ignore[index]
     assert data == b"\0\0\0\7\0" + struct.build(response)
     assert peak_bytes < 2 * len(data) + 3_000_000
+
+
+def test_a_written_array_is_written_once() -> None:
+    made: list[int] = []
+
+    def note(index: int) -> MetadataResponsePartition:
+        made.append(index)
+        return partition(index)
+
+    written = Written(note, range(200))
+    topics = tuple(MetadataResponseTopic(name=name, partitions=written) for name in "ab")
+    mapped = tuple(
+        MetadataResponseTopic(name=name, partitions=Mapped(partition, range(200))) for name in "ab"
+    )
+    for version in (9, 9):
+        expected = encode_response(METADATA, version, 7, MetadataResponse(topics=mapped))
+        assert encode_response(METADATA, version, 7, MetadataResponse(topics=topics)) == expected
+    assert made == list(range(200))
+
+
+def test_a_written_array_counts_until_it_is_written() -> None:
+    response = MetadataResponse(
+        topics=(MetadataResponseTopic(name="t", partitions=Written(partition, range(200))),)
+    )
+    with pytest.raises(TooManyElements):
+        encode_response(METADATA, VERSION, 7, response, 100)
+    encode_response(METADATA, VERSION, 7, response, 1000)
+    encode_response(METADATA, VERSION, 7, response, 100)
+
+
+def test_a_fault_in_a_written_array_names_its_field() -> None:
+    wrong = Written(lambda _: MetadataResponsePartition(leader_id=1 << 40), range(1))
+    response = MetadataResponse(topics=(MetadataResponseTopic(name="t", partitions=wrong),))
+    with pytest.raises(ValueError, match="leader_id"):
+        encode_response(METADATA, VERSION, 7, response)
