@@ -1,6 +1,6 @@
 """Results of the scenarios, a line of JSON each, and the table that `docs/compatibility.md` is.
 
-KSHIM_RESULTS=results.jsonl tox -m clients
+KSHIM_RESULTS=results.jsonl tox -m matrix
 python -m integration.clients.matrix.results results.jsonl > docs/compatibility.md
 """
 
