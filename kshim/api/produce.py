@@ -83,24 +83,34 @@ def produce(
         return answer(_refuse_all(entries, error.error_code, str(error)))
     if in_transaction and request.transactional_id is None:
         return answer(_refuse_all(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-    if len(entries) <= ENTRIES_AT_ONCE:
-        found = [_find(broker, context, topic, data) for topic, data in entries]
-        return _produce(broker, context, request, entries, answer, found, in_transaction=in_transaction)
-    later = in_slices(broker, context, entries, lambda each: _find(broker, context, *each), lambda _: FIND_US)
-    proceed = partial(_produce, broker, context, request, entries, answer, in_transaction=in_transaction)
-    return then(later, proceed)
+    if in_transaction or len(entries) > ENTRIES_AT_ONCE:
+        find = partial(_find_entry, broker, context)
+        found = in_slices(broker, context, entries, find, lambda _: FIND_US)
+        return then(found, partial(_produce_found, broker, context, request, in_transaction, entries, answer))
+    targets = [_find(broker, context, topic, data) for topic, data in entries]
+    refused = [each.error_code for each in targets if not isinstance(each, _Target)]
+    if ErrorCode.UNKNOWN_SERVER_ERROR in refused:
+        return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
+    prepared = _prepare_all(broker, context, targets)
+    if isinstance(prepared, list):
+        return answer(_append_all(broker, request, targets, NOT_ASKED, prepared))
+    return prepared.addCallback(partial(_append_all, broker, request, targets, NOT_ASKED)).addCallback(answer)
 
 
-def _produce(
+def _find_entry(broker: Broker, context: RequestContext, entry: Entry) -> _Found:
+    return _find(broker, context, *entry)
+
+
+def _produce_found(
     broker: Broker,
     context: RequestContext,
     request: ProduceRequest,
+    in_transaction: bool,
     entries: Sequence[Entry],
     answer: Callable[[Sequence[Answered]], Later[ProduceResponse | None]],
     found: Sequence[_Found],
-    *,
-    in_transaction: bool,
 ) -> Later[ProduceResponse | None]:
+    """The same of a transaction, or for many entries."""
     refused = [each.error_code for each in found if not isinstance(each, _Target)]
     if ErrorCode.UNKNOWN_SERVER_ERROR in refused:
         return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -127,20 +137,26 @@ def _store(
     verdicts: Verdicts,
 ) -> Later[Sequence[Answered]]:
     """Append the batch of each target; the answers come later, those of many targets all together."""
-
-    def store(some: Sequence[_Found]) -> Later[Sequence[Answered]]:
-        prepared = _prepare_all(broker, context, some)
-        if isinstance(prepared, list):
-            return _append_all(broker, request, some, verdicts, prepared)
-        return prepared.addCallback(partial(_append_all, broker, request, some, verdicts))
-
     if len(found) <= ENTRIES_AT_ONCE:
-        return store(found)
+        return _store_some(broker, context, request, found, verdicts)
 
-    def store_durably(some: Sequence[_Found]) -> Later[Iterable[PartitionProduceResponse]]:
-        return then(store(some), _all_answered)
+    def store(some: Sequence[_Found]) -> Later[Iterable[PartitionProduceResponse]]:
+        return then(_store_some(broker, context, request, some, verdicts), _all_answered)
 
-    return then(in_pieces(broker, context, found, store_durably, ENTRIES_AT_ONCE), _as_they_are)
+    return then(in_pieces(broker, context, found, store, ENTRIES_AT_ONCE), _as_they_are)
+
+
+def _store_some(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    found: Sequence[_Found],
+    verdicts: Verdicts,
+) -> Later[Sequence[Answered]]:
+    prepared = _prepare_all(broker, context, found)
+    if isinstance(prepared, list):
+        return _append_all(broker, request, found, verdicts, prepared)
+    return prepared.addCallback(partial(_append_all, broker, request, found, verdicts))
 
 
 def _all_answered(answers: Sequence[Answered]) -> Later[Iterable[PartitionProduceResponse]]:
@@ -276,7 +292,8 @@ def _append(
     if (fault := fault_in_leadership(broker, partition)) is not ErrorCode.NONE:
         leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return _refusal(data, fault, current_leader=leader)
-    if request.acks == ALL_IN_SYNC and not _enough_in_sync(broker, target):
+    all_in_sync = len(partition.isr) == len(partition.replicas)
+    if request.acks == ALL_IN_SYNC and not all_in_sync and not _enough_in_sync(broker, target):
         return _refusal(data, ErrorCode.NOT_ENOUGH_REPLICAS)
     assert ready is not None, "every target is prepared"
     if isinstance(ready, RecordFault):
@@ -288,8 +305,6 @@ def _append(
 def _enough_in_sync(broker: Broker, target: _Target) -> bool:
     """Whether min.insync.replicas is met; it asks for no more replicas than there are (KIP-966)."""
     topic, partition = target.topic, target.partition
-    if len(partition.isr) == len(partition.replicas):
-        return True
     return len(partition.isr) >= broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
 
 

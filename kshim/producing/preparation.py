@@ -89,8 +89,9 @@ def _prepared(
     fault = fault_in_records(header, batch, config, now_ms, place, max_bytes)
     if fault is not None:
         return fault
-    stored = as_configured(header, batch, config, max_bytes)
-    return Ready(header, stored, now_ms, config.log_append_time)
+    if config.compression is not None:
+        batch = as_configured(header, batch, config, max_bytes)
+    return Ready(header, batch, now_ms, config.log_append_time)
 
 
 def _within(max_bytes: int, prepared: Callable[[int], Prepared]) -> Prepared:

@@ -11,12 +11,13 @@ from schemas.records.rewriting import recompress
 def as_configured(
     header: RecordBatchHeader, batch: memoryview, config: LogConfig, max_bytes: int
 ) -> memoryview:
-    """A validated batch in the topic's codec; returned as it is if it has that codec already.
+    """A validated batch in the codec that the topic names; returned as it is if it has that already.
 
     Raises CorruptRecordBatch if the batch cannot be decoded, or becomes larger than the topic allows; and
     BatchExpandsTooFar if its records are more than `max_bytes`.
     """
-    if config.compression is None or config.compression == header.compression:
+    assert config.compression is not None
+    if config.compression == header.compression:
         return batch
     stored = memoryview(recompress(batch, config.compression, config.compression_level, max_bytes=max_bytes))
     if len(stored) > config.max_message_bytes:
