@@ -109,9 +109,10 @@ def _default(name: str) -> str | None:
     if name in _WITHOUT_DEFAULT:
         return None
     kafkas = BROKER_CONFIGS[name].default if name in BROKER_CONFIGS else None
-    if name in PROPERTIES:  # an empty text is one only where Kafka has it
-        return listener_text(name, PROPERTIES[name].default) or (None if kafkas else kafkas)
-    return kafkas
+    if name not in PROPERTIES:
+        return kafkas
+    own = listener_text(name, PROPERTIES[name].default)
+    return own if own or kafkas == "" else None
 
 
 def _source(synonyms: tuple[Setting, ...]) -> ConfigSource:
