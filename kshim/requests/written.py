@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from schemas.mapped import Written
 
@@ -18,7 +18,7 @@ class WrittenArrays:
     """Keeps arrays by key, each as long as what it was made of is the same."""
 
     def __init__(self) -> None:
-        self._arrays: dict[Hashable, tuple[tuple[object, ...], Written[object]]] = {}
+        self._arrays: dict[Hashable, tuple[tuple[object, ...], Written[Any]]] = {}
         self._elements = 0
 
     def array(
@@ -29,10 +29,10 @@ class WrittenArrays:
         """
         known = self._arrays.get(key)
         if known is not None and all(map(_is_same, known[0], sources)):
-            return known[1]  # type: ignore[return-value]
+            return known[1]
         made = Written(function, items)
         self._forget(key)
-        self._arrays[key] = sources, made  # type: ignore[assignment]
+        self._arrays[key] = sources, made
         self._elements += len(made)
         while self._elements > MOST_ELEMENTS:
             self._forget(next(iter(self._arrays)))
