@@ -6,7 +6,7 @@ leader (KIP-951).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from twisted.internet.defer import Deferred
 
@@ -19,11 +19,11 @@ from kshim.fetching.reads import (
     PartitionReads,
     refusal,
 )
-from kshim.fetching.sessions import NO_SESSION, CachedPartition, CachedTopic, FetchSession
+from kshim.fetching.sessions import NO_SESSION, CachedTopic, FetchSession
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later
 from kshim.requests.leadership import node_endpoints
-from kshim.requests.slices import SLICE_US, Slices
+from kshim.requests.slices import Slices, each_piece
 from kshim.storage.interfaces import Log
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import (
@@ -97,7 +97,7 @@ async def _fetch_wide(
     """What is read of many partitions, in slices; after the wait too, if there is one."""
     context.turn.is_alone = True
     slices = Slices(broker.clock, context.turn)
-    await _in_slices(slices, reads.read, session.due())
+    await each_piece(slices, session.due(), lambda some: [reads.read(some)], PARTITIONS_AT_ONCE)
     if _is_answered_at_once(context, request, session, reads):
         return reads
     if _has_moved(broker.log, session):
@@ -105,7 +105,7 @@ async def _fetch_wide(
     else:
         parked = ParkedFetch(broker.log, session, reads)
         anew = await parked.wait(broker.clock, request.max_wait_ms, context.turn, reads.anew)
-    await _in_slices(slices, anew.again, session.due())
+    await each_piece(slices, session.due(), lambda some: [anew.again(some)], PARTITIONS_AT_ONCE)
     return anew
 
 
@@ -115,14 +115,6 @@ def _has_moved(log: Log, session: FetchSession) -> bool:
         cached.partition_no is not None and log.offsets(cached.partition_no).high_watermark > cached.end_seen
         for cached in session.partitions()
     )
-
-
-async def _in_slices(
-    slices: Slices, read: Callable[[Sequence[CachedPartition]], object], partitions: Sequence[CachedPartition]
-) -> None:
-    for start in range(0, len(partitions), PARTITIONS_AT_ONCE):
-        await slices.spend(SLICE_US)
-        read(partitions[start : start + PARTITIONS_AT_ONCE])
 
 
 def _answer(

@@ -96,12 +96,13 @@ def in_pieces(
     if len(items) <= piece:
         return function(items)
     context.turn.is_alone = True
-    return Deferred.fromCoroutine(_in_pieces(Slices(broker.clock, context.turn), items, function, piece))
+    return Deferred.fromCoroutine(each_piece(Slices(broker.clock, context.turn), items, function, piece))
 
 
-async def _in_pieces(
+async def each_piece(
     slices: Slices, items: Sequence[T], function: Callable[[Sequence[T]], Later[Iterable[R]]], piece: int
 ) -> list[R]:
+    """The results of `function(some)` for each piece, with others in between."""
     done: list[R] = []
     for first in range(0, len(items), piece):
         await slices.spend(SLICE_US)
