@@ -84,21 +84,18 @@ def produce(
     if in_transaction and request.transactional_id is None:
         return answer(_refuse_all(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     if in_transaction or len(entries) > ENTRIES_AT_ONCE:
-        find = partial(_find_entry, broker, context)
-        found = in_slices(broker, context, entries, find, lambda _: FIND_US)
-        return then(found, partial(_produce_found, broker, context, request, in_transaction, entries, answer))
-    targets = [_find(broker, context, topic, data) for topic, data in entries]
-    refused = [each.error_code for each in targets if not isinstance(each, _Target)]
-    if ErrorCode.UNKNOWN_SERVER_ERROR in refused:
+        later = in_slices(broker, context, entries, partial(_find, broker, context), lambda _: FIND_US)
+        return then(later, partial(_produce_found, broker, context, request, in_transaction, entries, answer))
+    found = [_find(broker, context, entry) for entry in entries]
+    if _fails_as_a_whole(found):
         return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
-    prepared = _prepare_all(broker, context, targets)
-    if isinstance(prepared, list):
-        return answer(_append_all(broker, request, targets, NOT_ASKED, prepared))
-    return prepared.addCallback(partial(_append_all, broker, request, targets, NOT_ASKED)).addCallback(answer)
+    return then(_store_some(broker, context, request, found, NOT_ASKED), answer)
 
 
-def _find_entry(broker: Broker, context: RequestContext, entry: Entry) -> _Found:
-    return _find(broker, context, *entry)
+def _fails_as_a_whole(found: Iterable[_Found]) -> bool:
+    """Whether Kafka fails at one of the entries, and with it at all."""
+    refused = [each.error_code for each in found if not isinstance(each, _Target)]
+    return ErrorCode.UNKNOWN_SERVER_ERROR in refused
 
 
 def _produce_found(
@@ -110,9 +107,8 @@ def _produce_found(
     answer: Callable[[Sequence[Answered]], Later[ProduceResponse | None]],
     found: Sequence[_Found],
 ) -> Later[ProduceResponse | None]:
-    """The same of a transaction, or for many entries."""
-    refused = [each.error_code for each in found if not isinstance(each, _Target)]
-    if ErrorCode.UNKNOWN_SERVER_ERROR in refused:
+    """The rest of a request in a transaction, or with many entries."""
+    if _fails_as_a_whole(found):
         return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
     if not in_transaction:
         return then(_store(broker, context, request, found, NOT_ASKED), answer)
@@ -241,10 +237,9 @@ def _refuse_all(entries: Iterable[Entry], error_code: ErrorCode, message: str = 
     return [_refusal(data, error_code, message=message or None) for _, data in entries]
 
 
-def _find(
-    broker: Broker, context: RequestContext, topic_data: TopicProduceData, data: PartitionProduceData
-) -> _Found:
+def _find(broker: Broker, context: RequestContext, entry: Entry) -> _Found:
     """The partition and batch of an entry, or its refusal: Kafka checks this before all else."""
+    topic_data, data = entry
     by_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     cluster = broker.cluster
     topic = cluster.topic_by_id(topic_data.topic_id) if by_id else cluster.topics.get(topic_data.name)

@@ -255,10 +255,11 @@ def validate(batch: View, *, max_batch_bytes: int = MAX_INT) -> RecordBatchHeade
     if len(batch) < HEADER_BYTES:
         raise _corrupt(_too_short(len(batch)))
     header = _new_header(HEADER.unpack_from(batch, 0))
-    if header.size > max_batch_bytes:
-        reason = f"a record batch of {header.size} bytes where {max_batch_bytes} are allowed"
+    size = header.size
+    if size > max_batch_bytes:
+        reason = f"a record batch of {size} bytes where {max_batch_bytes} are allowed"
         raise CorruptRecordBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
-    if crc32c(memoryview(batch)[ATTRIBUTES_AT : header.size]) != header.crc:
+    if crc32c(memoryview(batch)[ATTRIBUTES_AT:size]) != header.crc:
         raise _corrupt(f"stored CRC {header.crc} does not match")
     _validate_fields(header)
     return header
