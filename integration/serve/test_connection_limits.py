@@ -23,11 +23,12 @@ SOON_S = 0.5
 
 
 class Clients:
-    """Connections to one server."""
+    """Connections to one server: one that stays, by which configs are altered, and others."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._open: list[Wire] = []
+        self.first = Wire(server.host, server.port, timeout_s=10)
 
     def connect(self, timeout_s: float = 10) -> Wire:
         wire = Wire(self._server.host, self._server.port, timeout_s=timeout_s)
@@ -39,8 +40,9 @@ class Clients:
             self._open.pop().close()
 
     def served(self) -> int:
-        """How many connections are served before one is closed; all are closed then."""
-        count = 0
+        """How many connections are served, with the first, before one is closed; the others are closed
+        then."""
+        count = 1
         try:
             while count < 10:
                 self.connect().ask(0, ApiVersionsRequest())
@@ -56,6 +58,7 @@ def clients(own_server: Server) -> Iterator[Clients]:
     found = Clients(own_server)
     yield found
     found.close()
+    found.first.close()
 
 
 def alter(clients: Clients, **configs: str) -> None:
@@ -65,10 +68,8 @@ def alter(clients: Clients, **configs: str) -> None:
         for name, text in configs.items()
     )
     resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=changes)
-    wire = clients.connect()
-    response = wire.ask(1, IncrementalAlterConfigsRequest(resources=(resource,)))
+    response = clients.first.ask(1, IncrementalAlterConfigsRequest(resources=(resource,)))
     assert response.responses[0].error_code == 0, response
-    clients.close()
 
 
 def test_connections_from_one_address(clients: Clients) -> None:
@@ -80,21 +81,23 @@ def test_connections_from_one_address(clients: Clients) -> None:
 
 def test_connections_in_all(clients: Clients) -> None:
     alter(clients, max_connections="2")
-    first, second = clients.connect(), clients.connect()
-    for wire in (first, second):
-        wire.ask(0, ApiVersionsRequest())
+    second = clients.connect()
+    second.ask(0, ApiVersionsRequest())
     third = clients.connect(timeout_s=SOON_S)
     with pytest.raises(TimeoutError):
         third.ask(0, ApiVersionsRequest())
-    first.close()
+    second.close()
     third.settimeout(10)
     third.frame()
 
 
 def test_as_many_connections_as_the_user_may_have_files(new_server: Callable[..., Server]) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (min(64, most), most))  # noqa: E731
-    server = new_server(preexec=few).start()
+
+    def allow_few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(64, most), most))
+
+    server = new_server(preexec=allow_few).start()
     wires = [Wire(server.host, server.port, timeout_s=10) for _ in range(min(200, most - 100))]
     wires[-1].ask(0, ApiVersionsRequest())
     for wire in wires:
