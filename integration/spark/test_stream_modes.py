@@ -7,13 +7,12 @@ from typing import Any
 
 import pyspark
 import pytest
-from kafka import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from integration.spark.streams import create, kafka_stream, send
 from integration.support.awaiting import wait_until
-from integration.support.clients import Admin, new_consumer, new_producer, read_all
+from integration.support.clients import Admin, count_records, new_producer, read_all
 from integration.support.server import Server
 
 VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
@@ -44,15 +43,8 @@ def wait_for(query: StreamingQuery, server: Server, sink: str, wanted: set[int])
 
 
 def _values(server: Server, topic: str) -> list[int]:
-    return sorted(int(record.value) for record in read_all(server.bootstrap, topic, _end(server, topic)))
-
-
-def _end(server: Server, topic: str) -> int:
-    consumer = new_consumer(server.bootstrap)
-    try:
-        return int(consumer.end_offsets([TopicPartition(topic, 0)])[TopicPartition(topic, 0)])
-    finally:
-        consumer.close()
+    count = count_records(server.bootstrap, topic)
+    return sorted(int(record.value) for record in read_all(server.bootstrap, topic, count))
 
 
 @pytest.mark.parametrize("start", ["earliest", "latest", "offsets", "timestamp", "timestamps"])

@@ -99,6 +99,16 @@ def read_all(bootstrap: str, topic: str, count: int, timeout_s: float = 20, **op
         consumer.close()
 
 
+def count_records(bootstrap: str, topic: str) -> int:
+    """How many records the topic has, of which none is deleted."""
+    consumer = new_consumer(bootstrap)
+    try:
+        partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+        return sum(consumer.end_offsets(partitions).values())
+    finally:
+        consumer.close()
+
+
 def read_from(consumer: KafkaConsumer, topic: str, count: int, timeout_s: float = 20) -> list[Any]:
     partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())]
     consumer.assign(partitions)
