@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.raw import Connection
 from integration.spark.jars import fetch_jars
-from integration.support.maven import cache_dir
+from integration.support.toolchain import cache_dir
 from kshim.testing.spark import settings
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +11,8 @@ import pytest
 
 from integration.apache_kafka.jars import fetch_class_path
 from integration.support.clients import Admin
-from integration.support.maven import JarsMissing
 from integration.support.server import FOREIGN_COMMAND, Server
+from integration.support.toolchain import or_skip
 
 _numbers = itertools.count(1)
 
@@ -28,13 +27,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def class_path() -> str:
-    """Apache Kafka's class path. If it cannot be had, that is an error in CI and a skip elsewhere."""
-    try:
+    """Apache Kafka's class path."""
+    with or_skip("Apache Kafka"):
         return fetch_class_path()
-    except JarsMissing as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"Apache Kafka cannot run: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ import uuid
 from pathlib import Path
 
 from integration.apache_kafka.jars import fetch_class_path
-from integration.support.maven import JarsMissing
+from integration.support.toolchain import Missing
 
 SETTINGS = {
     "process.roles": "broker,controller",
@@ -95,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         class_path = fetch_class_path()
-    except JarsMissing as error:
+    except Missing as error:
         raise SystemExit(f"Apache Kafka cannot run: {error}") from None
     java = ["java", *(FOR_BENCHMARKS if options.benchmark else FOR_TESTS), "-cp", class_path]
     port = int(options.listen.rpartition(":")[2]) or free_port()

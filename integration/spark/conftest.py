@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,21 +10,19 @@ from pyspark.sql import SparkSession
 
 from integration.spark.jars import fetch_jars
 from integration.spark.streams import WAYS, through
-from integration.support.maven import JarsMissing, cache_dir
+from integration.support.toolchain import Missing, cache_dir, or_skip
 from kshim.testing.spark import SparkUnavailable, spark_session
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """What cannot be had is an error in CI and a skip elsewhere."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.chdir(tmp_path_factory.mktemp("spark")))  # Spark writes files here
-        try:
-            session = stack.enter_context(spark_session("kshim", jars=fetch_jars(), cache=cache_dir()))
-        except (JarsMissing, SparkUnavailable) as error:
-            if os.environ.get("CI") == "true":
-                raise
-            pytest.skip(f"Spark cannot run: {error}")
+        with or_skip("Spark"):
+            try:
+                session = stack.enter_context(spark_session("kshim", jars=fetch_jars(), cache=cache_dir()))
+            except SparkUnavailable as error:
+                raise Missing(str(error)) from error
         yield session
 
 

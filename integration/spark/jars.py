@@ -5,7 +5,7 @@ takes that for the whole artifact, and fails.
 
     python -m integration.spark.jars        prints `spark.jars` for the PySpark that is installed
 
-The cache is that of `integration.support.maven`.
+The cache is that of `integration.support.toolchain`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from integration.support.maven import JarsMissing, cache_dir, maven
+from integration.support.toolchain import Missing, cache_dir, maven
 
 LOCK = Path(__file__).with_name("jars.lock")
 
@@ -33,16 +33,16 @@ class Jar:
 
 
 def locked_jars(pyspark: str) -> list[Jar]:
-    """The jars for this version of PySpark. Raises JarsMissing for a version that is not in the lock file."""
+    """The jars for this version of PySpark. Raises Missing for a version that is not in the lock file."""
     lines = [line for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
     jars = [jar for line in lines if (jar := Jar(*line.split())).pyspark == pyspark]
     if not jars:
-        raise JarsMissing(f"{LOCK.name} has no jars for PySpark {pyspark}")
+        raise Missing(f"{LOCK.name} has no jars for PySpark {pyspark}")
     return jars
 
 
 def fetch_jars() -> list[Path]:
-    """Fetch the jars for the installed PySpark; returns their paths in the cache. Raises JarsMissing."""
+    """Fetch the jars for the installed PySpark; returns their paths in the cache. Raises Missing."""
     cache = cache_dir()
     return [_fetch(jar, cache) for jar in locked_jars(version("pyspark"))]
 
@@ -55,7 +55,7 @@ def _fetch(jar: Jar, cache: Path) -> Path:
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != jar.sha256:
         path.unlink()
-        raise JarsMissing(f"{jar.coordinates} has sha256 {found}, {LOCK.name} says {jar.sha256}")
+        raise Missing(f"{jar.coordinates} has sha256 {found}, {LOCK.name} says {jar.sha256}")
     return path
 
 

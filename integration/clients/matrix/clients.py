@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from integration.clients.matrix.building import go, node
+from integration.clients.matrix.building import Command, go, node
 
 DRIVERS = "integration.clients.matrix.drivers"
 ALL_ASSIGNORS = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
@@ -16,8 +16,8 @@ ALL_ASSIGNORS = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"
 class Client:
     """One client library, in the version that is installed."""
 
-    command: Callable[[], Sequence[str]]
-    """The driver's command line, without the bootstrap address. Builds what must be built; raises Missing."""
+    command: Command
+    """Without the bootstrap address."""
     assignors: frozenset[str] = field(default=frozenset({"range", "roundrobin"}))
     lacks: Mapping[str, str] = field(default_factory=dict)
     """Why not, by the name of each scenario that asks for what the client does not promise."""
@@ -25,7 +25,7 @@ class Client:
     """Whether a consumer gives an empty key as null."""
 
 
-def _python(module: str) -> Callable[[], Sequence[str]]:
+def _python(module: str) -> Command:
     return lambda: (sys.executable, "-m", f"{DRIVERS}.{module}")
 
 

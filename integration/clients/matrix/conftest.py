@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from integration.clients.confluent.conftest import broker, start  # noqa: F401
-from integration.clients.matrix.building import Missing
 from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import Cannot, Driver
 from integration.clients.matrix.results import SKIPPED, Result, note, today
 from integration.support.server import Server
+from integration.support.toolchain import or_skip
 
 ENVIRONMENT = "KSHIM_CLIENTS"
 """The names of the clients under test, separated by commas."""
@@ -72,16 +72,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-def command_of(name: str) -> Any:
-    """A client that cannot run is an error in CI, and a skip elsewhere."""
-    try:
-        return CLIENTS[name].command()
-    except Missing as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"{name} cannot run: {error}")
-
-
 @pytest.fixture(scope="session")
 def client(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -98,7 +88,9 @@ def new_driver(broker: Server) -> Iterator[Callable[[str], Driver]]:  # noqa: F8
     drivers: list[Driver] = []
 
     def new(name: str, bootstrap: str = "") -> Driver:
-        drivers.append(Driver(command_of(name), bootstrap or broker.bootstrap, {}))
+        with or_skip(name):
+            command = CLIENTS[name].command()
+        drivers.append(Driver(command, bootstrap or broker.bootstrap, {}))
         if name not in _versions:
             _versions[name] = drivers[-1].hello()[1]
         return drivers[-1]

@@ -52,7 +52,11 @@ def test_a_commit_of_named_offsets_with_metadata(
 def test_a_commit_that_is_not_waited_for(driver: Driver, filled: str, reopen: Callable[[], None]) -> None:
     assert len(values(driver, 10)) == 10
     driver.commit(name="c", offsets=[[filled, 0, 7, ""]], wait=False)
-    committed = lambda: driver.committed(name="c", partitions=[[filled, 0]])[0]  # noqa: E731
+
+    def committed() -> list[object]:
+        found: list[list[object]] = driver.committed(name="c", partitions=[[filled, 0]])
+        return found[0]
+
     # Some clients tell no empty text from none.
     wait_until(lambda: committed() in ([7, ""], [7, None]), 10, lambda: f"a commit, not {committed()}")
     reopen()

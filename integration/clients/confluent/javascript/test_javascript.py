@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from integration.clients.confluent.javascript.modules import NodeMissing, fetch_modules
+from integration.clients.confluent.javascript.modules import fetch_modules
 from integration.support.server import Server
+from integration.support.toolchain import or_skip
 
 DRIVE = Path(__file__).with_name("drive.js")
 RUN_TIMEOUT_S = 120
@@ -26,13 +27,8 @@ STABLE, CLASSIC = 3, 2
 
 @pytest.fixture(scope="session")
 def modules() -> Path:
-    """If modules cannot be had, that is an error in CI and a skip elsewhere."""
-    try:
+    with or_skip("Confluent's JavaScript client"):
         return fetch_modules()
-    except NodeMissing as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"Confluent's JavaScript client cannot run: {error}")
 
 
 @pytest.fixture(scope="session")

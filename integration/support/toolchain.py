@@ -1,0 +1,91 @@
+"""What tests need of other languages: their tools, and what these fetch and build, kept in a cache.
+
+The cache is $KSHIM_CACHE, or ~/.cache/kshim.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+RUN_TIMEOUT_S = 1800
+REASON_CHARACTERS = 2000
+
+
+class Missing(Exception):
+    """The machine lacks what a test needs; str() says what, and why."""
+
+
+@contextmanager
+def or_skip(who: str) -> Iterator[None]:
+    """Where `who` cannot run, that is an error in CI, and a skip elsewhere."""
+    try:
+        yield
+    except Missing as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"{who} cannot run: {error}")
+
+
+def cache_dir() -> Path:
+    cache = Path(os.environ.get("KSHIM_CACHE") or Path.home() / ".cache" / "kshim")
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def kept(name: str, make: Callable[[Path], None]) -> Path:
+    """The file or directory of that name in the cache, made by `make(path)` if it is not there yet.
+
+    It is made at another path and renamed, so that what is in the cache is complete.
+    """
+    path = cache_dir() / name
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=path.parent) as directory:
+            make(Path(directory) / name)
+            try:
+                os.rename(Path(directory) / name, path)
+            except OSError:  # another process was quicker
+                if not path.exists():
+                    raise
+    return path
+
+
+def need(*tools: str) -> None:
+    """Raise Missing if one of the commands is not installed."""
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Missing(f"{tool} is not installed")
+
+
+def run(command: Sequence[str], *, cwd: Path, what: str, environment: Mapping[str, str] | None = None) -> str:
+    """The output of a tool that fetches or builds `what`. Raises Missing."""
+    tool = command[0]
+    need(tool)
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=RUN_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Missing(f"{tool} did not make {what} in {RUN_TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        reason = (done.stderr + done.stdout).strip()[-REASON_CHARACTERS:]
+        raise Missing(f"{tool} cannot make {what}: {reason or 'no reason given'}")
+    return done.stdout
+
+
+def maven(*goal: str, what: str) -> None:
+    """Run a goal of Maven that fetches or builds `what`. Raises Missing."""
+    run(["mvn", "-q", "-B", *goal], cwd=cache_dir(), what=what)
