@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from integration.clients.confluent.conftest import broker, start  # noqa: F401
+from integration.clients.confluent.conftest import broker, start  # noqa: F401 - fixtures
 from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import Cannot, Driver
 from integration.clients.matrix.results import SKIPPED, Result, note, today
@@ -83,14 +83,15 @@ def other(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def new_driver(broker: Server) -> Iterator[Callable[[str], Driver]]:  # noqa: F811
+def new_driver(broker: Server) -> Iterator[Callable[[str], Driver]]:  # noqa: F811 - a fixture
     """Starts a driver of the client of that name."""
     drivers: list[Driver] = []
 
     def new(name: str, bootstrap: str = "") -> Driver:
         with or_skip(name):
             command = CLIENTS[name].command()
-        drivers.append(Driver(command, bootstrap or broker.bootstrap, {}))
+        first, _, _ = broker.bootstrap.partition(",")
+        drivers.append(Driver(command, bootstrap or first, {}))
         if name not in _versions:
             _versions[name] = drivers[-1].hello()[1]
         return drivers[-1]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from integration.clients.matrix.clients import CLIENTS
-from integration.clients.matrix.driver import Driver
-from integration.clients.matrix.test_records import send, values
+from integration.clients.matrix.driver import ClientError, Driver
+from integration.clients.matrix.test_records import SILENCE_MS, send, values
 from integration.support.awaiting import wait_until
 
 SETTLED_S = 40
@@ -56,22 +56,39 @@ def test_a_crashed_member_is_replaced(driver: Driver, second: Driver, shared: st
     wait_for([PARTITIONS], driver)
 
 
+def send_to_each(driver: Driver, topic: str, letter: str) -> list[str]:
+    """Send a record to each partition; gives what was sent."""
+    sent = [f"{letter}{partition}" for partition in range(PARTITIONS)]
+    for partition, value in enumerate(sent):
+        send(driver, topic, value, partition=partition)
+    return sent
+
+
 def test_records_are_consumed_once_while_members_come_and_go(
     driver: Driver, second: Driver, shared: str
 ) -> None:
     join(driver, shared, auto_commit=True)
     wait_for([PARTITIONS], driver)
-    for partition in range(PARTITIONS):
-        send(driver, shared, f"a{partition}", partition=partition)
-    first = values(driver, PARTITIONS)
+    sent = send_to_each(driver, shared, "a")
+    assert sorted(values(driver, PARTITIONS)) == sent
     driver.commit(name="c")
     join(second, shared, auto_commit=True)
     wait_for([3, 3], driver, second)
-    for partition in range(PARTITIONS):
-        send(driver, shared, f"b{partition}", partition=partition)
-    later = values(driver, 3) + values(second, 3)
-    assert sorted(first) == [f"a{partition}" for partition in range(PARTITIONS)]
-    assert sorted(later) == [f"b{partition}" for partition in range(PARTITIONS)]
+    sent = send_to_each(driver, shared, "b")
+    assert sorted(values(driver, 3) + values(second, 3)) == sent
+
+
+def test_a_listener_commits_before_partitions_are_given_up(
+    driver: Driver, second: Driver, shared: str
+) -> None:
+    join(driver, shared, commit_on_revoke=True)
+    wait_for([PARTITIONS], driver)
+    sent = send_to_each(driver, shared, "a")
+    assert sorted(values(driver, PARTITIONS)) == sent
+    join(second, shared)
+    wait_for([3, 3], driver, second)
+    sent = send_to_each(driver, shared, "b")
+    assert sorted(values(driver, 3) + values(second, 3)) == sent
 
 
 def test_a_listener_is_told(driver: Driver, shared: str) -> None:
@@ -97,6 +114,26 @@ def test_a_static_member_comes_back_without_a_rebalance(
     wait_for([3, 3], driver, again)
     assert again.assignment(name="c") == before
     assert driver.events(name="c") == []
+
+
+def test_a_static_member_is_fenced_by_another_of_its_name(
+    driver: Driver, second: Driver, shared: str
+) -> None:
+    join(driver, shared, instance="a")
+    wait_for([PARTITIONS], driver)
+    join(second, shared, instance="a")
+    wait_for([PARTITIONS], second)
+
+    def is_told() -> bool:
+        try:
+            values(driver, 1, timeout_ms=SILENCE_MS)
+        except ClientError:
+            return True
+        return False
+
+    wait_until(is_told, SETTLED_S, "the first member is told")
+    send(second, shared, "a")
+    assert values(second, 1) == ["a"]
 
 
 def test_a_pattern_finds_topics_that_appear(driver: Driver, topic: str) -> None:

@@ -18,7 +18,8 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import for_code
 
-from integration.clients.matrix.drivers.lines import CALL_S, Cannot, Polling, data, serve, text
+from integration.clients.matrix.drivers.consumers import LikeKafkaPython, Options, pairs, records_of
+from integration.clients.matrix.drivers.lines import CALL_S, Cannot, Polling, data, serve
 
 ASSIGNORS: dict[str, Any] = {
     "range": RangePartitionAssignor,
@@ -26,14 +27,6 @@ ASSIGNORS: dict[str, Any] = {
     "sticky": StickyPartitionAssignor,
 }
 POLL_MS = 50
-
-
-def pairs(partitions: Any) -> list[list[Any]]:
-    return sorted([partition.topic, partition.partition] for partition in partitions)
-
-
-def partitions_of(found: list[list[Any]]) -> list[TopicPartition]:
-    return [TopicPartition(topic, number) for topic, number in found]
 
 
 def check(codes: Iterable[int]) -> None:
@@ -64,23 +57,29 @@ class Loop:
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    def __init__(self, polling: Polling) -> None:
-        self._polling = polling
+    """Tells of the partitions, and commits before some are given up if it is to."""
+
+    def __init__(self, polling: Polling, consumer: AIOKafkaConsumer, commits: bool) -> None:
+        self._polling, self._consumer, self._commits = polling, consumer, commits
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         self._polling.event("assigned", pairs(assigned))
 
-    def on_partitions_revoked(self, revoked: Any) -> None:
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        if self._commits and revoked:
+            await self._consumer.commit()
         self._polling.event("revoked", pairs(revoked))
 
 
-class Aiokafka:
+class Aiokafka(LikeKafkaPython):
     """The calls."""
 
+    partition_type = TopicPartition
+
     def __init__(self, bootstrap: str) -> None:
+        super().__init__()
         self._bootstrap = bootstrap
         self._loop = Loop()
-        self._consumers: dict[str, Polling] = {}
         self._groups: dict[str, str | None] = {}
         self._commits: set[asyncio.Task[None]] = set()
         self._admin_client: Any = None
@@ -134,80 +133,46 @@ class Aiokafka:
 
     # ---- consumers
 
-    def open(
-        self,
-        name: str,
-        topics: list[str] | None = None,
-        pattern: str | None = None,
-        partitions: list[list[Any]] | None = None,
-        group: str | None = None,
-        reset: str = "earliest",
-        assignors: list[str] | None = None,
-        instance: str | None = None,
-        auto_commit: bool = False,
-        session_timeout_ms: int = 10_000,
-        max_poll_interval_ms: int = 300_000,
-        isolation: str = "read_uncommitted",
-    ) -> None:
-        unknown = set(assignors or ()) - ASSIGNORS.keys()
-        if unknown:
-            raise Cannot(f"no assignor {', '.join(unknown)}")
+    def open(self, name: str, **asked: Any) -> None:
+        options = Options(**asked)
+        options.need(ASSIGNORS)
+        self._groups[name] = options.group
+        self._consumers[name] = Polling(
+            lambda polling: self._loop.run(self._start(options, polling)), self._poll
+        )
 
-        async def start(polling: Polling) -> AIOKafkaConsumer:
-            consumer = AIOKafkaConsumer(
-                bootstrap_servers=self._bootstrap,
-                group_id=group,
-                group_instance_id=instance,
-                auto_offset_reset=reset,
-                enable_auto_commit=auto_commit,
-                session_timeout_ms=session_timeout_ms,
-                heartbeat_interval_ms=session_timeout_ms // 4,
-                max_poll_interval_ms=max_poll_interval_ms,
-                metadata_max_age_ms=500,
-                partition_assignment_strategy=[ASSIGNORS[each] for each in assignors or ["range"]],
-                isolation_level=isolation,
-            )
-            if partitions is not None:
-                consumer.assign(partitions_of(partitions))
-            else:
-                consumer.subscribe(topics=topics or (), pattern=pattern, listener=Listener(polling))
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
-            return consumer
-
-        self._groups[name] = group
-        self._consumers[name] = Polling(lambda polling: self._loop.run(start(polling)), self._poll)
+    async def _start(self, options: Options, polling: Polling) -> AIOKafkaConsumer:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self._bootstrap,
+            group_id=options.group,
+            group_instance_id=options.instance,
+            auto_offset_reset=options.reset,
+            enable_auto_commit=options.auto_commit,
+            session_timeout_ms=options.session_timeout_ms,
+            heartbeat_interval_ms=options.heartbeat_interval_ms,
+            max_poll_interval_ms=options.max_poll_interval_ms,
+            metadata_max_age_ms=500,
+            partition_assignment_strategy=[ASSIGNORS[each] for each in options.assignors],
+            isolation_level=options.isolation,
+        )
+        if options.partitions is not None:
+            consumer.assign(self._partitions(options.partitions))
+        else:
+            listener = Listener(polling, consumer, options.commit_on_revoke)
+            consumer.subscribe(topics=options.topics, pattern=options.pattern, listener=listener)
+        try:
+            await consumer.start()
+        except BaseException:
+            await consumer.stop()
+            raise
+        return consumer
 
     def _poll(self, consumer: AIOKafkaConsumer) -> list[dict[str, Any]]:
-        return [
-            {
-                "topic": record.topic,
-                "partition": record.partition,
-                "offset": record.offset,
-                "key": text(record.key),
-                "value": text(record.value),
-                "headers": [[name, text(value)] for name, value in record.headers],
-                "timestamp": record.timestamp,
-            }
-            for records in self._loop.run(consumer.getmany(timeout_ms=POLL_MS)).values()
-            for record in records
-        ]
+        return records_of(self._loop.run(consumer.getmany(timeout_ms=POLL_MS)))
 
-    def _call(self, name: str, function: Callable[[AIOKafkaConsumer], Any]) -> Any:
+    def _call(self, name: str, function: Callable[[Any], Any]) -> Any:
         """`function(consumer)` on the loop, between two polls."""
         return self._consumers[name].call(lambda consumer: self._loop.call(function, consumer))
-
-    def take(self, name: str, count: int, timeout_ms: int) -> list[dict[str, Any]]:
-        return self._consumers[name].take(count, timeout_ms)
-
-    def events(self, name: str) -> list[list[Any]]:
-        return self._consumers[name].events()
-
-    def assignment(self, name: str) -> list[list[Any]]:
-        return pairs(self._call(name, lambda consumer: consumer.assignment()))
 
     def commit(self, name: str, offsets: list[list[Any]] | None = None, wait: bool = True) -> None:
         named = None
@@ -226,25 +191,13 @@ class Aiokafka:
 
     def committed(self, name: str, partitions: list[list[Any]]) -> list[list[Any] | None]:
         """A consumer knows only the offsets; the administrator knows the metadata too."""
-        found = partitions_of(partitions)
+        found = self._partitions(partitions)
         offsets = [self._call(name, lambda consumer, each=each: consumer.committed(each)) for each in found]
         known = self._loop.run(self._admin.list_consumer_group_offsets(self._groups[name], partitions=found))
         return [
             None if offset is None else [offset, known[each].metadata]
             for each, offset in zip(found, offsets, strict=True)
         ]
-
-    def position(self, name: str, topic: str, partition: int) -> int:
-        where = TopicPartition(topic, partition)
-        return int(self._call(name, lambda consumer: consumer.position(where)))
-
-    def seek(self, name: str, topic: str, partition: int, offset: int | str) -> None:
-        where = TopicPartition(topic, partition)
-        seek = {
-            "beginning": lambda consumer: consumer.seek_to_beginning(where),
-            "end": lambda consumer: consumer.seek_to_end(where),
-        }.get(str(offset), lambda consumer: consumer.seek(where, offset))
-        self._call(name, seek)
 
     def seek_to_time(self, name: str, topic: str, partition: int, timestamp_ms: int) -> None:
         where = TopicPartition(topic, partition)
@@ -257,15 +210,6 @@ class Aiokafka:
                 consumer.seek(where, found.offset)
 
         self._call(name, seek)
-
-    def pause(self, name: str, partitions: list[list[Any]]) -> None:
-        self._call(name, lambda consumer: consumer.pause(*partitions_of(partitions)))
-
-    def resume(self, name: str, partitions: list[list[Any]]) -> None:
-        self._call(name, lambda consumer: consumer.resume(*partitions_of(partitions)))
-
-    def stall(self, name: str, ms: int) -> None:
-        self._consumers[name].stall(ms)
 
     def close(self, name: str) -> None:
         self._consumers.pop(name).close(lambda consumer: self._loop.run(consumer.stop()))

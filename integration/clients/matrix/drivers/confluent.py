@@ -31,20 +31,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from integration.clients.matrix.drivers.lines import POLL_S, Cannot, Polling, data, serve, text
+from integration.clients.matrix.drivers.consumers import Consumers, Options, pairs
+from integration.clients.matrix.drivers.lines import POLL_S, Polling, data, serve, text
 
 ASSIGNORS = {"range", "roundrobin", "cooperative-sticky"}
 TIMEOUT_S = 20
 AT_ONCE = 500
 """So many records are polled before the application does anything else."""
-
-
-def pairs(partitions: Any) -> list[list[Any]]:
-    return sorted([partition.topic, partition.partition] for partition in partitions)
-
-
-def partitions_of(found: list[list[Any]]) -> list[TopicPartition]:
-    return [TopicPartition(topic, number) for topic, number in found]
 
 
 def results(futures: dict[Any, Any]) -> list[Any]:
@@ -62,6 +55,18 @@ def record_of(message: Any) -> dict[str, Any]:
         "headers": [[name, text(value)] for name, value in message.headers() or ()],
         "timestamp": message.timestamp()[1],
     }
+
+
+def commit(consumer: Consumer, wait: bool = True, **named: Any) -> None:
+    """Commit what was polled, or the offsets named."""
+    try:
+        for each in consumer.commit(asynchronous=not wait, **named) or ():
+            if each.error is not None:
+                raise KafkaException(each.error)
+    except KafkaException as error:
+        # All is committed already.
+        if named or error.args[0].code() != KafkaError._NO_OFFSET:
+            raise
 
 
 class Reader:
@@ -100,12 +105,14 @@ class Reader:
             return self._ends[topic, partition]
 
 
-class Confluent:
+class Confluent(Consumers):
     """The calls."""
 
+    partition_type = TopicPartition
+
     def __init__(self, bootstrap: str) -> None:
+        super().__init__()
         self._bootstrap = bootstrap
-        self._consumers: dict[str, Polling] = {}
         self._readers: dict[str, Reader] = {}
         self._admin_client: Any = None
 
@@ -168,84 +175,58 @@ class Confluent:
 
     # ---- consumers
 
-    def open(
-        self,
-        name: str,
-        topics: list[str] | None = None,
-        pattern: str | None = None,
-        partitions: list[list[Any]] | None = None,
-        group: str | None = None,
-        reset: str = "earliest",
-        assignors: list[str] | None = None,
-        instance: str | None = None,
-        auto_commit: bool = False,
-        session_timeout_ms: int = 10_000,
-        max_poll_interval_ms: int = 300_000,
-        isolation: str = "read_uncommitted",
-    ) -> None:
-        unknown = set(assignors or ()) - ASSIGNORS
-        if unknown:
-            raise Cannot(f"no assignor {', '.join(unknown)}")
-        settings: dict[str, Any] = {
-            "bootstrap.servers": self._bootstrap,
-            # The client consumes only in a group.
-            "group.id": f"alone-{uuid.uuid4()}" if group is None else group,
-            "auto.offset.reset": reset,
-            "enable.auto.commit": auto_commit,
-            "enable.partition.eof": True,
-            "session.timeout.ms": session_timeout_ms,
-            "heartbeat.interval.ms": session_timeout_ms // 4,
-            "max.poll.interval.ms": max_poll_interval_ms,
-            "topic.metadata.refresh.interval.ms": 500,
-            "partition.assignment.strategy": ",".join(assignors or ["range"]),
-            "isolation.level": isolation,
-        }
-        if instance is not None:
-            settings["group.instance.id"] = instance
+    def open(self, name: str, **asked: Any) -> None:
+        options = Options(**asked)
+        options.need(ASSIGNORS)
 
         def make(polling: Polling) -> Consumer:
-            consumer = Consumer(settings)
-            if partitions is not None:
-                consumer.assign(partitions_of(partitions))
-            else:
-                consumer.subscribe(
-                    topics if pattern is None else [pattern],
-                    on_assign=lambda _, found: polling.event("assigned", pairs(found)),
-                    on_revoke=lambda _, found: polling.event("revoked", pairs(found)),
-                    on_lost=lambda _, found: polling.event("lost", pairs(found)),
-                )
+            consumer = Consumer(self._settings(options))
+            if options.partitions is not None:
+                consumer.assign(self._partitions(options.partitions))
+                return consumer
+
+            def revoked(consumer: Consumer, found: list[TopicPartition]) -> None:
+                if options.commit_on_revoke:
+                    commit(consumer)
+                polling.event("revoked", pairs(found))
+
+            consumer.subscribe(
+                options.topics if options.pattern is None else [options.pattern],
+                on_assign=lambda _, found: polling.event("assigned", pairs(found)),
+                on_revoke=revoked,
+                on_lost=lambda _, found: polling.event("lost", pairs(found)),
+            )
             return consumer
 
         self._readers[name] = Reader()
         self._consumers[name] = Polling(make, self._readers[name].poll)
 
-    def take(self, name: str, count: int, timeout_ms: int) -> list[dict[str, Any]]:
-        return self._consumers[name].take(count, timeout_ms)
-
-    def events(self, name: str) -> list[list[Any]]:
-        return self._consumers[name].events()
-
-    def assignment(self, name: str) -> list[list[Any]]:
-        return pairs(self._consumers[name].call(lambda consumer: consumer.assignment()))
+    def _settings(self, options: Options) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "bootstrap.servers": self._bootstrap,
+            # The client consumes only in a group.
+            "group.id": f"alone-{uuid.uuid4()}" if options.group is None else options.group,
+            "auto.offset.reset": options.reset,
+            "enable.auto.commit": options.auto_commit,
+            "enable.partition.eof": True,
+            "session.timeout.ms": options.session_timeout_ms,
+            "heartbeat.interval.ms": options.heartbeat_interval_ms,
+            "max.poll.interval.ms": options.max_poll_interval_ms,
+            "topic.metadata.refresh.interval.ms": 500,
+            "partition.assignment.strategy": ",".join(options.assignors),
+            "isolation.level": options.isolation,
+        }
+        if options.instance is not None:
+            settings["group.instance.id"] = options.instance
+        return settings
 
     def commit(self, name: str, offsets: list[list[Any]] | None = None, wait: bool = True) -> None:
         named = {} if offsets is None else {"offsets": [TopicPartition(*each) for each in offsets]}
-
-        def commit(consumer: Consumer) -> None:
-            try:
-                for each in consumer.commit(asynchronous=not wait, **named) or ():
-                    if each.error is not None:
-                        raise KafkaException(each.error)
-            except KafkaException as error:
-                # All is committed already.
-                if offsets is not None or error.args[0].code() != KafkaError._NO_OFFSET:
-                    raise
-
-        self._consumers[name].call(commit)
+        self._call(name, lambda consumer: commit(consumer, wait=wait, **named))
 
     def committed(self, name: str, partitions: list[list[Any]]) -> list[list[Any] | None]:
-        found = self._consumers[name].call(
-            lambda consumer: consumer.committed(partitions_of(partitions), timeout=TIMEOUT_S)
+        found = self._call(
+            name, lambda consumer: consumer.committed(self._partitions(partitions), timeout=TIMEOUT_S)
         )
         for each in found:
             if each.error is not None:
@@ -255,7 +236,7 @@ class Confluent:
     def position(self, name: str, topic: str, partition: int) -> int:
         """The client knows none before the first record: then it is the end, once that is reached."""
         where = [TopicPartition(topic, partition)]
-        (found,) = self._consumers[name].call(lambda consumer: consumer.position(where))
+        (found,) = self._call(name, lambda consumer: consumer.position(where))
         if found.error is not None:
             raise KafkaException(found.error)
         if found.offset < 0:
@@ -270,7 +251,7 @@ class Confluent:
             reader.forget_end(topic, partition)
             consumer.seek(TopicPartition(topic, partition, number))
 
-        self._consumers[name].call(seek)
+        self._call(name, seek)
         if number == OFFSET_END:  # The client asks for the end only afterwards.
             reader.wait_for_end(topic, partition)
 
@@ -282,19 +263,13 @@ class Confluent:
                 raise KafkaException(found.error)
             consumer.seek(found)
 
-        self._consumers[name].call(seek)
+        self._call(name, seek)
 
     def pause(self, name: str, partitions: list[list[Any]]) -> None:
-        self._consumers[name].call(lambda consumer: consumer.pause(partitions_of(partitions)))
+        self._call(name, lambda consumer: consumer.pause(self._partitions(partitions)))
 
     def resume(self, name: str, partitions: list[list[Any]]) -> None:
-        self._consumers[name].call(lambda consumer: consumer.resume(partitions_of(partitions)))
-
-    def stall(self, name: str, ms: int) -> None:
-        self._consumers[name].stall(ms)
-
-    def close(self, name: str) -> None:
-        self._consumers.pop(name).close(lambda consumer: consumer.close())
+        self._call(name, lambda consumer: consumer.resume(self._partitions(partitions)))
 
     # ---- transactions
 

@@ -14,7 +14,8 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
-from integration.clients.matrix.drivers.lines import Cannot, Polling, data, serve, text
+from integration.clients.matrix.drivers.consumers import LikeKafkaPython, Options, pairs, records_of
+from integration.clients.matrix.drivers.lines import Cannot, Polling, data, serve
 
 VERSION = tuple(int(part) for part in kafka.__version__.split(".")[:2])
 ASSIGNORS: dict[str, Any] = {
@@ -26,47 +27,33 @@ TIMEOUT_S = 20
 ALL_CONFIGS = {"config_filter": "all"} if VERSION >= (3, 0) else {}
 
 
-def pairs(partitions: Any) -> list[list[Any]]:
-    return sorted([partition.topic, partition.partition] for partition in partitions)
-
-
-def partitions_of(found: list[list[Any]]) -> list[TopicPartition]:
-    return [TopicPartition(topic, number) for topic, number in found]
-
-
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    def __init__(self, polling: Polling) -> None:
-        self._polling = polling
+    """Tells of the partitions, and commits before some are given up if it is to."""
+
+    def __init__(self, polling: Polling, consumer: KafkaConsumer, commits: bool) -> None:
+        self._polling, self._consumer, self._commits = polling, consumer, commits
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         self._polling.event("assigned", pairs(assigned))
 
     def on_partitions_revoked(self, revoked: Any) -> None:
+        if self._commits and revoked:
+            self._consumer.commit()
         self._polling.event("revoked", pairs(revoked))
 
 
 def poll(consumer: KafkaConsumer) -> list[dict[str, Any]]:
-    return [
-        {
-            "topic": record.topic,
-            "partition": record.partition,
-            "offset": record.offset,
-            "key": text(record.key),
-            "value": text(record.value),
-            "headers": [[name, text(value)] for name, value in record.headers],
-            "timestamp": record.timestamp,
-        }
-        for records in consumer.poll(timeout_ms=50).values()
-        for record in records
-    ]
+    return records_of(consumer.poll(timeout_ms=50))
 
 
-class KafkaPython:
+class KafkaPython(LikeKafkaPython):
     """The calls."""
 
+    partition_type = TopicPartition
+
     def __init__(self, bootstrap: str) -> None:
+        super().__init__()
         self._bootstrap = bootstrap
-        self._consumers: dict[str, Polling] = {}
         self._admin_client: Any = None
 
     def hello(self) -> list[str]:
@@ -114,61 +101,38 @@ class KafkaPython:
 
     # ---- consumers
 
-    def open(
-        self,
-        name: str,
-        topics: list[str] | None = None,
-        pattern: str | None = None,
-        partitions: list[list[Any]] | None = None,
-        group: str | None = None,
-        reset: str = "earliest",
-        assignors: list[str] | None = None,
-        instance: str | None = None,
-        auto_commit: bool = False,
-        session_timeout_ms: int = 10_000,
-        max_poll_interval_ms: int = 300_000,
-        isolation: str = "read_uncommitted",
-    ) -> None:
-        unknown = set(assignors or ()) - ASSIGNORS.keys()
-        if unknown:
-            raise Cannot(f"no assignor {', '.join(unknown)}")
-        options: dict[str, Any] = {"isolation_level": isolation} if VERSION >= (2, 1) else {}
-        if instance is not None:
+    def open(self, name: str, **asked: Any) -> None:
+        options = Options(**asked)
+        options.need(ASSIGNORS)
+        settings: dict[str, Any] = {"isolation_level": options.isolation} if VERSION >= (2, 1) else {}
+        if options.instance is not None:
             if VERSION < (2, 1):
                 raise Cannot("no static members")
-            options["group_instance_id"] = instance
-        if isolation == "read_committed" and VERSION < (2, 1):
+            settings["group_instance_id"] = options.instance
+        if options.isolation == "read_committed" and VERSION < (2, 1):
             raise Cannot("no isolation level")
 
         def make(polling: Polling) -> Any:
             consumer = KafkaConsumer(
                 bootstrap_servers=self._bootstrap,
-                group_id=group,
-                auto_offset_reset=reset,
-                enable_auto_commit=auto_commit,
-                session_timeout_ms=session_timeout_ms,
-                heartbeat_interval_ms=session_timeout_ms // 4,
-                max_poll_interval_ms=max_poll_interval_ms,
+                group_id=options.group,
+                auto_offset_reset=options.reset,
+                enable_auto_commit=options.auto_commit,
+                session_timeout_ms=options.session_timeout_ms,
+                heartbeat_interval_ms=options.heartbeat_interval_ms,
+                max_poll_interval_ms=options.max_poll_interval_ms,
                 metadata_max_age_ms=500,
-                partition_assignment_strategy=[ASSIGNORS[each] for each in assignors or ["range"]],
-                **options,
+                partition_assignment_strategy=[ASSIGNORS[each] for each in options.assignors],
+                **settings,
             )
-            if partitions is not None:
-                consumer.assign(partitions_of(partitions))
+            if options.partitions is not None:
+                consumer.assign(self._partitions(options.partitions))
             else:
-                consumer.subscribe(topics=topics or (), pattern=pattern, listener=Listener(polling))
+                listener = Listener(polling, consumer, options.commit_on_revoke)
+                consumer.subscribe(topics=options.topics, pattern=options.pattern, listener=listener)
             return consumer
 
         self._consumers[name] = Polling(make, poll)
-
-    def take(self, name: str, count: int, timeout_ms: int) -> list[dict[str, Any]]:
-        return self._consumers[name].take(count, timeout_ms)
-
-    def events(self, name: str) -> list[list[Any]]:
-        return self._consumers[name].events()
-
-    def assignment(self, name: str) -> list[list[Any]]:
-        return pairs(self._consumers[name].call(lambda consumer: consumer.assignment()))
 
     def commit(self, name: str, offsets: list[list[Any]] | None = None, wait: bool = True) -> None:
         named = None
@@ -179,27 +143,14 @@ class KafkaPython:
                 for topic, number, offset, metadata in offsets
             }
         method = "commit" if wait else "commit_async"
-        self._consumers[name].call(lambda consumer: getattr(consumer, method)(named) and None)
+        self._call(name, lambda consumer: getattr(consumer, method)(named) and None)
 
     def committed(self, name: str, partitions: list[list[Any]]) -> list[list[Any] | None]:
-        consumer = self._consumers[name]
         found = [
-            consumer.call(lambda it, each=each: it.committed(each, metadata=True))
-            for each in partitions_of(partitions)
+            self._call(name, lambda consumer, each=each: consumer.committed(each, metadata=True))
+            for each in self._partitions(partitions)
         ]
         return [None if each is None else [each.offset, each.metadata] for each in found]
-
-    def position(self, name: str, topic: str, partition: int) -> int:
-        where = TopicPartition(topic, partition)
-        return int(self._consumers[name].call(lambda consumer: consumer.position(where)))
-
-    def seek(self, name: str, topic: str, partition: int, offset: int | str) -> None:
-        where = TopicPartition(topic, partition)
-        seek = {
-            "beginning": lambda consumer: consumer.seek_to_beginning(where),
-            "end": lambda consumer: consumer.seek_to_end(where),
-        }.get(str(offset), lambda consumer: consumer.seek(where, offset))
-        self._consumers[name].call(seek)
 
     def seek_to_time(self, name: str, topic: str, partition: int, timestamp_ms: int) -> None:
         where = TopicPartition(topic, partition)
@@ -211,19 +162,7 @@ class KafkaPython:
             else:
                 consumer.seek(where, found.offset)
 
-        self._consumers[name].call(seek)
-
-    def pause(self, name: str, partitions: list[list[Any]]) -> None:
-        self._consumers[name].call(lambda consumer: consumer.pause(*partitions_of(partitions)))
-
-    def resume(self, name: str, partitions: list[list[Any]]) -> None:
-        self._consumers[name].call(lambda consumer: consumer.resume(*partitions_of(partitions)))
-
-    def stall(self, name: str, ms: int) -> None:
-        self._consumers[name].stall(ms)
-
-    def close(self, name: str) -> None:
-        self._consumers.pop(name).close(lambda consumer: consumer.close())
+        self._call(name, seek)
 
     # ---- transactions
 

@@ -56,6 +56,17 @@ function* parts(messages, mostBytes = 500_000) {
   if (part.length) yield part
 }
 
+// The partition and offset of each message of a batch. `first` has the first offset by partition, if it was told.
+function placesOf(messages, partitionOf, first) {
+  const next = new Map(first)
+  return messages.map((message) => {
+    const partition = partitionOf(message)
+    const offset = next.get(partition) ?? -1
+    if (offset !== -1) next.set(partition, offset + 1)
+    return [partition, offset]
+  })
+}
+
 function byTopic(partitions) {
   const found = new Map()
   for (const [topic, partition] of partitions) found.set(topic, [...(found.get(topic) ?? []), partition])
@@ -131,4 +142,4 @@ class Received {
   }
 }
 
-module.exports = { Cannot, Received, block, byTopic, data, keyOf, parts, serve, text }
+module.exports = { Cannot, Received, block, byTopic, data, keyOf, parts, placesOf, serve, text }

@@ -122,7 +122,7 @@ class Polling:
                     self._records.put(record)
             except Exception as error:
                 self._failure = error
-                time.sleep(POLL_S)
+                time.sleep(POLL_S)  # an application that polls on after an error does not do so at once
 
     def _carry_out(self, consumer: Any) -> None:
         while not self._calls.empty():

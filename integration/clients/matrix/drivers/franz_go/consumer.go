@@ -102,7 +102,7 @@ func (d *driver) groupOptions(a lines.Open, feed *lines.Feed, options []kgo.Opt)
 			feed.Assigned(lines.Of(found))
 		}),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, client *kgo.Client, found numbers) {
-			if a.AutoCommit { // this callback replaces the client's own, which commits
+			if a.AutoCommit || a.CommitOnRevoke { // this callback replaces the client's own, which commits
 				if err := client.CommitUncommittedOffsets(ctx); err != nil {
 					feed.Fail(err)
 				}

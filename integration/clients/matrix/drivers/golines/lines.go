@@ -112,6 +112,7 @@ type Open struct {
 	Assignors         []string
 	Instance          string
 	AutoCommit        bool   `json:"auto_commit"`
+	CommitOnRevoke    bool   `json:"commit_on_revoke"`
 	SessionTimeoutMs  int    `json:"session_timeout_ms"`
 	MaxPollIntervalMs *int   `json:"max_poll_interval_ms"`
 	Isolation         string `json:"isolation"`

@@ -38,6 +38,8 @@ func (d *driver) Open(a lines.Open) (lines.Consumer, error) {
 	switch {
 	case a.MaxPollIntervalMs != nil:
 		return nil, lines.Cannot("no max.poll.interval.ms: a member that does not read stays one")
+	case a.CommitOnRevoke:
+		return nil, lines.Cannot("no callback before partitions are given up")
 	case a.Pattern != "":
 		return nil, lines.Cannot("no subscription to a pattern")
 	case a.Instance != "":

@@ -11,7 +11,7 @@ const {
   logLevel,
 } = require('kafkajs')
 const { version } = require('kafkajs/package.json')
-const { Cannot, Received, block, byTopic, data, keyOf, parts, serve, text } = require('../lines.js')
+const { Cannot, Received, block, byTopic, data, keyOf, parts, placesOf, serve, text } = require('../lines.js')
 
 const ASSIGNORS = { RoundRobinAssigner: PartitionAssigners.roundRobin }
 
@@ -106,13 +106,8 @@ class Driver {
       const found = []
       for (const messages of parts(records.map(messageOf))) {
         const answered = await producer.send({ topic, messages, acks, compression: TYPES[compression] })
-        const next = new Map(answered.map(({ partition, baseOffset }) => [partition, Number(baseOffset)]))
-        for (const message of messages) {
-          const partition = chosen.get(message)
-          const offset = next.get(partition) ?? -1
-          if (offset !== -1) next.set(partition, offset + 1)
-          found.push([partition, offset])
-        }
+        const first = answered.map(({ partition, baseOffset }) => [partition, Number(baseOffset)])
+        found.push(...placesOf(messages, (message) => chosen.get(message), first))
       }
       return found
     } finally {
@@ -132,6 +127,7 @@ class Driver {
     assignors,
     instance,
     auto_commit: autoCommit = false,
+    commit_on_revoke: commitOnRevoke = false,
     session_timeout_ms: sessionTimeout = 10_000,
     max_poll_interval_ms: rebalanceTimeout = 300_000,
     isolation = 'read_uncommitted',
@@ -139,6 +135,7 @@ class Driver {
     if (partitions) throw new Cannot('no consumers without a group')
     if (pattern) throw new Cannot('a pattern is matched only once')
     if (instance) throw new Cannot('no static members')
+    if (commitOnRevoke) throw new Cannot('no callback before partitions are given up')
     const unknown = (assignors ?? []).filter((each) => !(each in ASSIGNORS))
     if (unknown.length) throw new Cannot(`no assignor ${unknown}`)
     const groupId = group ?? `alone-${process.pid}-${++this.#groups}`

@@ -15,7 +15,7 @@ const {
   Producer,
   defaultPartitioner,
 } = require('@platformatic/kafka')
-const { Cannot, Received, block, byTopic, data, keyOf, parts, serve, text } = require('../lines.js')
+const { Cannot, Received, block, byTopic, data, keyOf, parts, placesOf, serve, text } = require('../lines.js')
 const { version } = require(path.join(require.resolve('@platformatic/kafka'), '..', '..', 'package.json'))
 
 const ASSIGNORS = ['roundrobin']
@@ -73,14 +73,9 @@ class Driver {
           return partition
         }
         const { offsets = [] } = await producer.send({ messages, acks, compression, partitioner })
-        const next = new Map(offsets.map(({ partition, offset }) => [partition, Number(offset)]))
+        const first = offsets.map(({ partition, offset }) => [partition, Number(offset)])
         const count = (await producer.metadata({ topics: [topic] })).topics.get(topic).partitionsCount
-        for (const message of messages) {
-          const partition = message.partition ?? chosen.get(message) % count
-          const offset = next.get(partition) ?? -1
-          if (offset !== -1) next.set(partition, offset + 1)
-          found.push([partition, offset])
-        }
+        found.push(...placesOf(messages, (message) => message.partition ?? chosen.get(message) % count, first))
       }
       return found
     } finally {
@@ -100,12 +95,14 @@ class Driver {
     assignors,
     instance,
     auto_commit: autocommit = false,
+    commit_on_revoke: commitOnRevoke = false,
     session_timeout_ms: sessionTimeout = 10_000,
     max_poll_interval_ms: rebalanceTimeout = 300_000,
     isolation = 'read_uncommitted',
   }) {
     if (partitions) throw new Cannot('no consumers without a group')
     if (pattern) throw new Cannot('no patterns')
+    if (commitOnRevoke) throw new Cannot('no callback before partitions are given up')
     const unknown = (assignors ?? []).filter((each) => !ASSIGNORS.includes(each))
     if (unknown.length) throw new Cannot(`no assignor ${unknown}`)
     const client = new Consumer({

@@ -62,6 +62,7 @@ func (d *driver) Open(a lines.Open) (lines.Consumer, error) {
 		name:       a.Group,
 		group:      group,
 		autoCommit: a.AutoCommit,
+		commits:    a.CommitOnRevoke,
 		positions:  map[lines.Partition]int64{},
 		ended:      make(chan struct{}),
 	}
@@ -81,6 +82,7 @@ type member struct {
 	name       string
 	group      sarama.ConsumerGroup
 	autoCommit bool
+	commits    bool // before partitions are given up
 	mu         sync.Mutex
 	session    sarama.ConsumerGroupSession
 	positions  map[lines.Partition]int64
@@ -111,6 +113,12 @@ func (m *member) Setup(session sarama.ConsumerGroupSession) error {
 
 func (m *member) Cleanup(session sarama.ConsumerGroupSession) error {
 	m.mu.Lock()
+	if m.commits {
+		for where, at := range m.positions {
+			session.MarkOffset(where.Topic, where.Number, at, "")
+		}
+		session.Commit()
+	}
 	m.session = nil
 	clear(m.positions)
 	m.mu.Unlock()
