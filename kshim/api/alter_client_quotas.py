@@ -35,7 +35,7 @@ def alter_client_quotas(
     changes, refused = _once(request.entries)
 
     def alter(some: Sequence[QuotaChange]) -> Later[Iterable[Outcome]]:
-        altered = broker.cluster.alter_client_quotas(some, validate_only=request.validate_only)
+        altered = broker.cluster.client_quotas.alter(some, validate_only=request.validate_only)
         failed = if_not_stored(lambda: [NOT_STORED] * len(some))
         return altered.addErrback(failed).addCallback(
             lambda outcome: [(each.entity, refusal) for each, refusal in zip(some, outcome, strict=True)]

@@ -54,10 +54,10 @@ def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRe
     return ApiVersionsResponse(
         api_keys=_entries(ANNOUNCED),
         supported_features=SUPPORTED_FEATURES if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else (),
-        finalized_features_epoch=broker.cluster.metadata_offset,
+        finalized_features_epoch=broker.cluster.writer.offset,
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in broker.cluster.features.items()
+            for name, level in broker.cluster.features.levels.items()
             if level
         ),
     )

@@ -30,7 +30,7 @@ def describe_client_quotas(
     error, message = _fault(request.components)
     if error is not ErrorCode.NONE:
         return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
-    quotas = broker.cluster.client_quotas
+    quotas = broker.cluster.client_quotas.by_entity
     components = [
         Component(each.entity_type, MatchType(each.match_type), each.match) for each in request.components
     ]

@@ -54,8 +54,8 @@ def _quorum(broker: Broker) -> PartitionData:
     cluster = broker.cluster
     return PartitionData(
         leader_id=cluster.controller_id,
-        leader_epoch=cluster.leader_epoch,
-        high_watermark=cluster.metadata_offset,
+        leader_epoch=cluster.writer.leader_epoch,
+        high_watermark=cluster.writer.offset,
         current_voters=tuple(_voter(broker, node_id) for node_id in cluster.node_ids),
     )
 
@@ -67,7 +67,7 @@ def _voter(broker: Broker, node_id: int) -> ReplicaState:
     now_ms = broker.now_ms()
     return ReplicaState(
         replica_id=node_id,
-        log_end_offset=broker.cluster.metadata_offset,
+        log_end_offset=broker.cluster.writer.offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )

@@ -35,7 +35,7 @@ def init_producer_id(
         # for the coordinator of the transactional id that it does not have, for ever.
         return _refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
-    return broker.cluster.new_producer_id().addCallbacks(given, if_not_stored(not_given))
+    return broker.cluster.producer_ids.new().addCallbacks(given, if_not_stored(not_given))
 
 
 def _for_old_client(response: InitProducerIdResponse) -> InitProducerIdResponse:

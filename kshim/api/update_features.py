@@ -42,7 +42,10 @@ def update_features(
     def failed() -> UpdateFeaturesResponse:
         return _refused(ErrorCode.KAFKA_STORAGE_ERROR, NOT_STORED)
 
-    updated = broker.cluster.update_features(updates, validate_only=request.validate_only)
+    cluster = broker.cluster
+    updated = cluster.features.update(
+        updates, lambda: cluster.controller_id, validate_only=request.validate_only
+    )
     return updated.addCallbacks(response, if_not_stored(failed))
 
 

@@ -1,8 +1,6 @@
-"""The cluster: one writer of brokers, topics, partitions and producer ids.
+"""The cluster: its brokers, topics and partitions, their configs, and what changes them.
 
-Every change runs under one lock: it looks at what is there, decides, makes the decision durable, and only
-then changes what clients see. So two creations of one name cannot both succeed, a deletion cannot be undone
-by a change that was on its way, and nobody is told of a topic that a crash could take back.
+A change is durable before it is seen, and no two are made at a time: see `writer`.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from twisted.internet.defer import Deferred, DeferredLock, succeed
+from twisted.internet.defer import Deferred
 
 from kshim.cluster.broker_configs import BrokerConfigs, broker_configs
 from kshim.cluster.changes import Change, Move, Outcome, moves
@@ -29,32 +27,18 @@ from kshim.cluster.checks import (
     refuse_new_topics,
     refuse_to_unregister,
 )
-from kshim.cluster.client_quotas import (
-    Entity,
-    QuotaChange,
-    Quotas,
-    changed,
-    decode_quotas,
-    encode_quotas,
-    refuse_quotas,
-    stored_key,
-)
 from kshim.cluster.config_changes import ConfigChange, altered
-from kshim.cluster.features import LATEST, FeatureUpdate, fault_in_updates
 from kshim.cluster.internal_topics import auto_created
 from kshim.cluster.keys import (
     BROKER_CONFIGS,
-    CLIENT_QUOTAS,
     CLUSTER_ID,
     DELETED,
-    FEATURES,
-    METADATA_OFFSET,
     NEXT_PARTITION_NO,
-    NEXT_PRODUCER_ID,
     TOPIC,
 )
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, MetricNames
 from kshim.cluster.replicas import fitted, placed
+from kshim.cluster.settings import ClientQuotas, Features, ProducerIds
 from kshim.cluster.topic_configs import LogConfig, log_config
 from kshim.cluster.topics import (
     NO_LEADER,
@@ -66,12 +50,11 @@ from kshim.cluster.topics import (
     new_topic_id,
     uuid_text,
 )
+from kshim.cluster.writer import Changes, Writer
 
 if TYPE_CHECKING:
     from kshim.configs.config import Config
     from kshim.storage.interfaces import Log, Metadata
-
-_PRODUCER_ID_BLOCK = 1000  # ids taken by one durable write, as in Kafka
 
 _GROUP_METADATA_CONFIGS = {
     "cleanup.policy": "compact",
@@ -81,7 +64,6 @@ _GROUP_METADATA_CONFIGS = {
 
 _NEW_TOPIC_US = 100
 
-Changes = dict[bytes, bytes | None]
 Pause = Callable[[int], Awaitable[None]]
 """Takes what a step may have cost, in microseconds; others may be served before it goes on."""
 
@@ -105,16 +87,15 @@ class Cluster:
         self._log = log
         self._config = config
         self._random_uuid = random_uuid
-        self._changing = DeferredLock()
+        self.writer = Writer(metadata)
+        self.features = Features(self.writer)
+        self.client_quotas = ClientQuotas(self.writer)
+        self.producer_ids = ProducerIds(self.writer)
         self.node_ids = tuple(range(config.node_id, config.node_id + config.brokers))
         self.running = self.node_ids  # the brokers that clients may connect to
         self.registered = self.node_ids  # those, and stopped brokers that nobody has unregistered
         self.cluster_id = ""  # Kafka's text form of a uuid
         self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
-        self.features: Mapping[str, int] = LATEST  # the version of each, 0 if it is not in use
-        self.client_quotas: Quotas = {}  # exactly the durable ones
-        self.metadata_offset = 0  # how many changes are durable, in the whole life of the cluster
-        self.leader_epoch = 0  # rises with each start, and whenever another broker is the controller
         self._by_id: dict[UUID, Topic] = {}
         self._metric_names = MetricNames()
         # By name, whose hash is known, and node id; each for the topic as it was then.
@@ -122,7 +103,7 @@ class Cluster:
         self._broker_configs: dict[int, BrokerConfigs] = {}
         self._dynamic: dict[str, dict[str, str]] = {}
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
-        self._next_partition_no = self._next_producer_id = self._producer_ids_end = 0
+        self._next_partition_no = 0
 
     # ---- reading
 
@@ -182,19 +163,15 @@ class Cluster:
 
     async def _start(self) -> None:
         changes: Changes = {}
-        offset, epoch = (self._metadata.get(METADATA_OFFSET) or b"0 0").split()
-        self.metadata_offset, self.leader_epoch = int(offset), int(epoch) + 1
-        self.features = LATEST | json.loads(self._metadata.get(FEATURES) or b"{}")
-        for _, value in self._metadata.items(CLIENT_QUOTAS):
-            entity, quotas = decode_quotas(value)
-            self.client_quotas[entity] = quotas
+        self.writer.start()
+        for kept in (self.features, self.client_quotas, self.producer_ids):
+            kept.read(self._metadata)
         for key, value in self._metadata.items(BROKER_CONFIGS):
             self._dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
         for key, value in self._metadata.items(TOPIC):
             stored = decode_topic(key.removeprefix(TOPIC).decode(), value)
             self._show(self._fitted(stored, changes))
         self._next_partition_no = int(self._metadata.get(NEXT_PARTITION_NO) or 0)
-        self._next_producer_id = self._producer_ids_end = int(self._metadata.get(NEXT_PRODUCER_ID) or 0)
         for key, _ in self._metadata.items(DELETED):  # a crash came between the deletion and its end
             self._log.delete(int(key.removeprefix(DELETED)))
             changes[key] = None
@@ -209,16 +186,10 @@ class Cluster:
             new = NewTopic(GROUP_METADATA_TOPIC, count, factor, configs=_GROUP_METADATA_CONFIGS)
             made.append(self._new_topic(new, changes))
         if changes:
-            await self._put(changes)
+            await self.writer.put(changes)
         self.cluster_id = cluster_id
         for topic in made:
             self._show(topic)
-
-    async def _put(self, changes: Changes) -> None:
-        """Make a change durable, and count it. Only one is made at a time. Raises StorageError."""
-        offset = self.metadata_offset + 1
-        await self._metadata.put(changes | {METADATA_OFFSET: b"%d %d" % (offset, self.leader_epoch)})
-        self.metadata_offset = offset
 
     # ---- changing
 
@@ -230,7 +201,7 @@ class Cluster:
         Fires with the topic or the refusal of each name. With `validate_only` the topics are as they would
         be, and nothing is kept. Errbacks StorageError; then no topic was created.
         """
-        return self._changing.run(self._create_topics, wanted, validate_only, pause)
+        return self.writer.run(self._create_topics, wanted, validate_only, pause)
 
     async def _create_topics(
         self, wanted: Sequence[NewTopic], validate_only: bool, pause: Pause
@@ -253,7 +224,7 @@ class Cluster:
         if validate_only or refusal is not None:
             self._next_partition_no = next_partition_no
         elif changes:
-            await self._put(changes)
+            await self.writer.put(changes)
             for topic in made:
                 self._show(topic)
                 await pause(_NEW_TOPIC_US)
@@ -274,7 +245,7 @@ class Cluster:
 
         Errbacks StorageError; then no topic was deleted.
         """
-        return self._changing.run(self._delete_topics, topics)
+        return self.writer.run(self._delete_topics, topics)
 
     async def _delete_topics(self, topics: Sequence[Topic]) -> dict[UUID, Refusal | None]:
         outcome = {topic.topic_id: refuse_deletion(topic, self._by_id) for topic in topics}
@@ -283,7 +254,9 @@ class Cluster:
             b"%s%d" % (DELETED, p.partition_no): p.partition_no for topic in deleted for p in topic.partitions
         }
         if deleted:
-            await self._put({_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b""))
+            await self.writer.put(
+                {_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b"")
+            )
         for topic in deleted:
             del self.topics[topic.name], self._by_id[topic.topic_id]
             self._metric_names.discard(topic.name)
@@ -306,7 +279,7 @@ class Cluster:
         """Grow topic `name` to `count` partitions. Fires with a refusal, or None for success. Errbacks
         StorageError.
         """
-        return self._changing.run(self._add_partitions, name, count, assignments, validate_only)
+        return self.writer.run(self._add_partitions, name, count, assignments, validate_only)
 
     async def _add_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None, validate_only: bool
@@ -326,7 +299,7 @@ class Cluster:
         added = self._new_partitions(have, replicas, changes)
         grown = replace(topic, partitions=topic.partitions + added)
         changes[_topic_key(name)] = encode_topic(grown)
-        await self._put(changes)
+        await self.writer.put(changes)
         self._show(grown)
         return None
 
@@ -335,12 +308,12 @@ class Cluster:
 
         Then the watchers of leaders are called. Errbacks StorageError; then nothing has changed.
         """
-        return self._changing.run(self._change_topics, decide)
+        return self.writer.run(self._change_topics, decide)
 
     async def _change_topics(self, decide: Callable[[], Change]) -> Outcome:
         topics, outcome, running = decide()
         if topics:
-            await self._put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
+            await self.writer.put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
         moved = [move for name, new in topics.items() for move in moves(self.topics[name], new)]
         for topic in topics.values():
             self._show(topic)
@@ -356,35 +329,19 @@ class Cluster:
         self.running = running
         self.registered = tuple(sorted({*self.registered, *running}))
         if self.controller_id not in (controller_id, NO_LEADER):
-            self.leader_epoch += 1
+            self.writer.leader_epoch += 1
 
     def unregister_broker(self, node_id: int) -> Deferred[Refusal | None]:
         """Forget a broker that does not run, until it is started again. Fires with a refusal, or None for
         success.
         """
-        return self._changing.run(self._unregister_broker, node_id)
+        return self.writer.run(self._unregister_broker, node_id)
 
     def _unregister_broker(self, node_id: int) -> Refusal | None:
         refusal = refuse_to_unregister(node_id, self.registered, self.running)
         if refusal is None:
             self.registered = tuple(node for node in self.registered if node != node_id)
         return refusal
-
-    def update_features(
-        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
-    ) -> Deferred[str | None]:
-        """Use features at other versions. Fires with why none was changed, or None for success. Errbacks
-        StorageError.
-        """
-        return self._changing.run(self._update_features, updates, validate_only)
-
-    async def _update_features(self, updates: Sequence[FeatureUpdate], validate_only: bool) -> str | None:
-        fault = fault_in_updates(updates, self.features, self.controller_id)
-        levels = {**self.features, **{update.feature: update.level for update in updates}}
-        if fault is None and not validate_only and levels != self.features:
-            await self._put({FEATURES: json.dumps(levels).encode()})
-            self.features = levels
-        return fault
 
     def alter_configs(
         self, changes: Sequence[ConfigChange], node_id: int, *, validate_only: bool = False
@@ -394,7 +351,7 @@ class Cluster:
         Each resource is changed whole or refused; fires with a refusal, or None for success, for each.
         Errbacks StorageError; then nothing was changed.
         """
-        return self._changing.run(self._alter_configs, changes, node_id, validate_only)
+        return self.writer.run(self._alter_configs, changes, node_id, validate_only)
 
     async def _alter_configs(
         self, wanted: Sequence[ConfigChange], node_id: int, validate_only: bool
@@ -404,46 +361,9 @@ class Cluster:
         if not validate_only and (topics or brokers):
             changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
             changes |= {BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
-            await self._put(changes)
+            await self.writer.put(changes)
             self._show_configs(topics, brokers)
         return outcome
-
-    def alter_client_quotas(
-        self, changes: Sequence[QuotaChange], *, validate_only: bool = False
-    ) -> Deferred[list[Refusal | None]]:
-        """Change the quotas of entities, each named once, in one durable write.
-
-        Each entity is changed whole or refused; fires with a refusal, or None for success, for each. Errbacks
-        StorageError; then nothing was changed.
-        """
-        return self._changing.run(self._alter_client_quotas, changes, validate_only)
-
-    async def _alter_client_quotas(
-        self, wanted: Sequence[QuotaChange], validate_only: bool
-    ) -> list[Refusal | None]:
-        outcome = [refuse_quotas(change) for change in wanted]
-        after: dict[Entity, dict[str, float]] = {}
-        for change, refusal in zip(wanted, outcome, strict=True):
-            before = self.client_quotas.get(change.entity, {})
-            now = changed(change, before)
-            if refusal is None and now != before:
-                after[change.entity] = now
-        if after and not validate_only:
-            await self._put(
-                {
-                    CLIENT_QUOTAS + stored_key(entity): encode_quotas(entity, now)
-                    for entity, now in after.items()
-                }
-            )
-            self._show_quotas(after)
-        return outcome
-
-    def _show_quotas(self, after: Mapping[Entity, dict[str, float]]) -> None:
-        for entity, quotas in after.items():
-            if quotas:
-                self.client_quotas[entity] = quotas
-            else:
-                self.client_quotas.pop(entity, None)
 
     def _show_configs(self, topics: Sequence[Topic], brokers: Mapping[str, dict[str, str]]) -> None:
         """Put durable configs into force."""
@@ -460,23 +380,6 @@ class Cluster:
     def _forget_log_configs(self, topic: Topic) -> None:
         for node_id in self.node_ids:
             self._log_configs.pop((topic.name, node_id), None)
-
-    def new_producer_id(self) -> Deferred[int]:
-        """A producer id that was never given out before, not even before a crash. Errbacks StorageError."""
-        if self._next_producer_id < self._producer_ids_end:
-            return succeed(self._take_producer_id())
-        return self._changing.run(self._producer_id_of_new_block)
-
-    async def _producer_id_of_new_block(self) -> int:
-        if self._next_producer_id == self._producer_ids_end:
-            end = self._producer_ids_end + _PRODUCER_ID_BLOCK
-            await self._put({NEXT_PRODUCER_ID: b"%d" % end})
-            self._producer_ids_end = end
-        return self._take_producer_id()
-
-    def _take_producer_id(self) -> int:
-        self._next_producer_id += 1
-        return self._next_producer_id - 1
 
     # ---- the parts of a change
 

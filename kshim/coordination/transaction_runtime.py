@@ -158,7 +158,7 @@ class TransactionRuntime:
         def not_given() -> Any:
             return refuse(request, Caller(0), ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-        return self._cluster.new_producer_id().addCallbacks(given, if_not_stored(not_given))
+        return self._cluster.producer_ids.new().addCallbacks(given, if_not_stored(not_given))
 
     def _take_producer_id(self) -> int:
         producer_id, self._spare_producer_id = self._spare_producer_id, None

@@ -13,7 +13,7 @@ from schemas.api_key import ApiKey
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_response
-from tests.api.harness import context, new_broker
+from tests.api.harness import advance, context, new_broker
 
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
@@ -45,7 +45,7 @@ class Groups:
             answer.addCallback(see)
         else:
             see(answer)
-        self.broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(self.broker)
         return seen
 
     def ask(self, request: Any, version: int | None = None) -> Any:

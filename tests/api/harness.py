@@ -56,6 +56,12 @@ class NoTransactions:
         raise AssertionError(request)
 
 
+def advance(broker: Broker, ms: float = 0) -> None:
+    """Let the broker's time go on, and run what is due then; with 0, what is due now."""
+    assert isinstance(broker.clock, Clock)
+    broker.clock.advance(ms / 1000)
+
+
 def new_broker(store: Any = None, **config: Any) -> Broker:
     """A started broker; `config` has properties, with "_" for "."."""
     store = store or MemoryStore()

@@ -20,7 +20,7 @@ from schemas.messages.alter_client_quotas import (
     RequestEntryData,
 )
 from schemas.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from tests.api.harness import PENDING, HeldStore, ask, collect, context, new_broker, result
+from tests.api.harness import PENDING, HeldStore, advance, ask, collect, context, new_broker, result
 
 PRODUCER, CONSUMER, PERCENTAGE = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 MUTATIONS, CONNECTIONS = "controller_mutation_rate", "connection_creation_rate"
@@ -260,9 +260,9 @@ def test_many_entities_are_changed_in_pieces() -> None:
     ]
     seen = collect(alter_client_quotas(broker, context(1), altering(*entries)))
     while not seen:
-        broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(broker)
     assert messages(seen[0]) == [None] * count
-    assert len(broker.cluster.client_quotas) == count
+    assert len(broker.cluster.client_quotas.by_entity) == count
 
 
 def test_an_answer_waits_until_the_change_is_durable() -> None:

@@ -24,7 +24,7 @@ from schemas.messages.fetch import (
     ReplicaState,
 )
 from schemas.records.batch import batches, decode_header
-from tests.api.harness import NOW_MS, ask, batch, collect, context, create, new_broker, result
+from tests.api.harness import NOW_MS, advance, ask, batch, collect, context, create, new_broker, result
 
 SIZE = len(batch(b"x" * 100))
 
@@ -278,10 +278,6 @@ class Parked:
         return tuple(response.responses[0].partitions)
 
 
-def advance(broker: Broker, ms: int) -> None:
-    broker.clock.advance(ms / 1000)  # type: ignore[attr-defined]
-
-
 def test_waits_until_its_time_is_up(broker: Broker) -> None:
     parked = Parked(broker, wanted(0, 10))
     advance(broker, 499)
@@ -420,7 +416,7 @@ def test_the_less_clients_read_the_less_is_answered(broker: Broker) -> None:
         append(broker, 1, value=bytes(40_000))
     broker.unread.bytes = MOST_BYTES - 4 * 40_500
     assert len(offsets(read(broker, wanted(1, 0))[0])) == 2
-    broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(broker)
     broker.unread.bytes = 2 * MOST_BYTES
     assert len(offsets(read(broker, wanted(1, 0))[0])) == LEAST_ANSWER_BYTES // 40_000
 
@@ -431,5 +427,5 @@ def test_the_answers_of_one_turn_share_what_is_read(broker: Broker) -> None:
     many = wanted(1, 0, 20_000_000)
     assert len(offsets(read(broker, many)[0])) == MOST_ANSWER_BYTES // 1_000_000
     assert len(offsets(read(broker, many)[0])) == 1
-    broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(broker)
     assert len(offsets(read(broker, many)[0])) == MOST_ANSWER_BYTES // 1_000_000

@@ -28,8 +28,7 @@ from schemas.messages.fetch import (
 )
 from schemas.records.batch import Record, batches, decode_header, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
-from tests.api.harness import NOW_MS, batch, collect, context, create, new_broker, result
-from tests.api.test_fetch import advance
+from tests.api.harness import NOW_MS, advance, batch, collect, context, create, new_broker, result
 
 VERSION = 12
 PARTITIONS = 4

@@ -21,6 +21,7 @@ from tests.api.harness import (
     NOW_MS,
     AtOnce,
     HeldStore,
+    advance,
     ask,
     collect,
     context,
@@ -167,7 +168,7 @@ def test_a_long_search_is_done_in_slices(broker: Broker) -> None:
     answer = collect(list_offsets(broker, caller, request))
     assert caller.turn.is_alone
     assert answer == []
-    broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(broker)
     (partition,) = answer[0].topics[0].partitions
     assert (partition.error_code, partition.offset) == (ErrorCode.NONE, -1)
 

@@ -34,7 +34,7 @@ from schemas.messages.write_txn_markers import (
 from schemas.records.batch import batches
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker
 from schemas.registry import MESSAGES, decode_response, encode_response
-from tests.api.harness import NoGroups, context, create, new_broker, result
+from tests.api.harness import NoGroups, advance, context, create, new_broker, result
 
 ID = "payments"
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
@@ -73,7 +73,7 @@ class Transactions:
         api_key = API_KEYS[type(request)]
         asked: RequestContext = replace(context(version), node_id=self.broker.node_id)
         answer = API[api_key].function(self.broker, asked, request)
-        self.broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(self.broker)
         response = result(answer)
         return decode_response(api_key, version, encode_response(api_key, version, 7, response))[1]
 

@@ -28,7 +28,7 @@ from schemas.messages.txn_offset_commit import (
 from schemas.records.end_txn_marker import EndTxnMarker
 from schemas.registry import VERSIONS
 from tests.api.groups import Groups
-from tests.api.harness import create, result
+from tests.api.harness import advance, create, result
 
 PRODUCER_ID = 7
 ALL = list(VERSIONS[ApiKey.TXN_OFFSET_COMMIT])
@@ -132,7 +132,7 @@ def fetched(groups: Groups, *, stable: bool = False) -> dict[int, tuple[int, int
 def end_transaction(groups: Groups, *, committed: bool) -> None:
     marker = EndTxnMarker(PRODUCER_ID, 0, committed, 0, groups.broker.now_ms())
     written = groups.runtime.write_marker(groups.runtime.shard_for("group"), marker)
-    groups.broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(groups.broker)
     assert result(written) == ErrorCode.NONE
 
 
@@ -234,7 +234,7 @@ def test_a_transaction_coordinator_that_answers_later(groups: Groups, transactio
     seen = groups.send(commit(("two", (0,)), ("three", (0,))))
     assert seen == []
     transactions.later.callback(None)
-    groups.broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(groups.broker)
     assert errors(seen[0]) == {
         "three": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
         "two": {0: ErrorCode.NONE},

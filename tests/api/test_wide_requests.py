@@ -43,7 +43,7 @@ from schemas.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tests.api.harness import batch, collect, context, create, new_broker
+from tests.api.harness import advance, batch, collect, context, create, new_broker
 
 PARTITIONS = 5
 TOPIC = 2
@@ -205,7 +205,7 @@ def test_a_wide_request_is_answered_as_a_narrow_one(monkeypatch: pytest.MonkeyPa
     answers = collect(case.function(broker, caller, case.request))
     assert answers == []
     assert caller.turn.is_alone
-    broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(broker)
     assert answers == [narrow]
 
 
@@ -214,11 +214,11 @@ def test_a_wide_fetch_waits_for_records(monkeypatch: pytest.MonkeyPatch) -> None
     broker = filled()
     answers = collect(fetch.fetch(broker, context(12), fetching(*range(PARTITIONS), max_wait_ms=500)))
     for _ in range(20):
-        broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(broker)
     assert answers == []
     collect(produce.produce(broker, context(9), producing(1)))
     for _ in range(20):
-        broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(broker)
     (answer,) = answers
     (topic, none) = answer.responses
     assert [bool(each.records) for each in topic.partitions] == [False, True, False, False, False]
@@ -229,8 +229,8 @@ def test_a_wide_fetch_sees_what_came_between_two_slices(monkeypatch: pytest.Monk
     monkeypatch.setattr(fetch, "PARTITIONS_AT_ONCE", 2)
     broker = filled()
     answers = collect(fetch.fetch(broker, context(12), fetching(*range(PARTITIONS), max_wait_ms=500)))
-    broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(broker)
     collect(produce.produce(broker, context(9), producing(0)))
     for _ in range(20):
-        broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(broker)
     assert answers[0].responses[0].partitions[0].records

@@ -118,9 +118,9 @@ def test_partition_numbers_are_never_used_again() -> None:
 
 def test_producer_ids_are_never_given_again() -> None:
     store = MemoryStore()
-    given = [result(start(store).new_producer_id()) for _ in range(3)]
+    given = [result(start(store).producer_ids.new()) for _ in range(3)]
     cluster = start(store)
-    given += [result(cluster.new_producer_id()) for _ in range(1500)]
+    given += [result(cluster.producer_ids.new()) for _ in range(1500)]
     assert len(set(given)) == len(given)
 
 

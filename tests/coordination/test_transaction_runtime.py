@@ -28,7 +28,7 @@ from schemas.messages.end_txn import EndTxnRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.records.end_txn_marker import EndTxnMarker
-from tests.api.harness import HeldStore, collect, context, new_broker, result
+from tests.api.harness import HeldStore, advance, collect, context, new_broker, result
 
 ID = "payments"
 T0, T1 = ("topic", 0), ("topic", 1)
@@ -83,7 +83,7 @@ class Setting:
 
     def turn(self) -> None:
         """End a turn of the reactor."""
-        self.broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(self.broker)
 
     def ask(self, request: Any) -> Any:
         seen = self.submit(request)
@@ -199,7 +199,7 @@ def test_a_marker_is_written_again_until_it_is_durable(setting: Setting) -> None
     for _ in range(3):
         setting.write(ErrorCode.KAFKA_STORAGE_ERROR)
         assert (setting.marked, setting.state()) == ([], "PrepareCommit")
-        setting.broker.clock.advance(RETRY_MS / 1000)  # type: ignore[attr-defined]
+        advance(setting.broker, RETRY_MS)
     setting.write()
     assert setting.state() == "CompleteCommit"
 
@@ -210,7 +210,7 @@ def test_a_marker_is_written_again_after_a_fault_of_ours(setting: Setting) -> No
     *_, written = setting.marked.pop()
     written.errback(KeyError("partition"))
     assert setting.state() == "PrepareCommit"
-    setting.broker.clock.advance(RETRY_MS / 1000)  # type: ignore[attr-defined]
+    advance(setting.broker, RETRY_MS)
     setting.write()
     assert setting.state() == "CompleteCommit"
 
@@ -333,7 +333,7 @@ def test_a_shard_that_gets_its_leader_late_has_its_time_outs_too(setting: Settin
     assert setting.ask(init()).error_code == ErrorCode.NOT_COORDINATOR
     setting.runtime.follow([moved(setting, setting.broker.node_id, 1)])
     setting.begin(T0)
-    setting.broker.clock.advance(60 + 2 * INTERVAL_S)  # type: ignore[attr-defined]
+    advance(setting.broker, 1000 * (60 + 2 * INTERVAL_S))
     assert not setting.write().committed
 
 

@@ -23,7 +23,7 @@ from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.api.harness import AtOnce, result
 
 CALLER = Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
-CLUSTER = SimpleNamespace(features=LATEST, metadata_offset=1)
+CLUSTER = SimpleNamespace(features=SimpleNamespace(levels=LATEST), writer=SimpleNamespace(offset=1))
 BROKER: Any = SimpleNamespace(node_id=1, aside=AtOnce(), cluster=CLUSTER)
 TURN = Turn()
 

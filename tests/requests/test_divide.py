@@ -74,12 +74,12 @@ def groups() -> Groups:
     ("request_of", "version"), [(commit, 8), (txn_commit, 5), (delete, 0)], ids=["commit", "txn", "delete"]
 )
 def test_it_costs_what_it_holds(groups: Groups, request_of: Any, version: int) -> None:
-    began_s = time.monotonic()
+    began_s = time.process_time()
     (topic,) = groups.ask(request_of(("topic", range(1, MANY))), version).topics
     assert len(topic.partitions) == MANY - 1
     (topic,) = groups.ask(request_of(*[("nowhere", range(1))] * MANY), version).topics
     assert [each.error_code for each in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * MANY
-    assert time.monotonic() - began_s < LONGEST_S
+    assert time.process_time() - began_s < LONGEST_S
 
 
 @pytest.mark.parametrize(("request_of", "version"), [(commit, 8), (delete, 0)], ids=["commit", "delete"])

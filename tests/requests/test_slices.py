@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.requests.later import Later
 from kshim.requests.slices import SLICE_US, in_pieces, in_slices
-from tests.api.harness import collect, context, new_broker
+from tests.api.harness import advance, collect, context, new_broker
 
 
 def double(number: int) -> int:
@@ -35,7 +35,7 @@ def test_others_have_their_turn_after_each_slice() -> None:
     assert caller.turn.is_alone
     assert (seen, done) == ([0, 1], [])
     broker.clock.callLater(0, seen.append, "another")
-    broker.clock.advance(0)  # type: ignore[attr-defined]
+    advance(broker)
     assert seen == [0, 1, 2, 3, "another", 4]
     assert done == [[0, 2, 4, 6, 8]]
 
@@ -50,7 +50,7 @@ def test_pieces_follow_each_other() -> None:
     done = collect(in_pieces(broker, caller, range(5), ask, 2))
     assert caller.turn.is_alone
     for piece in ((0, 1), (2, 3), (4,)):
-        broker.clock.advance(0)  # type: ignore[attr-defined]
+        advance(broker)
         assert list(answers) == [piece]
         answers.pop(piece).callback(list(map(double, piece)))
     assert done == [[0, 2, 4, 6, 8]]

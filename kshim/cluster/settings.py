@@ -1,0 +1,137 @@
+"""What a cluster keeps beside its topics: versions of features, client quotas, the next producer id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred, succeed
+
+from kshim.cluster.checks import Refusal
+from kshim.cluster.client_quotas import (
+    Entity,
+    QuotaChange,
+    Quotas,
+    changed,
+    decode_quotas,
+    encode_quotas,
+    refuse_quotas,
+    stored_key,
+)
+from kshim.cluster.features import LATEST, FeatureUpdate, fault_in_updates
+from kshim.cluster.keys import CLIENT_QUOTAS, FEATURES, NEXT_PRODUCER_ID
+from kshim.cluster.writer import Writer
+
+if TYPE_CHECKING:
+    from kshim.storage.interfaces import Metadata
+
+_PRODUCER_ID_BLOCK = 1000  # ids taken by one durable write, as in Kafka
+
+
+class Features:
+    """Which version of each feature is used."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.levels: Mapping[str, int] = LATEST  # 0 if it is not in use
+
+    def read(self, metadata: Metadata) -> None:
+        self.levels = LATEST | json.loads(metadata.get(FEATURES) or b"{}")
+
+    def update(
+        self,
+        updates: Sequence[FeatureUpdate],
+        controller_id: Callable[[], int],
+        *,
+        validate_only: bool = False,
+    ) -> Deferred[str | None]:
+        """Use features at other versions. Fires with why none was changed, or None for success. Errbacks
+        StorageError.
+        """
+        return self._writer.run(self._update, updates, controller_id, validate_only)
+
+    async def _update(
+        self, updates: Sequence[FeatureUpdate], controller_id: Callable[[], int], validate_only: bool
+    ) -> str | None:
+        fault = fault_in_updates(updates, self.levels, controller_id())
+        levels = {**self.levels, **{update.feature: update.level for update in updates}}
+        if fault is None and not validate_only and levels != self.levels:
+            await self._writer.put({FEATURES: json.dumps(levels).encode()})
+            self.levels = levels
+        return fault
+
+
+class ClientQuotas:
+    """The quotas of each entity that has some."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.by_entity: Quotas = {}  # exactly the durable ones
+
+    def read(self, metadata: Metadata) -> None:
+        for _, value in metadata.items(CLIENT_QUOTAS):
+            entity, quotas = decode_quotas(value)
+            self.by_entity[entity] = quotas
+
+    def alter(
+        self, changes: Sequence[QuotaChange], *, validate_only: bool = False
+    ) -> Deferred[list[Refusal | None]]:
+        """Change the quotas of entities, each named once, in one durable write.
+
+        Each entity is changed whole or refused; fires with a refusal, or None for success, for each. Errbacks
+        StorageError; then nothing was changed.
+        """
+        return self._writer.run(self._alter, changes, validate_only)
+
+    async def _alter(self, wanted: Sequence[QuotaChange], validate_only: bool) -> list[Refusal | None]:
+        outcome = [refuse_quotas(change) for change in wanted]
+        after: dict[Entity, dict[str, float]] = {}
+        for change, refusal in zip(wanted, outcome, strict=True):
+            before = self.by_entity.get(change.entity, {})
+            now = changed(change, before)
+            if refusal is None and now != before:
+                after[change.entity] = now
+        if after and not validate_only:
+            stored = {
+                CLIENT_QUOTAS + stored_key(entity): encode_quotas(entity, now)
+                for entity, now in after.items()
+            }
+            await self._writer.put(stored)
+            self._show(after)
+        return outcome
+
+    def _show(self, after: Mapping[Entity, dict[str, float]]) -> None:
+        for entity, quotas in after.items():
+            if quotas:
+                self.by_entity[entity] = quotas
+            else:
+                self.by_entity.pop(entity, None)
+
+
+class ProducerIds:
+    """Gives each producer id once."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._next = self._end = 0
+
+    def read(self, metadata: Metadata) -> None:
+        self._next = self._end = int(metadata.get(NEXT_PRODUCER_ID) or 0)
+
+    def new(self) -> Deferred[int]:
+        """A producer id that was never given out before, not even before a crash. Errbacks StorageError."""
+        if self._next < self._end:
+            return succeed(self._take())
+        return self._writer.run(self._take_of_new_block)
+
+    async def _take_of_new_block(self) -> int:
+        if self._next == self._end:
+            end = self._end + _PRODUCER_ID_BLOCK
+            await self._writer.put({NEXT_PRODUCER_ID: b"%d" % end})
+            self._end = end
+        return self._take()
+
+    def _take(self) -> int:
+        self._next += 1
+        return self._next - 1

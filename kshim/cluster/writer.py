@@ -1,0 +1,46 @@
+"""Makes the changes of a cluster durable, one after the other.
+
+Every change runs under one lock: it looks at what is there, decides, makes the decision durable, and only
+then changes what clients see. So two creations of one name cannot both succeed, a deletion cannot be undone
+by a change that was on its way, and nobody is told of a topic that a crash could take back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, DeferredLock
+
+from kshim.cluster.keys import METADATA_OFFSET
+
+if TYPE_CHECKING:
+    from kshim.storage.interfaces import Metadata
+
+Changes = dict[bytes, bytes | None]
+"""New values by key; None deletes one."""
+
+
+class Writer:
+    """The one writer of what the cluster keeps."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._metadata = metadata
+        self._changing = DeferredLock()
+        self.offset = 0  # how many changes are durable, in the whole life of the cluster
+        self.leader_epoch = 0  # rises with each start, and whenever another broker is the controller
+
+    def start(self) -> None:
+        """Go on where the last process ended."""
+        offset, epoch = (self._metadata.get(METADATA_OFFSET) or b"0 0").split()
+        self.offset, self.leader_epoch = int(offset), int(epoch) + 1
+
+    def run(self, change: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """Call `change(*arguments)` when no other change is under way; fires with its result."""
+        return self._changing.run(change, *arguments)
+
+    async def put(self, changes: Changes) -> None:
+        """Make a change durable, and count it. Raises StorageError."""
+        offset = self.offset + 1
+        await self._metadata.put(changes | {METADATA_OFFSET: b"%d %d" % (offset, self.leader_epoch)})
+        self.offset = offset
