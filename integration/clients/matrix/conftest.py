@@ -30,13 +30,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(fixture, names, indirect=True, scope="session")
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A scenario that the client does not promise is skipped."""
-    assert isinstance(item, pytest.Function)
-    for fixture in ("client", "other"):
-        name = item.callspec.params.get(fixture)
-        if name is not None and (reason := CLIENTS[str(name)].lacks.get(item.originalname)):
-            pytest.skip(f"{name}: {reason}")
+def _params(item: pytest.Item) -> dict[str, Any]:
+    """Of a scenario; empty for another test."""
+    return item.callspec.params if hasattr(item, "callspec") else {}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -53,8 +49,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Note the result, if there is a file for it."""
     report: Any = yield
     path = os.environ.get(RESULTS)
-    if path and isinstance(item, pytest.Function) and (report.when == "call" or report.outcome != "passed"):
-        params = item.callspec.params
+    if path and (params := _params(item)) and (report.when == "call" or report.outcome != "passed"):
+        assert isinstance(item, pytest.Function)
         client = str(params.get("client"))
         others = [str(value) for name, value in params.items() if name not in ("broker", "client")]
         scenario = item.originalname.removeprefix("test_").replace("_", " ")
@@ -83,8 +79,11 @@ def other(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def new_driver(broker: Server) -> Iterator[Callable[[str], Driver]]:  # noqa: F811 - a fixture
-    """Starts a driver of the client of that name."""
+def new_driver(
+    request: pytest.FixtureRequest,
+    broker: Server,  # noqa: F811 - a fixture
+) -> Iterator[Callable[[str], Driver]]:
+    """Starts a driver of the client of that name; a scenario that the client does not promise is skipped."""
     drivers: list[Driver] = []
 
     def new(name: str, bootstrap: str = "") -> Driver:
@@ -94,6 +93,8 @@ def new_driver(broker: Server) -> Iterator[Callable[[str], Driver]]:  # noqa: F8
         drivers.append(Driver(command, bootstrap or first, {}))
         if name not in _versions:
             _versions[name] = drivers[-1].hello()[1]
+        if reason := CLIENTS[name].lacks.get(request.node.originalname):
+            pytest.skip(f"{name}: {reason}")
         return drivers[-1]
 
     yield new

@@ -15,14 +15,25 @@ from pathlib import Path
 
 KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-MARKS = {PASSED: "yes", FAILED: "**no**", SKIPPED: "–"}
+MARKS = {PASSED: "✓", FAILED: "✗", SKIPPED: "–"}
+MIXED = "members of different clients: "
 HEAD = """# Which clients work with kshim
 
 Each scenario below is run by each unmodified client, against kshim and against Apache Kafka 4.2, by
-`tox -m matrix`; this page is made from the results. *yes*: it passed with both. *–*: the client has no such
-call, or does not promise what the scenario asks for; the reasons are below the table. Anything else says what
-happened with kshim and with Apache Kafka.
+`tox -m matrix`; this page is made from the results. ✓: it passed with both. –: the client has no such call,
+or does not promise what the scenario asks for; the reasons are at the end. Anything else says what happened
+with kshim and with Apache Kafka.
 """
+ONLY_KSHIM = (
+    "Only kshim is steered to move leaders and coordinators; those scenarios do not run with Apache Kafka."
+)
+TOGETHER = """## Members of different clients in one group
+
+With each assignor that both have, two members share six partitions; then one leaves.
+"""
+
+Client = tuple[str, str]
+"""Its name and version."""
 
 
 @dataclass(frozen=True)
@@ -56,33 +67,49 @@ def read(path: Path) -> list[Result]:
 def page(results: Sequence[Result]) -> str:
     """The page."""
     clients = sorted({(result.client, result.version) for result in results}, key=_sort_key)
-    scenarios = dict.fromkeys(result.scenario for result in results)
+    alone = [result for result in results if not result.scenario.startswith(MIXED)]
+    together = [result for result in results if result.scenario.startswith(MIXED)]
+    parts = [HEAD, _totals(results, clients), "## Scenarios", _scenarios(alone, clients), ONLY_KSHIM]
+    if together:
+        parts += [TOGETHER, _mixtures(together)]
+    return "\n\n".join([part.strip() for part in [*parts, "## Not tried, and why", _reasons(alone)]]) + "\n"
+
+
+def _totals(results: Sequence[Result], clients: Iterable[Client]) -> str:
+    rows = [["Client", "with kshim", "with Apache Kafka", "not tried", "on"], ["---"] * 5]
+    for client in clients:
+        own = [result for result in results if (result.client, result.version) == client]
+        passed = [_passed(own, broker) for broker in (KSHIM, APACHE_KAFKA)]
+        skipped = sum(result.outcome == SKIPPED and result.broker == KSHIM for result in own)
+        rows.append([" ".join(client), *passed, str(skipped), max(result.date for result in own)])
+    rows.append(["all", *(_passed(results, broker) for broker in (KSHIM, APACHE_KAFKA)), "", ""])
+    return _table(rows)
+
+
+def _passed(results: Iterable[Result], broker: str) -> str:
+    tried = [result for result in results if result.broker == broker and result.outcome != SKIPPED]
+    return f"{sum(result.outcome == PASSED for result in tried)} of {len(tried)}"
+
+
+def _scenarios(results: Sequence[Result], clients: Sequence[Client]) -> str:
     found = {(r.client, r.version, r.scenario, r.broker): r for r in results}
-    lines = [HEAD, _totals(results, clients), ""]
-    lines += [_row(["Scenario", *(f"{name} {version}" for name, version in clients)])]
-    lines += [_row(["---"] * (len(clients) + 1))]
-    for scenario in scenarios:
+    rows = [["Scenario", *(" ".join(client) for client in clients)], ["---"] * (len(clients) + 1)]
+    for scenario in dict.fromkeys(result.scenario for result in results):
         cells = [
-            _cell(found.get((*client, scenario, KSHIM)), found.get((*client, scenario, APACHE_KAFKA)))
-            for client in clients
+            [found.get((*client, scenario, broker)) for broker in (KSHIM, APACHE_KAFKA)] for client in clients
         ]
-        lines.append(_row([scenario, *cells]))
-    lines += ["", "Not tried, and why:", "", *_reasons(results), ""]
-    return "\n".join(lines)
+        rows.append([scenario, *(_cell(*cell) for cell in cells)])
+    return _table(rows)
 
 
-def _totals(results: Sequence[Result], clients: Iterable[tuple[str, str]]) -> str:
-    rows = [_row(["Client", "with kshim", "with Apache Kafka", "not tried", "on"]), _row(["---"] * 5)]
-    for name, version in clients:
-        own = [result for result in results if (result.client, result.version) == (name, version)]
-        tried = {
-            broker: [r for r in own if r.broker == broker and r.outcome != SKIPPED]
-            for broker in (KSHIM, APACHE_KAFKA)
-        }
-        passed = [f"{sum(r.outcome == PASSED for r in found)} of {len(found)}" for found in tried.values()]
-        skipped = sum(r.outcome == SKIPPED and r.broker == KSHIM for r in own)
-        rows.append(_row([f"{name} {version}", *passed, str(skipped), max(r.date for r in own)]))
-    return "\n".join(rows)
+def _mixtures(results: Sequence[Result]) -> str:
+    names = sorted({result.client for result in results})
+    found = {(r.client, r.scenario.removeprefix(MIXED), r.broker): r for r in results}
+    rows = [["", *names], ["---"] * (len(names) + 1)]
+    for name in names:
+        cells = [[found.get((name, other, broker)) for broker in (KSHIM, APACHE_KAFKA)] for other in names]
+        rows.append([name, *(_cell(*cell) for cell in cells)])
+    return _table(rows)
 
 
 def _cell(kshim: Result | None, kafka: Result | None) -> str:
@@ -96,17 +123,21 @@ def _cell(kshim: Result | None, kafka: Result | None) -> str:
     )
 
 
-def _reasons(results: Iterable[Result]) -> list[str]:
-    reasons = {
-        f"* {result.client}, {result.scenario}: {result.why}"
-        for result in results
-        if result.outcome == SKIPPED
-    }
-    return sorted(reasons)
+def _reasons(results: Iterable[Result]) -> str:
+    """Each client's reasons, with the scenarios that each is for."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for result in results:
+        if result.outcome == SKIPPED:
+            found.setdefault((result.client, result.why.removeprefix(f"{result.client}: ")), {})[
+                result.scenario
+            ] = None
+    return "\n".join(
+        f"* {name}: {why} ({'; '.join(scenarios)})" for (name, why), scenarios in sorted(found.items())
+    )
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _sort_key(client: tuple[str, str]) -> tuple[str, list[int]]:
