@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from integration.clients.confluent.javascript.modules import fetch_modules
-from integration.support.toolchain import kept, need, run
+from integration.support.toolchain import kept, maven, need, run
 
 DRIVERS = Path(__file__).with_name("drivers")
 GO_LINES = "golines"
 """What the drivers in Go share."""
+JAVA_OPTIONS = (
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m"),  # for a quick start
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
 
 Command = Callable[[], Sequence[str]]
 """The command line of a driver, made ready to run. Raises Missing."""
@@ -37,6 +41,25 @@ def go(module: str) -> Command:
     def command() -> Sequence[str]:
         need("go")
         return (str(kept(f"driver-{module}-{_key(module, GO_LINES)}", build)),)
+
+    return command
+
+
+def java(version: str, versions: str = "since_2_5") -> Command:
+    """Compiles the driver with that version of the client; `versions`: the folder of what differs by it."""
+    sources = DRIVERS / "java"
+
+    def build(target: Path) -> None:
+        fetch = ("dependency:copy-dependencies", f"-Dkafka.version={version}", f"-DoutputDirectory={target}")
+        maven(*fetch, f"-f={sources / 'pom.xml'}", what=f"kafka-clients {version}")
+        files = [*map(str, sources.glob("*.java")), *map(str, (sources / versions).glob("*.java"))]
+        compiled = ("--release", "17", "-d", str(target), "-cp", f"{target}/*")
+        run(["javac", *compiled, *files], cwd=sources, what=f"the driver of kafka-clients {version}")
+
+    def command() -> Sequence[str]:
+        need("java")
+        built = kept(f"driver-java-{version}-{_key('java', f'java/{versions}')}", build)
+        return ("java", *JAVA_OPTIONS, "-cp", f"{built}:{built}/*", "Main")
 
     return command
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from integration.clients.matrix.building import Command, go, node
+from integration.clients.matrix.building import Command, go, java, node
 
 DRIVERS = "integration.clients.matrix.drivers"
 FENCED = "test_a_static_member_is_fenced_by_another_of_its_name"
@@ -40,6 +40,11 @@ CLIENTS = {
     ),
     "confluent-kafka": Client(_python("confluent"), ALL_ASSIGNORS - {"sticky"}),
     "franz-go": Client(go("franz_go"), ALL_ASSIGNORS),
+    "kafka-clients-2.1": Client(java("2.1.1", "before_2_5"), ALL_ASSIGNORS - {"cooperative-sticky"}),
+    "kafka-clients-2.8": Client(java("2.8.2"), ALL_ASSIGNORS),
+    "kafka-clients-3.4": Client(java("3.4.1"), ALL_ASSIGNORS),
+    "kafka-clients-3.9": Client(java("3.9.2"), ALL_ASSIGNORS),
+    "kafka-clients-4.2": Client(java("4.2.0"), ALL_ASSIGNORS),
     "kafka-go": Client(go("kafka_go"), empty_is_null=True, joins_again=True),
     "kafka-python": Client(
         _python("kafka_python"),
