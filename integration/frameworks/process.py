@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -64,6 +65,13 @@ class Program:
         self._process.kill()
         self._process.wait()
         self._reader.join(STOP_TIMEOUT_S)
+
+    def freeze(self) -> None:
+        """SIGSTOP: it stands still, and does not know."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def report(self) -> str:
         """What a failed test shows about it."""

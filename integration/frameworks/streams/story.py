@@ -161,7 +161,8 @@ class Story:
             return fed <= set(self.results.poll())
 
         wait_until(counted, PATIENCE_S, lambda: f"{fed - set(self.results.numbers())}\n{self.report()}")
-        assert [instance.facts("failed") for instance in self.instances] == [[]] * len(self.instances)
+        for instance in self.instances:
+            assert instance.facts("failed") == [], self.report()
         return fed
 
     def state(self) -> dict[str, Result]:
