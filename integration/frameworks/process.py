@@ -16,6 +16,8 @@ LOGGED = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",
     "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.clients=warn",
     "-Dorg.slf4j.simpleLogger.showShortLogName=true",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
 )
 
 

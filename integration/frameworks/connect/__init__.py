@@ -1,1 +1,1 @@
-"""Kafka Connect in distributed mode: workers that join, leave and are killed carry lines from file to file."""
+"""Kafka Connect in distributed mode: workers that come and go carry lines from file to file."""

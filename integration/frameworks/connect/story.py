@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from integration.frameworks.connect.worker import PATIENCE_S, Refused, Worker
+from integration.frameworks.reading import read_to_end, reader
 from integration.support.awaiting import wait_until
-from integration.support.clients import Admin, new_consumer, poll_records
+from integration.support.clients import Admin
 from integration.support.ports import Slot
 from integration.support.server import Server
 
@@ -147,6 +148,9 @@ class Story:
 
         wait_until(spread, PATIENCE_S, self.report)
 
+    def state_of(self, group: str) -> str:
+        return self.admin.describe_group(group).state
+
     # ---- lines
 
     def written(self) -> list[int]:
@@ -160,11 +164,10 @@ class Story:
         expected = range(self.lines.count, self.lines.count + count)
         wait_until(lambda: {*expected} <= {*self.written()}, PATIENCE_S, self.report)
 
-    def records(self, count: int) -> list[tuple[int, int]]:
-        """The committed records of the topic, at least `count`, each as (partition, line)."""
-        consumer = new_consumer(self._broker.bootstrap, self.topic, isolation_level="read_committed")
-        records = poll_records(consumer, count, PATIENCE_S)
-        records += itertools.chain.from_iterable(consumer.poll(1000).values())
+    def records(self) -> list[tuple[int, int]]:
+        """The committed records of the topic, each as (partition, line)."""
+        consumer = reader(self._broker.bootstrap, self.topic, PARTITIONS)
+        records = read_to_end(consumer)
         consumer.close()
         return [(record.partition, int(record.value)) for record in records]
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from integration.frameworks.connect.story import PARTITIONS, Story
+from integration.frameworks.connect.story import PARTITIONS, SINK_TASKS, Story
+from integration.frameworks.connect.worker import PATIENCE_S
 from integration.frameworks.jars import fetch_jars
-
+from integration.java.tool import run_to_end
+from integration.support.awaiting import wait_until
 from integration.support.server import Server
 from integration.support.toolchain import or_skip
+from integration.support.wire import Wire
+from schemas.messages.describe_groups import DescribeGroupsRequest
 
 KILLED, FROZEN = "killed", "frozen"
 
@@ -65,7 +70,7 @@ def test_each_line_arrives_once_though_a_worker_is_lost(tell: Callable[[bool], S
     story = tell(True)
     lose_the_source(story, how)
     lines = story.finish()
-    records = story.records(len(lines))
+    records = story.records()
     assert sorted(line for _, line in records) == lines
     for partition in range(PARTITIONS):
         of_one = [line for each, line in records if each == partition]
@@ -76,4 +81,66 @@ def test_no_line_is_lost_without_exactly_once_support(tell: Callable[[bool], Sto
     story = tell(False)
     lose_the_source(story, KILLED)
     lines = story.finish()
-    assert {line for _, line in story.records(len(lines))} == {*lines}
+    assert {line for _, line in story.records()} == {*lines}
+
+
+def test_a_connector_is_paused_stopped_reset_and_deleted(tell: Callable[[bool], Story]) -> None:
+    story = tell(True)
+    worker = story.start("first")
+    story.read_lines(worker)
+    story.write_lines(worker)
+    story.wait_more()
+
+    source = f"/connectors/{story.source}"
+    worker.call("PUT", f"{source}/pause")
+    story.wait_tasks(worker, {story.source: 1}, "PAUSED")
+    paused_at = story.lines.count
+    story.lines.wait_more(200)
+    assert max(line for _, line in story.records()) <= paused_at
+    worker.call("PUT", f"{source}/resume")
+    story.wait_more()
+    lines = story.finish()
+    assert sorted(line for _, line in story.records()) == lines
+
+    # Its offsets can be taken back when its producers are fenced off.
+    worker.call("PUT", f"{source}/stop")
+    story.wait_tasks(worker, {story.source: 0})
+    (offsets,) = worker.call("GET", f"{source}/offsets")["offsets"]
+    assert offsets["offset"] == {"position": story.lines.path.stat().st_size}
+    worker.call("DELETE", f"{source}/offsets")
+    assert worker.call("GET", f"{source}/offsets") == {"offsets": []}
+    worker.call("PUT", f"{source}/resume")
+    wait_until(lambda: len(story.records()) == 2 * len(lines), PATIENCE_S, story.report)
+    assert sorted(line for _, line in story.records()) == sorted([*lines, *lines])
+
+    for name in (story.source, story.sink):
+        worker.call("DELETE", f"/connectors/{name}")
+    assert worker.call("GET", "/connectors") == []
+    wait_until(lambda: story.state_of(f"connect-{story.sink}") == "Empty", PATIENCE_S, story.report)
+
+
+def test_its_group_and_topics_are_seen_by_administrators(
+    tell: Callable[[bool], Story], broker: Server, class_path: str
+) -> None:
+    story = tell(False)
+    worker = story.start("first")
+    story.read_lines(worker)
+    story.write_lines(worker)
+    story.wait_more()
+    for topic in story.internal.values():
+        assert story.admin.configs(topic)["cleanup.policy"] == "compact"
+    with Wire(broker.host, broker.port) as wire:
+        (group,) = wire.ask(5, DescribeGroupsRequest(groups=(story.group,))).groups
+    assert (group.group_state, group.protocol_type, group.protocol_data) == ("Stable", "connect", "sessioned")
+    assert [member.client_id for member in group.members] == ["first"]
+    connect = ("--bootstrap-server", broker.bootstrap)
+    status, text = run_to_end(class_path, "GroupsCommand", *connect, "--list")
+    assert status == 0, text
+    found = {tuple(line.split()) for line in text.splitlines()}
+    sinks = f"connect-{story.sink}"
+    assert {(story.group, "Classic", "connect"), (sinks, "Classic", "consumer")} <= found
+    groups = "consumer.group.ConsumerGroupCommand"
+    status, text = run_to_end(class_path, groups, *connect, "--describe", "--group", sinks, "--state")
+    assert re.search(rf"{sinks}\s+127.0.0.1:\d+ +\(1\) +range +Stable +{SINK_TASKS}", text), text
+    _, text = run_to_end(class_path, groups, *connect, "--describe", "--group", story.group)
+    assert f"GroupId {story.group} is not a consumer group (connect)" in text

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
 from integration.frameworks.process import Program
+from integration.frameworks.reading import read_to_end, reader
 from integration.support.awaiting import wait_until
-from integration.support.clients import Admin, new_consumer
+from integration.support.clients import Admin
 from integration.support.server import Server
 from integration.support.story import Feed
 
@@ -73,14 +74,11 @@ class Results:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.by_bucket: dict[str, list[Result]] = {f"bucket {bucket}": [] for bucket in range(BUCKETS)}
-        self._consumer: KafkaConsumer = new_consumer(bootstrap, isolation_level="read_committed")
-        partitions = [TopicPartition(topic, index) for index in range(PARTITIONS)]
-        self._consumer.assign(partitions)
-        self._consumer.seek_to_beginning(*partitions)
+        self._consumer = reader(bootstrap, topic, PARTITIONS)
 
     def poll(self) -> list[int]:
-        """Read on. Returns all numbers so far."""
-        for record in itertools.chain.from_iterable(self._consumer.poll(200).values()):
+        """Read on, to the end. Returns all numbers so far."""
+        for record in read_to_end(self._consumer):
             number, count, total = map(int, record.value.decode().split())
             self.by_bucket[record.key.decode()].append(Result(number, count, total))
         return self.numbers()
