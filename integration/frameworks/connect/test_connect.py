@@ -64,17 +64,37 @@ def lose_the_source(story: Story, how: str) -> None:
     story.wait_more()
 
 
-@pytest.mark.parametrize("how", [KILLED, FROZEN])
-def test_each_line_arrives_once_though_a_worker_is_lost(tell: Callable[[bool], Story], how: str) -> None:
-    """A frozen worker goes on where it was, although another has taken its place."""
-    story = tell(True)
-    lose_the_source(story, how)
+def check_each_arrived_once(story: Story) -> None:
+    """And in order, as far as a topic has one."""
     lines = story.finish()
     records = story.records()
     assert sorted(line for _, line in records) == lines
     for partition in range(PARTITIONS):
         of_one = [line for each, line in records if each == partition]
         assert of_one == sorted(of_one)
+
+
+@pytest.mark.parametrize("how", [KILLED, FROZEN])
+def test_each_line_arrives_once_though_a_worker_is_lost(tell: Callable[[bool], Story], how: str) -> None:
+    """A frozen worker goes on where it was, although another has taken its place."""
+    story = tell(True)
+    lose_the_source(story, how)
+    check_each_arrived_once(story)
+
+
+def test_each_line_arrives_once_though_the_broker_is_killed(
+    tell: Callable[[bool], Story], broker: Server
+) -> None:
+    story = tell(True)
+    worker = story.start("first")
+    story.read_lines(worker)
+    story.write_lines(worker)
+    for _ in range(2):
+        story.wait_more()
+        broker.kill()
+        broker.restart()
+    story.wait_more()
+    check_each_arrived_once(story)
 
 
 def test_no_line_is_lost_without_exactly_once_support(tell: Callable[[bool], Story]) -> None:
