@@ -30,6 +30,7 @@ from kshim.network.places import Limits
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker
 from kshim.requests.aside import AsideThread
+from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.cleaning import Cleaning
 from kshim.storage.interfaces import Log, StorageError, Store
@@ -59,6 +60,7 @@ class Server:
         self._control: ControlSocket | None = None
         self._aside = AsideThread(reactor)
         self._unread = Unread(reactor)
+        self._once = Once(reactor)
         self._stop_lock = DeferredLock()
         self._stopped = False
 
@@ -120,7 +122,7 @@ class Server:
         config, cluster = self._config, broker.cluster
         answers = {node_id: partial(answer, _as_node(broker, node_id)) for node_id in cluster.node_ids}
         self._listeners = new_listeners(
-            answers, config, self._reactor, self._unread, partial(_limits, cluster)
+            answers, config, self._reactor, self._unread, self._once, partial(_limits, cluster)
         )
         addresses: list[Endpoint] = await open_all(self._listeners, config.listeners)
         path = control_path(config)

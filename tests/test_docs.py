@@ -1,9 +1,13 @@
-"""The generated pages match the code."""
+"""The generated pages, and those that quote the code, match it."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from docs import draw_connection, draw_transactions
 from docs.draw_coordinator import PAGE, drawn
+from kshim.requests.mistake import Mistake
 
 
 def test_the_coordinator_s_page_is_current() -> None:
@@ -19,3 +23,9 @@ def test_the_page_of_transactions_is_current() -> None:
 def test_the_states_of_a_connection_are_current() -> None:
     page = draw_connection.PAGE.read_text()
     assert page == draw_connection.drawn(page), "run `python -m docs.draw_connection`"
+
+
+def test_each_mistake_stands_in_the_page_as_it_is_logged() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "troubleshooting.md").read_text()
+    logged = {re.sub(r"\{[^}]*\}", "…", mistake.value) for mistake in Mistake}
+    assert set(re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE)) == logged

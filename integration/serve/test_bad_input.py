@@ -133,8 +133,6 @@ def assert_refused(server: Server, frame: bytes, *said: str) -> None:
         pytest.param(struct.pack(">i", -(2**31)), id="smallest size"),
         pytest.param(struct.pack(">i", 100 * MIB + 1), id="one above the limit"),
         pytest.param(struct.pack(">i", INT_MAX), id="largest size"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n", id="HTTP"),
-        pytest.param(bytes.fromhex("16030100c8010000c40303"), id="TLS"),
     ],
 )
 def test_a_size_that_cannot_be(server: Server, start: bytes) -> None:

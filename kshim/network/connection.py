@@ -20,10 +20,12 @@ from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
 from kshim.network.addresses import java_host, unmapped
+from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State
 from kshim.requests import Client, Refused, Turn
+from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 
@@ -64,6 +66,7 @@ class Shared:
     clock: Clock
     unread: Unread
     intake: Intake
+    once: Once
     max_request_bytes: int
     max_idle_ms: int = -1
     """-1 keeps idle connections."""
@@ -175,7 +178,7 @@ class Connection(Protocol):
                 if self._outgoing_bytes >= WRITE_BYTES:
                     self._send()
         except FrameError as error:
-            self._refuse(Refused(f"{self.client.address}: {error}"))
+            self._refuse_bytes(error)
         finally:
             self._in_turn = False
         self._send()
@@ -284,8 +287,24 @@ class Connection(Protocol):
             logger.error("closed the connection of %s: %r", self.client.address, error, exc_info=error)
         else:
             ours = error.__cause__ if error.level >= logging.ERROR else None
-            logger.log(error.level, "closed the connection of %s", error, exc_info=ours)
+            logger.log(self._level(error), "closed the connection of %s", error, exc_info=ours)
         self.close()
+
+    def _level(self, error: Refused) -> int:
+        if error.once is None:
+            return error.level
+        return self.shared.once.level((self.client.address.host, error.once))
+
+    def _refuse_bytes(self, error: FrameError) -> None:
+        """Close, because no request can be read. Who speaks another protocol is told so in it."""
+        who = stranger(error.start)
+        if who is None:
+            self._refuse(Refused(f"{self.client.address}: {error}"))
+            return
+        if who.answer and not self._in_flight:
+            self._outgoing.append(who.answer)
+        why = who.mistake.line(text=error.start.decode("latin-1"))
+        self._refuse(Refused(f"{self.client.address}: {why}", once=who.mistake))
 
     def refuse_slow(self, why: str) -> None:
         """Close, because others wait for what this one does not send."""

@@ -12,10 +12,16 @@ from struct import Struct
 
 _SIZE = Struct(">i")
 _SIZE_BYTES = 4
+_START_BYTES = 32
 
 
 class FrameError(ValueError):
     """The peer sent a size that no frame may have; nothing after it can be read. str() says why."""
+
+    def __init__(self, why: str, start: bytes) -> None:
+        super().__init__(why)
+        self.start = start
+        """The size and up to 28 bytes behind it, as far as they were received."""
 
 
 class Frames:
@@ -87,13 +93,10 @@ class Frames:
 
     def _checked_size(self, buffer: bytes | bytearray, at: int) -> int:
         size: int = _SIZE.unpack_from(buffer, at)[0]
-        if size < 0:
-            raise FrameError(f"a request of {size} bytes")
-        if size > self._max_bytes:
-            raise FrameError(
-                f"a request of {size} bytes, above socket.request.max.bytes, which is {self._max_bytes}"
-            )
-        return size
+        if 0 <= size <= self._max_bytes:
+            return size
+        limit = f", above socket.request.max.bytes, which is {self._max_bytes}" if size > 0 else ""
+        raise FrameError(f"a request of {size} bytes{limit}", bytes(buffer[at : at + _START_BYTES]))
 
 
 def framed(payload: bytes) -> tuple[bytes, bytes]:

@@ -17,6 +17,7 @@ from kshim.network.connection import Dispatch, Shared
 from kshim.network.connections import Connections
 from kshim.network.intake import Intake
 from kshim.network.places import Limits, Places
+from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 
 _ATTEMPTS = 20
@@ -100,6 +101,7 @@ def new_listeners(
     config: Config,
     reactor: Any,
     unread: Unread,
+    once: Once,
     limits: Callable[[int], Limits],
 ) -> dict[int, Listener]:
     """A listener for each broker, by node id; none listens yet. Raises CannotListen.
@@ -119,6 +121,7 @@ def new_listeners(
             clock=reactor,
             unread=unread,
             intake=intake,
+            once=once,
             max_request_bytes=config.socket_request_max_bytes,
             max_idle_ms=config.connections_max_idle_ms,
             advertised=advertised,

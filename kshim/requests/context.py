@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from kshim.configs.endpoint import Endpoint
@@ -83,8 +83,10 @@ class RequestContext:
 class Refused(Exception):
     """A request gets no answer, and its connection is closed; str() is the line for the log."""
 
-    def __init__(self, why: str, level: int = logging.WARNING) -> None:
+    def __init__(self, why: str, level: int = logging.WARNING, *, once: Hashable = None) -> None:
+        """once: the line is not repeated at each attempt of the same address with the same `once`."""
         super().__init__(why)
+        self.once = once
         self.level = level
         """WARNING if the client sent what cannot be served; ERROR if the fault is ours, and the cause's
         traceback is logged too.

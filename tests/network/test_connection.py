@@ -17,6 +17,8 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Shared
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.requests import Client, Refused, Turn
+from kshim.requests.mistake import Mistake
+from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from tests.network.test_frames import frame
 
@@ -65,6 +67,7 @@ class Server:
             clock=self.clock,
             unread=self.unread,
             intake=Intake(self.clock, self.unread, 1 << 20),
+            once=Once(self.clock),
             max_request_bytes=max_request_bytes,
             max_idle_ms=max_idle_ms,
             advertised=advertised,
@@ -312,6 +315,50 @@ def test_a_size_that_cannot_be_closes_with_one_line(
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
         ("WARNING", f"closed the connection of 10.0.0.7:51000: {why}")
     ]
+
+
+@pytest.mark.parametrize(
+    ("data", "answer", "mistake"),
+    [
+        (bytes.fromhex("16030100c8010000c40303"), bytes.fromhex("15030300020100"), Mistake.TLS),
+        (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 Bad Request\r\n", Mistake.HTTP),
+        (b"*1\r\n$4\r\nPING\r\n", b"-ERR ", Mistake.REDIS),
+        (b"ruok", b"", Mistake.ZOOKEEPER),
+    ],
+)
+def test_who_speaks_another_protocol_is_answered_in_it(
+    server: Server, data: bytes, answer: bytes, mistake: Mistake, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.connection.dataReceived(data)
+    sent = server.sent()
+    assert sent.startswith(answer)
+    assert bool(sent) == bool(answer)
+    assert server.transport.disconnecting
+    assert caplog.messages == [f"closed the connection of 10.0.0.7:51000: {mistake.value}"]
+    assert caplog.records[0].levelno == logging.WARNING
+
+
+def test_text_of_a_stranger_stands_in_the_log(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    server.connection.dataReceived(b"hello\r\nWARNING closed")
+    (message,) = caplog.messages
+    assert "it sends the text 'hello\\r\\nWARNING closed', but this port is" in message
+
+
+def test_no_stranger_is_answered_behind_a_request(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    server.connection.dataReceived(frame(b"parked") + b"GET / HTTP/1.1\r\n\r\n")
+    assert server.sent() == b""
+    assert server.transport.disconnecting
+    assert caplog.messages == [f"closed the connection of 10.0.0.7:51000: {Mistake.HTTP.value}"]
+
+
+def test_a_mistake_is_logged_once_for_an_address(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for _ in range(3):
+        again = Connection(server.connection.shared, lambda _: None, server.gone.append)
+        again.makeConnection(Transport())
+        again.dataReceived(b"ruok")
+    levels = [record.levelno for record in caplog.records]
+    assert levels == [logging.WARNING, logging.DEBUG, logging.DEBUG]
 
 
 def test_a_refused_request_closes_with_one_line(server: Server, caplog: pytest.LogCaptureFixture) -> None:

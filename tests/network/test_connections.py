@@ -18,6 +18,7 @@ from kshim.network.connections import LOOK_S, Connections
 from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
 from kshim.network.intake import PATIENCE_S, Intake
 from kshim.network.places import Places
+from kshim.requests.once import Once
 from kshim.requests.unread import MOST_BYTES, Unread
 from tests.network.test_connection import Transport
 from tests.network.test_frames import frame
@@ -53,6 +54,7 @@ class Listening:
             clock=self.clock,
             unread=self.unread,
             intake=Intake(self.clock, self.unread, MEMORY),
+            once=Once(self.clock),
             max_request_bytes=MEMORY,
         )
         self.connections = Connections(shared, Places(self.limits.__getitem__, self._resolve))

@@ -15,6 +15,7 @@ from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.network.places import Limits
+from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from tests.api.harness import result
 
@@ -54,7 +55,9 @@ def no_limits(node_id: int) -> Limits:
 
 def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list[int]:
     answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
-    listeners = new_listeners(answers, Config(brokers=brokers, **config), reactor, Unread(reactor), no_limits)
+    listeners = new_listeners(
+        answers, Config(brokers=brokers, **config), reactor, Unread(reactor), Once(reactor), no_limits
+    )
     addresses: list[Endpoint] = result(open_all(listeners, Endpoint("127.0.0.1", port)))
     return [address.port for address in addresses]
 
@@ -118,7 +121,9 @@ def test_a_suspended_listener_keeps_its_port(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(socket, "socket", Socket)
     reactor = Reactor()
-    (listener,) = new_listeners({1: lambda *_: None}, Config(), reactor, Unread(reactor), no_limits).values()
+    (listener,) = new_listeners(
+        {1: lambda *_: None}, Config(), reactor, Unread(reactor), Once(reactor), no_limits
+    ).values()
     assert isinstance(listener, Listener)
     listener.open(Endpoint("127.0.0.1", 9092))
     assert result(listener.suspend()) is None

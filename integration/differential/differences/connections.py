@@ -60,6 +60,25 @@ def a_name_in_the_servers_properties(guest: Guest) -> str:
     return str(described_config(guest, "broker.rack").value)
 
 
+CLIENT_HELLO = bytes.fromhex("16030100c8010000c40303")
+CLOSE_NOTIFY = bytes.fromhex("15030300020100")
+
+
+@difference("D-other-protocols", apache_kafka=b"", kshim=CLOSE_NOTIFY)
+def tls_at_a_plain_listener(guest: Guest) -> bytes:
+    return guest.heard_of(CLIENT_HELLO)
+
+
+@difference("D-other-protocols", apache_kafka=b"", kshim=b"HTTP/1.1 400 Bad Request")
+def http_at_a_kafka_listener(guest: Guest) -> bytes:
+    return guest.heard_of(b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n").partition(b"\r\n")[0]
+
+
+@difference("D-other-protocols", apache_kafka=b"", kshim=b"-ERR")
+def redis_at_a_kafka_listener(guest: Guest) -> bytes:
+    return guest.heard_of(b"*1\r\n$4\r\nPING\r\n").partition(b" ")[0]
+
+
 SASL = {
     *(ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.CREATE_DELEGATION_TOKEN),
     *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),

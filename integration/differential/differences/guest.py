@@ -46,6 +46,16 @@ class Guest(TransactionTalk):
         """Send a request; read its answer with `next_answer`."""
         self._wire("main").sendall(len(frame).to_bytes(4) + frame)
 
+    def heard_of(self, data: bytes) -> bytes:
+        """What is received after these bytes, which are no request, until the connection is closed."""
+        heard = bytearray()
+        with contextlib.closing(self._wires.pop("main", None) or Wire(*self._address)) as connection:
+            connection.settimeout(PATIENCE_S)
+            connection.sendall(data)
+            while chunk := connection.recv(4096):
+                heard += chunk
+        return bytes(heard)
+
     def go_to(self, host: str, port: int) -> None:
         """Use the server at this address from now on: it was started again."""
         self.close()

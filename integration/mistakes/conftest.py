@@ -1,0 +1,30 @@
+"""A server of which one line is awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from integration.support.awaiting import wait_until
+from integration.support.server import Server
+from kshim.requests.mistake import Mistake
+
+TIMEOUT_S = 20
+Told = Callable[..., str]
+
+
+@pytest.fixture
+def told(own_server: Server) -> Told:
+    """told(mistake, **details): the log's only warning, which says this of the mistake."""
+
+    def warnings() -> list[str]:
+        return [line for line in own_server.log if " INFO " not in line]
+
+    def told(mistake: Mistake, details: Mapping[str, object] | None = None) -> str:
+        wait_until(warnings, TIMEOUT_S, own_server.report)
+        (line,) = warnings()
+        assert line.endswith(mistake.line(**(details or {}))), line
+        return line
+
+    return told

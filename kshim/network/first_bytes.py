@@ -1,0 +1,62 @@
+"""The first bytes of those who do not speak Kafka's protocol: who they are, and what they are answered.
+
+None of them is the size of a request: as a size each is above 100 MB, or negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kshim.requests.mistake import Mistake
+
+_CLOSE_NOTIFY = bytes.fromhex("15 0303 0002 0100")
+"""The end of a TLS connection. A Java client fails at once with "SSL handshake failed"; it would try again
+for ever if the connection were only closed. librdkafka asks "connecting to a PLAINTEXT broker listener?", as
+after no other alert.
+"""
+_HTTP_TEXT = b"This port is a Kafka listener. It does not speak HTTP.\n"
+_HTTP_ANSWER = (
+    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (len(_HTTP_TEXT), _HTTP_TEXT)
+)
+_REDIS_ERROR = b"-ERR This port is a Kafka listener. It does not speak Redis's protocol.\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """Someone who does not speak Kafka's protocol."""
+
+    mistake: Mistake
+    answer: bytes = b""
+    """What it is sent before its connection is closed, in its own protocol."""
+
+
+_SPOKEN: Final[Mapping[Stranger, tuple[bytes, ...]]] = {
+    Stranger(Mistake.TLS, _CLOSE_NOTIFY): (b"\x16\x03",),
+    Stranger(Mistake.HTTP, _HTTP_ANSWER): (
+        *(b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC"),
+        b"PRI ",  # HTTP/2
+    ),
+    Stranger(Mistake.PROXY): (b"PROX", b"\r\n\r\n"),  # versions 1 and 2
+    Stranger(Mistake.REDIS, _REDIS_ERROR): (b"*", b"PING", b"INFO", b"AUTH", b"HELL"),
+    Stranger(Mistake.ZOOKEEPER): (
+        *(b"conf", b"cons", b"crst", b"dump", b"envi", b"isro", b"mntr", b"ruok"),
+        *(b"srst", b"srvr", b"stat", b"wchs"),
+    ),
+}
+STRANGERS: Final[Mapping[bytes, Stranger]] = {
+    start: stranger for stranger, starts in _SPOKEN.items() for start in starts
+}
+"""By their first one, two or four bytes."""
+_TEXT = Stranger(Mistake.TEXT)
+_PRINTABLE = frozenset((*range(32, 127), *b"\t\r\n"))
+
+
+def stranger(start: bytes) -> Stranger | None:
+    """Who begins with these bytes, of which at least four are needed; None if that cannot be told."""
+    for length in (4, 2, 1):
+        if found := STRANGERS.get(start[:length]):
+            return found
+    return _TEXT if _PRINTABLE.issuperset(start) else None

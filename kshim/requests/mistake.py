@@ -1,0 +1,25 @@
+"""What people set up wrongly in a client, and what the log says of it.
+
+docs/troubleshooting.md explains each line; a test compares the page with this table.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+_KAFKA_PORT = "but this port is a Kafka listener: correct the address in the client"
+
+
+class Mistake(Enum):
+    """The value is the line after the client's name, and ends with what to change."""
+
+    TLS = "it speaks TLS, but this listener is plain: set security.protocol=PLAINTEXT in the client"
+    HTTP = f"it speaks HTTP, {_KAFKA_PORT}"
+    PROXY = "it sends a PROXY protocol header: switch that off in the proxy before this listener"
+    REDIS = f"it speaks Redis's protocol, {_KAFKA_PORT}"
+    ZOOKEEPER = f"it sends a command for ZooKeeper, {_KAFKA_PORT}"
+    TEXT = f"it sends the text {{text!r}}, {_KAFKA_PORT}"
+
+    def line(self, **details: object) -> str:
+        """The line, with what the client sent."""
+        return self.value.format(**details)
