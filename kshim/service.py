@@ -98,6 +98,7 @@ class Server:
                 fetch_sessions=FetchSessions(),
                 aside=self._aside,
                 unread=self._unread,
+                once=self._once,
             )
             self._transactions.start(partial(write_marker, broker))
             addresses: list[Endpoint] = await self._listen(broker)

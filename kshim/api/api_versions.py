@@ -28,6 +28,8 @@ from schemas.messages.api_versions import (
 from schemas.registry import VERSIONS
 
 FIRST_VERSION_WITH_MINIMUM_0 = 4
+MOST_CHARACTERS = 100
+"""Of the name and the version of a client's software, for the log."""
 SUPPORTED_FEATURES = tuple(
     SupportedFeatureKey(name=name, min_version=versions[0], max_version=versions[-1])
     for name, versions in SUPPORTED.items()
@@ -51,6 +53,8 @@ def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRe
         software = (request.client_software_name, request.client_software_version)
         if not all(map(_SOFTWARE.fullmatch, software)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        if context.client is not None:
+            context.client.software = " ".join(software)[:MOST_CHARACTERS]
     return ApiVersionsResponse(
         api_keys=_entries(ANNOUNCED),
         supported_features=SUPPORTED_FEATURES if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else (),

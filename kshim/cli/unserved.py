@@ -7,7 +7,6 @@ from typing import Final
 
 from schemas.api_key import ApiKey
 
-_SASL = "authentication with SASL is not built yet"
 _TOKENS = "delegation tokens (KIP-48) need authentication, which is not built yet"
 _CONSUMER_GROUPS = "the consumer protocol of KIP-848 is not built yet"
 _SHARE_GROUPS = "share groups (KIP-932) are not built yet"
@@ -15,8 +14,6 @@ _SHARE_STATE = "brokers ask each other this about share groups (KIP-932), which 
 _STREAMS_GROUPS = "streams groups (KIP-1071) are not built yet"
 
 _KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
-    ApiKey.SASL_HANDSHAKE: (range(2), _SASL),
-    ApiKey.SASL_AUTHENTICATE: (range(3), _SASL),
     ApiKey.CREATE_DELEGATION_TOKEN: (range(1, 4), _TOKENS),
     ApiKey.RENEW_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
     ApiKey.EXPIRE_DELEGATION_TOKEN: (range(1, 3), _TOKENS),

@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, unsupported
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
+from kshim.requests.mistake import Mistake
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
@@ -38,6 +39,8 @@ MAX_ELEMENTS = 100_000
 """In all arrays of a request together. An element takes up to 400 bytes, for as few as 3 in the frame."""
 MAX_ANSWER_ELEMENTS = 1_000_000
 """A request of few bytes may ask for the same again and again."""
+GSS_API_TOKEN = b"\x60"
+"""With it a client begins that authenticates as before SaslHandshake (KIP-43). No API has such a number."""
 
 ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
@@ -101,6 +104,7 @@ def answer(
         client.advertised,
         turn=turn,
         node_id=broker.node_id,
+        client=client,
     )
     try:
         response = served.function(broker, context, request)
@@ -116,6 +120,8 @@ def answer(
 
 def _not_decoded(frame: bytes | memoryview, client: Client, error: BaseException | None) -> bytes:
     """Answer ApiVersions in an unsupported version; raises Refused for any other frame."""
+    if frame[:1] == GSS_API_TOKEN:
+        raise Refused(f"{client.address}: {Mistake.GSSAPI.line()}", once=Mistake.GSSAPI) from error
     if isinstance(error, UnsupportedVersion):
         return _unsupported(error.header, client)
     if isinstance(error, TooManyElements):
@@ -185,7 +191,7 @@ def api_name(api_key: int) -> str:
 def _request(header: RequestHeader, client: Client) -> str:
     """The request as the log names it: its sender, API and version."""
     name = f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
-    return f"{client.address} (client_id {header.client_id!r}): {name}"
+    return f"{client.named(header.client_id)}: {name}"
 
 
 def _sender(frame: bytes | memoryview, client: Client) -> str:
@@ -194,4 +200,4 @@ def _sender(frame: bytes | memoryview, client: Client) -> str:
         header, _ = decode_request_header(frame)
     except MalformedMessage:
         return str(client.address)
-    return f"{client.address} (client_id {header.client_id!r})"
+    return client.named(header.client_id)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kshim.fetching.sessions import FetchSessions
     from kshim.producing.appends import ProducerAppends
     from kshim.requests.aside import Aside
+    from kshim.requests.once import Once
     from kshim.requests.unread import Unread
     from kshim.storage.clock import Clock
     from kshim.storage.interfaces import Log
@@ -43,6 +44,7 @@ class Broker:
     fetch_sessions: FetchSessions
     aside: Aside
     unread: Unread
+    once: Once
     written: WrittenArrays = field(default_factory=WrittenArrays)
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:

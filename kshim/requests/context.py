@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kshim.configs.endpoint import Endpoint
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Client:
     """The other end of a connection."""
 
@@ -19,6 +19,13 @@ class Client:
     """The address and port that it connected from, for the log."""
     advertised: Endpoint
     """The address that it should connect to."""
+    software: str = ""
+    """The name and the version of its software, once it has told (ApiVersions v3)."""
+
+    def named(self, client_id: str | None) -> str:
+        """How the log names it in a request with this client id."""
+        software = f", {self.software}" if self.software else ""
+        return f"{self.address} (client_id {client_id!r}{software})"
 
 
 class Signal:
@@ -78,6 +85,13 @@ class RequestContext:
     """A parked Fetch finishes when it fires, because replies leave in request order."""
     node_id: int = 0
     """The broker that was asked."""
+    client: Client | None = None
+    """None in a request of the server's own."""
+
+    @property
+    def sender(self) -> str:
+        """How the log names the caller."""
+        return self.client.named(self.client_id) if self.client else self.client_host
 
 
 class Refused(Exception):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 
 _KAFKA_PORT = "but this port is a Kafka listener: correct the address in the client"
+_NO_SASL = "but this listener has no SASL: set security.protocol=PLAINTEXT in the client"
 
 
 class Mistake(Enum):
@@ -19,6 +20,8 @@ class Mistake(Enum):
     REDIS = f"it speaks Redis's protocol, {_KAFKA_PORT}"
     ZOOKEEPER = f"it sends a command for ZooKeeper, {_KAFKA_PORT}"
     TEXT = f"it sends the text {{text!r}}, {_KAFKA_PORT}"
+    SASL = f"it asks for SASL {{mechanism!r}}, {_NO_SASL}"
+    GSSAPI = f"it sends a token of SASL GSSAPI, {_NO_SASL}"
 
     def line(self, **details: object) -> str:
         """The line, with what the client sent."""

@@ -19,7 +19,8 @@ from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions
 from kshim.producing.appends import ProducerAppends
-from kshim.requests import Broker, RequestContext, Turn
+from kshim.requests import Broker, Client, RequestContext, Turn
+from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.chunk import place
 from kshim.storage.interfaces import Appended, Offsets, StorageError
@@ -85,6 +86,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         fetch_sessions=FetchSessions(),
         aside=AtOnce(),
         unread=Unread(clock),
+        once=Once(clock),
     )
 
 
@@ -104,13 +106,17 @@ def uuids() -> Any:
     return lambda: UUID(int=next(numbers))
 
 
+HERE = Endpoint("kshim.example", 9092)
+
+
 def context(version: int, turn: Turn | None = None) -> RequestContext:
     return RequestContext(
         api_version=version,
         client_id="test",
         client_host="/127.0.0.1",
-        advertised=Endpoint("kshim.example", 9092),
+        advertised=HERE,
         turn=turn or Turn(),
+        client=Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), HERE),
     )
 
 

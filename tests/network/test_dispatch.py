@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kshim.cluster.features import LATEST
@@ -16,15 +17,17 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network import dispatch
 from kshim.network.dispatch import API, answer, api_name
 from kshim.requests import Client, Refused, RequestContext, Turn
+from kshim.requests.mistake import Mistake
+from kshim.requests.once import Once
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.api.harness import AtOnce, result
 
-CALLER = Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
+HERE = Endpoint("10.0.0.1", 9092)
 CLUSTER = SimpleNamespace(features=SimpleNamespace(levels=LATEST), writer=SimpleNamespace(offset=1))
-BROKER: Any = SimpleNamespace(node_id=1, aside=AtOnce(), cluster=CLUSTER)
+BROKER: Any = SimpleNamespace(node_id=1, aside=AtOnce(), cluster=CLUSTER, once=Once(Clock()))
 TURN = Turn()
 
 # What Apache Kafka 4.2.0 announces of the APIs that kshim serves.
@@ -41,6 +44,8 @@ KAFKA_4_2 = {
     "LeaveGroup": (0, 5),
     "SyncGroup": (0, 5),
     "DescribeGroups": (0, 6),
+    "SaslHandshake": (0, 1),
+    "SaslAuthenticate": (0, 2),
     "ListGroups": (0, 5),
     "CreateTopics": (2, 7),
     "DeleteTopics": (1, 6),
@@ -93,8 +98,12 @@ def compact(text: bytes) -> bytes:
     return bytes([len(text) + 1]) + text
 
 
+def caller() -> Client:
+    return Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), HERE)
+
+
 def ask(frame: bytes | memoryview) -> Any:
-    return answer(BROKER, frame, CALLER, TURN)
+    return answer(BROKER, frame, caller(), TURN)
 
 
 def refusal(frame: bytes) -> str:
@@ -142,7 +151,7 @@ def test_a_request_goes_to_its_function_and_its_response_back(kind: Any, heartbe
     ((context, request),) = heartbeats
     assert request == HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     assert (context.api_version, context.client_id, context.client_host) == (0, "c", "/10.0.0.7")
-    assert context.advertised == CALLER.advertised
+    assert context.advertised == HERE
     assert context.turn is TURN
     assert context.principal == "User:ANONYMOUS"
 
@@ -253,6 +262,30 @@ def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.M
 def test_what_has_no_answer_is_refused_in_one_line(frame: bytes, why: str, heartbeats: list[Any]) -> None:
     assert why in refusal(frame)
     assert heartbeats == []
+
+
+@pytest.mark.parametrize("token", ["6082026406092a864886f71201020201006e82", "600000000000000000000000"])
+def test_a_bare_token_of_gssapi_is_known(token: str) -> None:
+    with pytest.raises(Refused, match=f"^10.0.0.7:51000: {Mistake.GSSAPI.value}$") as caught:
+        ask(bytes.fromhex(token))
+    assert caught.value.once is Mistake.GSSAPI
+
+
+def test_a_line_names_the_software_that_its_connection_has_told() -> None:
+    client = caller()
+    answer(BROKER, api_versions_v3(b"librdkafka", b"2.16.1"), client, TURN)
+    with pytest.raises(Refused, match=r"^10.0.0.7:51000 \(client_id 'c', librdkafka 2.16.1\): "):
+        answer(BROKER, header(999, 0), client, TURN)
+
+
+def test_a_long_name_of_software_is_cut() -> None:
+    client = caller()
+    answer(BROKER, api_versions_v3(b"x" * 100, b"2"), client, TURN)
+    assert client.software == "x" * 100
+
+
+def api_versions_v3(name: bytes, software_version: bytes) -> bytes:
+    return header(18, 3, flexible=True) + compact(name) + compact(software_version) + b"\0"
 
 
 def test_bytes_behind_a_body_are_ignored(heartbeats: list[Any]) -> None:
@@ -368,7 +401,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 def described(groups: int) -> tuple[Any, AtOnce, Turn]:
     aside, turn = AtOnce(), Turn()
     broker: Any = SimpleNamespace(node_id=1, aside=aside)
-    return result(answer(broker, describe_groups(groups), CALLER, turn)), aside, turn
+    return result(answer(broker, describe_groups(groups), caller(), turn)), aside, turn
 
 
 @pytest.mark.usefixtures("answered")
@@ -403,6 +436,6 @@ def test_an_answer_of_too_many_elements_is_not_sent(monkeypatch: pytest.MonkeyPa
 
 def test_a_request_of_many_elements_that_cannot_be_read_is_refused() -> None:
     frame = describe_groups(dispatch.LIGHT_ELEMENTS + 1)[:-1]
-    answered = answer(BROKER, frame, CALLER, Turn())
+    answered = answer(BROKER, frame, caller(), Turn())
     with pytest.raises(Refused, match=r"DescribeGroupsRequest v0\.groups at byte"):
         result(answered)

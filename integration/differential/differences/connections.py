@@ -79,9 +79,9 @@ def redis_at_a_kafka_listener(guest: Guest) -> bytes:
     return guest.heard_of(b"*1\r\n$4\r\nPING\r\n").partition(b" ")[0]
 
 
-SASL = {
-    *(ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.CREATE_DELEGATION_TOKEN),
-    *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
+TOKENS = {
+    *(ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN),
+    *(ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
 }
 SCRAM = {ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
 OF_NEW_GROUPS = {
@@ -95,9 +95,9 @@ OF_NEW_GROUPS = {
 }
 
 
-@difference("D-no-sasl", apache_kafka=SASL, kshim=set())
-def ways_to_authenticate(guest: Guest) -> set[int]:
-    return _announced(guest) & SASL
+@difference("D-no-sasl", apache_kafka=TOKENS, kshim=set())
+def requests_about_tokens(guest: Guest) -> set[int]:
+    return _announced(guest) & TOKENS
 
 
 @difference("D-no-scram", apache_kafka=SCRAM, kshim=set())

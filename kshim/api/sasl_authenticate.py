@@ -1,0 +1,19 @@
+"""SaslAuthenticate (36): a token for a listener that has no SASL, answered as Apache Kafka's plain listeners
+do.
+"""
+
+from __future__ import annotations
+
+from kshim.requests import Broker, RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+
+TOO_LATE = "SaslAuthenticate request received after successful authentication"
+"""Kafka's own words: every connection of a plain listener is authenticated, as User:ANONYMOUS."""
+
+
+def sasl_authenticate(
+    broker: Broker, context: RequestContext, request: SaslAuthenticateRequest
+) -> SaslAuthenticateResponse:
+    """Refuse the token; SaslHandshake, which comes before it, has warned already."""
+    return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=TOO_LATE)
