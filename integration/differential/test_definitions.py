@@ -30,5 +30,7 @@ def test_fields_and_versions(cls: Any, class_path: str) -> None:
     last = int(theirs["validVersions"].rpartition("-")[2])
     assert versions == tuple(version_range(theirs["validVersions"], last))
     flexible = version_range(theirs["flexibleVersions"], last)
-    assert [it for it in versions if definition(cls).is_flexible(it)] == list(flexible)
+    assert [it for it in versions if definition(cls).is_flexible(it)] == [
+        it for it in versions if it in flexible
+    ]
     assert our_rows(cls, versions) == apache_rows(theirs["fields"], versions)

@@ -45,6 +45,12 @@ ANNOUNCED = VERSIONS | {
     # compression off (KAFKA-18659).
     ApiKey.PRODUCE: range(VERSIONS[ApiKey.PRODUCE].stop),
 }
+REFUSED = frozenset(
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT)
+)
+"""Announced, but answered with UNSUPPORTED_VERSION, as by an Apache Kafka that has such groups switched off:
+its members fail and say why, and the log says what to change.
+"""
 
 
 def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:

@@ -23,9 +23,13 @@ def apis(against: str | None) -> None:
 
 
 def _print_served() -> None:
-    from kshim.network.dispatch import API, api_name
+    from kshim.api.api_versions import ANNOUNCED, REFUSED
 
-    rows = [(str(int(key)), api_name(key), _text(served.versions)) for key, served in sorted(API.items())]
+    rows = [
+        (str(int(key)), key.title, _text(versions))
+        for key, versions in sorted(ANNOUNCED.items())
+        if key not in REFUSED
+    ]
     print_table(("Key", "API", "Versions"), rows)
 
 

@@ -1,4 +1,4 @@
-"""What Apache Kafka announces and kshim does not serve, each with the reason. A test asks Kafka."""
+"""What Apache Kafka serves and kshim does not, each with the reason. A test asks Kafka."""
 
 from __future__ import annotations
 

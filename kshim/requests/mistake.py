@@ -9,6 +9,7 @@ from enum import Enum
 
 _KAFKA_PORT = "but this port is a Kafka listener: correct the address in the client"
 _NO_SASL = "but this listener has no SASL: set security.protocol=PLAINTEXT in the client"
+_CLASSIC = "set group.protocol=classic in the client"
 
 
 class Mistake(Enum):
@@ -22,6 +23,9 @@ class Mistake(Enum):
     TEXT = f"it sends the text {{text!r}}, {_KAFKA_PORT}"
     SASL = f"it asks for SASL {{mechanism!r}}, {_NO_SASL}"
     GSSAPI = f"it sends a token of SASL GSSAPI, {_NO_SASL}"
+    CONSUMER_PROTOCOL = f"group {{group}}: group.protocol=consumer (KIP-848) is not served: {_CLASSIC}"
+    STREAMS_PROTOCOL = f"group {{group}}: group.protocol=streams (KIP-1071) is not served: {_CLASSIC}"
+    SHARE_GROUP = "group {group}: share groups (KIP-932) are not served: use a consumer of an ordinary group"
 
     def line(self, **details: object) -> str:
         """The line, with what the client sent."""

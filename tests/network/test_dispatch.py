@@ -85,6 +85,9 @@ KAFKA_4_2 = {
     "RemoveRaftVoter": (0, 0),
     "ListConfigResources": (0, 1),
     "DescribeTopicPartitions": (0, 0),
+    "ConsumerGroupHeartbeat": (0, 1),
+    "ShareGroupHeartbeat": (1, 1),
+    "StreamsGroupHeartbeat": (0, 0),
     "ApiVersions": (0, 4),
 }
 

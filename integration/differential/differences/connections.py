@@ -17,6 +17,7 @@ from schemas.messages.alter_client_quotas import (
     RequestEntryData,
 )
 from schemas.messages.api_versions import ApiVersionsRequest
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.messages.metadata import MetadataRequest
 from schemas.records.batch import Record, encode
@@ -85,13 +86,12 @@ TOKENS = {
 }
 SCRAM = {ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
 OF_NEW_GROUPS = {
-    *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
-    *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH),
-    *(ApiKey.SHARE_ACKNOWLEDGE, ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
+    *(ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE),
+    *(ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE),
+    *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
     *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),
     *(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS),
     *(ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS),
-    *(ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE),
 }
 
 
@@ -137,6 +137,20 @@ def _set_quota(guest: Guest, entity_type: str, name: str, key: str) -> str:
 @difference("D-no-new-groups", apache_kafka=OF_NEW_GROUPS, kshim=set())
 def requests_of_new_groups(guest: Guest) -> set[int]:
     return _announced(guest) & OF_NEW_GROUPS
+
+
+@difference("D-no-new-groups", apache_kafka="NONE", kshim="UNSUPPORTED_VERSION")
+def a_member_of_the_consumer_protocol(guest: Guest) -> str:
+    coordinated(guest)
+    guest.create("t")
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id=guest.name("g"),
+        member_id="m",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=(guest.name("t"),),
+        topic_partitions=(),
+    )
+    return guest.error(1, joining)
 
 
 def _announced(guest: Guest) -> set[int]:

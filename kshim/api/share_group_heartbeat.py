@@ -1,0 +1,23 @@
+"""ShareGroupHeartbeat (76): a consumer of a share group (KIP-932), which is not served.
+
+The answer is that of an Apache Kafka with share.version=0: UNSUPPORTED_VERSION.
+"""
+
+from __future__ import annotations
+
+from kshim.requests import Broker, RequestContext
+from kshim.requests.mistake import Mistake
+from kshim.requests.warn import warn
+from schemas.error_code import ErrorCode
+from schemas.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+
+
+def share_group_heartbeat(
+    broker: Broker, context: RequestContext, request: ShareGroupHeartbeatRequest
+) -> ShareGroupHeartbeatResponse:
+    """Refuse the member, and say what to change."""
+    warn(broker, context, Mistake.SHARE_GROUP, group=request.group_id)
+    return ShareGroupHeartbeatResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        error_message="kshim serves no share groups: use a consumer of an ordinary group.",
+    )
