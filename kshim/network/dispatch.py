@@ -164,7 +164,9 @@ def _unsupported(header: RequestHeader, client: Client) -> bytes:
     if served is None:
         raise Refused(f"{_request(header, client)}: not served")
     versions = VERSIONS[ApiKey(header.api_key)]
-    raise Refused(f"{_request(header, client)}: only versions {versions[0]} to {versions[-1]} are served")
+    mistake = Mistake.OLD_VERSION if header.api_version < versions[0] else Mistake.NEW_VERSION
+    why = mistake.line(api=_api(header), first=versions[0], last=versions[-1])
+    raise Refused(f"{client.named(header.client_id)}: {why}", once=(mistake, header.api_key))
 
 
 def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:
@@ -190,8 +192,12 @@ def api_name(api_key: int) -> str:
 
 def _request(header: RequestHeader, client: Client) -> str:
     """The request as the log names it: its sender, API and version."""
-    name = f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
-    return f"{client.named(header.client_id)}: {name}"
+    return f"{client.named(header.client_id)}: {_api(header)}"
+
+
+def _api(header: RequestHeader) -> str:
+    """The API and its version: "Fetch (1) v4"."""
+    return f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
 
 
 def _sender(frame: bytes | memoryview, client: Client) -> str:

@@ -10,6 +10,7 @@ from enum import Enum
 _KAFKA_PORT = "but this port is a Kafka listener: correct the address in the client"
 _NO_SASL = "but this listener has no SASL: set security.protocol=PLAINTEXT in the client"
 _CLASSIC = "set group.protocol=classic in the client"
+_VERSIONS = "but only versions {first} to {last} are served"
 
 
 class Mistake(Enum):
@@ -26,6 +27,10 @@ class Mistake(Enum):
     CONSUMER_PROTOCOL = f"group {{group}}: group.protocol=consumer (KIP-848) is not served: {_CLASSIC}"
     STREAMS_PROTOCOL = f"group {{group}}: group.protocol=streams (KIP-1071) is not served: {_CLASSIC}"
     SHARE_GROUP = "group {group}: share groups (KIP-932) are not served: use a consumer of an ordinary group"
+    OLD_VERSION = (
+        f"it asks for {{api}}, {_VERSIONS}: upgrade the client to one for Kafka 2.1 or later (KIP-896)"
+    )
+    NEW_VERSION = f"it asks for {{api}}, {_VERSIONS}: let the client ask which it may use (ApiVersions)"
 
     def line(self, **details: object) -> str:
         """The line, with what the client sent."""

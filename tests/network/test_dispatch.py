@@ -248,9 +248,12 @@ def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.M
         (header(999, 0), "(client_id 'c'): unknown API (999) v0: not served"),
         (header(-1, 0), "unknown API (-1) v0: not served"),
         (header(4, 0), "LeaderAndIsr (4) v0: not served"),
-        (header(12, 5, flexible=True), "Heartbeat (12) v5: only versions 0 to 4 are served"),
-        (header(12, -1), "Heartbeat (12) v-1: only versions 0 to 4 are served"),
-        (header(0, 2), "Produce (0) v2: only versions 3 to 13 are served"),
+        (
+            header(12, 5, flexible=True),
+            "asks for Heartbeat (12) v5, but only versions 0 to 4 are served: let the",
+        ),
+        (header(12, -1), "asks for Heartbeat (12) v-1, but only versions 0 to 4 are served: upgr"),
+        (header(0, 2), "asks for Produce (0) v2, but only versions 3 to 13 are served: upgrade"),
         (HEARTBEAT_V0[:-1], "(client_id 'c'): HeartbeatRequest v0.member_id at byte 20"),
         (header(12, 0) + b"\xff\xff\0\0\0\1\0\1m", "HeartbeatRequest v0.group_id at byte 13: null"),
         (
