@@ -29,6 +29,7 @@ from kshim.network.listeners import CannotListen, Listener, new_listeners, open_
 from kshim.network.places import Limits
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker
+from kshim.requests.arrivals import Arrivals
 from kshim.requests.aside import AsideThread
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
@@ -99,6 +100,7 @@ class Server:
                 aside=self._aside,
                 unread=self._unread,
                 once=self._once,
+                arrivals=Arrivals(self._reactor),
             )
             self._transactions.start(partial(write_marker, broker))
             addresses: list[Endpoint] = await self._listen(broker)

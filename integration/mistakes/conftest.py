@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from integration.java.conftest import run_tool
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
 from kshim.requests.mistake import Mistake
+
+__all__ = ["run_tool", "told"]
 
 TIMEOUT_S = 20
 Told = Callable[..., str]

@@ -22,7 +22,9 @@ from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
+from kshim.requests.mistake import Mistake
 from kshim.requests.slices import in_pieces, in_slices
+from kshim.requests.warn import warn
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.metadata import (
@@ -215,6 +217,8 @@ def _response(
 ) -> MetadataResponse:
     cluster = broker.cluster
     asked = request.include_cluster_authorized_operations
+    topics = tuple(topics)
+    _watch(broker, context, request, topics)
     return MetadataResponse(
         brokers=node_endpoints(
             broker,
@@ -224,6 +228,28 @@ def _response(
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
-        topics=tuple(topics),
+        topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED_FOR,
     )
+
+
+def _watch(
+    broker: Broker,
+    context: RequestContext,
+    request: MetadataRequest,
+    topics: Sequence[MetadataResponseTopic],
+) -> None:
+    """Warn if the client seems unable to reach the brokers; `requests.arrivals` has the rule."""
+    client, cluster, arrivals = context.client, broker.cluster, broker.arrivals
+    if client is None:
+        return
+    if request.topics is None or len(topics) > len(request.topics):  # all topics
+        arrivals.came(client)
+        return
+    if any(topic.error_code for topic in topics) or cluster.running != cluster.node_ids:
+        return
+    asking = arrivals.asked(client, names_topics=bool(topics))
+    if asking is not None:
+        advertised = context.advertised
+        details = {"times": asking.times, "seconds": asking.seconds, "advertised": advertised}
+        warn(broker, context, Mistake.NEVER_CAME, **details)

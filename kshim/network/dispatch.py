@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, unsupported
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
+from kshim.requests.arrivals import is_question
 from kshim.requests.mistake import Mistake
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
@@ -95,6 +96,8 @@ def answer(
     served = API.get(header.api_key)
     if served is None:
         return _unsupported(header, client)
+    if broker.arrivals.asking and not is_question(header.api_key, request):
+        broker.arrivals.came(client)
     if logger.isEnabledFor(logging.DEBUG):
         logger.debug("%s", _request(header, client))
     context = RequestContext(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kshim.coordination.interfaces import Groups, Transactions
     from kshim.fetching.sessions import FetchSessions
     from kshim.producing.appends import ProducerAppends
+    from kshim.requests.arrivals import Arrivals
     from kshim.requests.aside import Aside
     from kshim.requests.once import Once
     from kshim.requests.unread import Unread
@@ -45,6 +46,7 @@ class Broker:
     aside: Aside
     unread: Unread
     once: Once
+    arrivals: Arrivals
     written: WrittenArrays = field(default_factory=WrittenArrays)
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:

@@ -31,6 +31,10 @@ class Mistake(Enum):
         f"it asks for {{api}}, {_VERSIONS}: upgrade the client to one for Kafka 2.1 or later (KIP-896)"
     )
     NEW_VERSION = f"it asks for {{api}}, {_VERSIONS}: let the client ask which it may use (ApiVersions)"
+    NEVER_CAME = (
+        "it asked {times} times in {seconds:.0f} s where the brokers are, and never came to {advertised}: "
+        "if clients cannot reach that address, correct advertised.listeners (--advertise)"
+    )
 
     def line(self, **details: object) -> str:
         """The line, with what the client sent."""

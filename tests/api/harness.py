@@ -20,6 +20,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker, Client, RequestContext, Turn
+from kshim.requests.arrivals import Arrivals
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.chunk import place
@@ -87,6 +88,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         aside=AtOnce(),
         unread=Unread(clock),
         once=Once(clock),
+        arrivals=Arrivals(clock),
     )
 
 

@@ -244,3 +244,51 @@ def test_a_large_topic_is_described_as_it_is_now() -> None:
     assert leaders() == [1, NO_LEADER] * 50
     collect(broker.cluster.add_partitions("large", 101))
     assert len(leaders()) == 101
+
+
+def asks_for_long(broker: Broker, asked: MetadataRequest) -> None:
+    clock: Any = broker.clock
+    for _ in range(8):
+        describe(broker, asked)
+        clock.advance(2)
+
+
+def test_a_client_that_never_comes_is_told_where_it_was_sent(caplog: pytest.LogCaptureFixture) -> None:
+    broker = new_broker()
+    create(broker, "t")
+    caplog.clear()
+    asks_for_long(broker, request("t"))
+    assert caplog.messages == [
+        "127.0.0.1:51000 (client_id 'test'): it asked 6 times in 10 s where the brokers are, and never came "
+        "to kshim.example:9092: if clients cannot reach that address, correct advertised.listeners "
+        "(--advertise)"
+    ]
+
+
+def test_who_waits_for_a_topic_is_not_meant(caplog: pytest.LogCaptureFixture) -> None:
+    broker = new_broker(auto_create_topics_enable=False)
+    caplog.clear()
+    asks_for_long(broker, request("missing"))
+    assert caplog.messages == []
+
+
+def test_who_waits_for_a_stopped_broker_is_not_meant(caplog: pytest.LogCaptureFixture) -> None:
+    broker = new_broker(brokers=2)
+    create(broker, "t")
+    stop_broker(broker.cluster, 2)
+    caplog.clear()
+    asks_for_long(broker, request("t"))
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(("topics", "version"), [(None, 12), ((), 0)])
+def test_who_lists_all_topics_has_what_it_wants(
+    topics: Any, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = new_broker()
+    create(broker, "t")
+    describe(broker, request("t"))
+    describe(broker, MetadataRequest(topics=topics), version)
+    caplog.clear()
+    asks_for_long(broker, request("t"))
+    assert caplog.messages == []

@@ -17,6 +17,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network import dispatch
 from kshim.network.dispatch import API, answer, api_name
 from kshim.requests import Client, Refused, RequestContext, Turn
+from kshim.requests.arrivals import Arrivals
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
 from kshim.storage.interfaces import StorageError
@@ -27,7 +28,10 @@ from tests.api.harness import AtOnce, result
 
 HERE = Endpoint("10.0.0.1", 9092)
 CLUSTER = SimpleNamespace(features=SimpleNamespace(levels=LATEST), writer=SimpleNamespace(offset=1))
-BROKER: Any = SimpleNamespace(node_id=1, aside=AtOnce(), cluster=CLUSTER, once=Once(Clock()))
+CLOCK = Clock()
+BROKER: Any = SimpleNamespace(
+    node_id=1, aside=AtOnce(), cluster=CLUSTER, once=Once(CLOCK), arrivals=Arrivals(CLOCK)
+)
 TURN = Turn()
 
 # What Apache Kafka 4.2.0 announces of the APIs that kshim serves.
@@ -284,6 +288,15 @@ def test_a_line_names_the_software_that_its_connection_has_told() -> None:
         answer(BROKER, header(999, 0), client, TURN)
 
 
+def test_a_request_that_is_no_question_shows_that_its_client_has_come(heartbeats: list[Any]) -> None:
+    arrivals = BROKER.arrivals
+    arrivals.asked(caller(), names_topics=True)
+    ask(header(18, 0))
+    assert arrivals.asking
+    ask(HEARTBEAT_V0)
+    assert not arrivals.asking
+
+
 def test_a_long_name_of_software_is_cut() -> None:
     client = caller()
     answer(BROKER, api_versions_v3(b"x" * 100, b"2"), client, TURN)
@@ -406,7 +419,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def described(groups: int) -> tuple[Any, AtOnce, Turn]:
     aside, turn = AtOnce(), Turn()
-    broker: Any = SimpleNamespace(node_id=1, aside=aside)
+    broker: Any = SimpleNamespace(node_id=1, aside=aside, arrivals=Arrivals(CLOCK))
     return result(answer(broker, describe_groups(groups), caller(), turn)), aside, turn
 
 
