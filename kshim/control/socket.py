@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Mapping[str, tuple[Callable[..., Any], tuple[type, ...]]] = {
     "describe": (Steering.describe, ()),
+    "explain-group": (Steering.explain_group, (str,)),
     "move-leader": (Steering.move_leader, (str, int, int)),
     "move-coordinator": (Steering.move_coordinator, (str, int)),
     "stop-broker": (Steering.stop_broker, (int,)),

@@ -18,6 +18,7 @@ from kshim.network.listeners import CannotListen, Listener
 from kshim.storage.interfaces import StorageError
 
 if TYPE_CHECKING:
+    from kshim.coordination.groups.waiting import WaitsFor
     from kshim.coordination.interfaces import Groups
 
 
@@ -67,6 +68,10 @@ class Steering:
                 for p in topic.partitions
             ],
         }
+
+    def explain_group(self, group_id: str) -> WaitsFor | None:
+        """What a group waits for; None if there is no such group."""
+        return self._groups.waits_for(group_id)
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, Any]]:
         """Let a broker lead a partition; it may have had no replica of it."""

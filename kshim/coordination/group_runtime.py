@@ -11,6 +11,7 @@ from kshim.configs.config import Config
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest
 from kshim.coordination.groups.settings import Settings
+from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.runtime import Runtime
 from kshim.requests import RequestContext
 from kshim.storage.clock import Clock
@@ -67,6 +68,10 @@ class GroupRuntime(Runtime):
     def shard_for(self, group_id: str) -> int:
         """The partition of __consumer_offsets that a group belongs to."""
         return self._groups.shard_for(group_id)
+
+    def waits_for(self, group_id: str) -> WaitsFor | None:
+        """See `Groups.waits_for`."""
+        return self._groups.waits_for(group_id)
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Delete the offsets committed for deleted topics: a new topic may get the same name."""

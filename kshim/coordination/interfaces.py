@@ -13,6 +13,7 @@ from kshim.coordination.groups.refusals import (
     GroupRequest,
     StableOffsetFetch,
 )
+from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.transactions.requests import AddPartitions
 from kshim.requests.context import RequestContext
 from kshim.requests.later import Later
@@ -89,6 +90,10 @@ class Groups(Protocol):
 
     def shard_for(self, group_id: str) -> int:
         """The partition of __consumer_offsets that a group belongs to."""
+        ...
+
+    def waits_for(self, group_id: str) -> WaitsFor | None:
+        """What a group waits for, for people to read; None if there is no such group."""
         ...
 
     def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:

@@ -15,6 +15,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.control.client import short_path
 from kshim.control.socket import _Requests
 from kshim.control.steering import Steering, SteeringError
+from kshim.coordination.groups.waiting import WaitsFor
 from kshim.network.listeners import CannotListen
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
@@ -42,6 +43,10 @@ class Listener:
 class Groups:
     def shard_for(self, group_id: str) -> int:
         return len(group_id)
+
+    def waits_for(self, group_id: str) -> WaitsFor | None:
+        stable = WaitsFor(state="Stable", because="", to_join=[], to_join_first=[], to_sync=[])
+        return stable if group_id == "g" else None
 
 
 class World:
@@ -89,6 +94,13 @@ def test_a_leader_moves_to_a_broker_that_had_no_replica(world: World) -> None:
 def test_a_coordinator_is_the_leader_of_its_groups_partition(world: World) -> None:
     moved = result(world.steering.move_coordinator("seven77", 3))
     assert (moved["topic"], moved["partition"], moved["to"]) == ("__consumer_offsets", 7, 3)
+
+
+def test_a_group_is_explained(world: World) -> None:
+    explained = world.steering.explain_group("g")
+    assert explained is not None
+    assert explained["state"] == "Stable"
+    assert world.steering.explain_group("unknown") is None
 
 
 def test_others_lead_before_a_broker_refuses_connections(world: World) -> None:

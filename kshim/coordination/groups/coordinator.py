@@ -17,6 +17,7 @@ from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, ref
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS, Shard
 from kshim.coordination.groups.timers import ShardTimer, Timers
+from kshim.coordination.groups.waiting import WaitsFor, waits_for
 from kshim.coordination.shards import partition_for
 from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatRequest
@@ -133,6 +134,12 @@ class Coordinator:
             return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         groups = (group for shard in led for group in shard.list_groups(request))
         return ListGroupsResponse(groups=tuple(groups))
+
+    def waits_for(self, group_id: str) -> WaitsFor | None:
+        """What a group waits for; None if there is no such group, or its shard is not led."""
+        shard = self._shards.get(self.shard_for(group_id))
+        group = None if shard is None else shard.groups.get(group_id)
+        return None if group is None else waits_for(group)
 
     def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
         """Delete the offsets that groups of `shard` have committed for deleted topics."""
