@@ -135,6 +135,12 @@ def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
     return found
 
 
+def prepare(api_key: ApiKey, version: int) -> None:
+    """Make the code with which a server reads and answers requests of one version, before it is needed."""
+    _request_decoders(api_key.to_bytes(2) + version.to_bytes(2))
+    _response_encoder(api_key, version)
+
+
 def _unserved_header_version(frame: bytes) -> int:
     """The header version of a request that is not in the table. It matters only for ApiVersions, which is
     answered all the same; of any other request only the part that all header versions share is read.

@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Final, NoReturn
 
-import click
-
 EXIT_USAGE: Final = 2
 
 
 def fail(*problems: str, command: str = "kshim") -> NoReturn:
     """Print one line for each problem on standard error, and exit with status 2."""
     for problem in problems:
-        click.echo(f"{command}: {problem}", err=True)
+        print(f"{command}: {problem}", file=sys.stderr)
     sys.exit(EXIT_USAGE)

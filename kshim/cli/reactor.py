@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 from typing import Any
 
 
 def import_reactor() -> Any:
     """The global reactor; this imports nearly all of Twisted that the server needs."""
-    with _standing_in({"OpenSSL": None, "http.cookiejar": ModuleType("http.cookiejar")}):
+    with without_unused():
         from twisted.internet import reactor
     return reactor
+
+
+def without_unused() -> AbstractContextManager[None]:
+    """Within: Twisted imports nothing of what kshim does not use."""
+    return _standing_in({"OpenSSL": None, "http.cookiejar": ModuleType("http.cookiejar")})
 
 
 @contextmanager

@@ -1,23 +1,13 @@
-"""`kshim serve`: options become a Config, the Config becomes a server, the server runs in the reactor."""
+"""`kshim serve`: a file, settings and options become properties, with which a server runs."""
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from kshim.cli.faults import EXIT_USAGE, fail
-
-if TYPE_CHECKING:
-    from twisted.python.failure import Failure
-
-    from kshim.configs.config import Config
-    from kshim.configs.endpoint import Endpoint
+from kshim.cli.faults import fail
+from kshim.cli.running import run_with
 
 
 @click.command()
@@ -88,9 +78,6 @@ def serve(
       kshim serve --brokers 3
       kshim serve --set num.partitions=3 --set group.initial.rebalance.delay.ms=3000
     """
-    from kshim.cli import logs
-    from kshim.configs.config import ConfigError, new_config
-
     properties = _read_file(file) if file else {}
     properties |= dict(map(_key_and_value, settings))
     options = {
@@ -101,70 +88,7 @@ def serve(
         "--control": control,
     }
     properties |= {key: value for key, value in options.items() if value is not None}
-    try:
-        config, warnings = new_config(properties)
-    except ConfigError as error:
-        fail(*error.problems)
-    logs.start(log_level)
-    for warning in warnings:
-        logs.logger.warning(warning)
-    sys.exit(run(config))
-
-
-def run(config: Config) -> int:
-    """Run a server in the global reactor until SIGINT or SIGTERM. Returns the exit status."""
-    from kshim.cli import collector
-
-    collector.defer()
-    from kshim.cli.reactor import import_reactor
-
-    reactor: Any = import_reactor()
-    from twisted.internet.error import ReactorNotRunning
-
-    from kshim.cli import logs
-    from kshim.service import Server, StartError
-
-    logs.take_in_twisted()
-    _take_all_descriptors()
-    server = Server(config, reactor)
-    status = 0
-
-    def start() -> None:
-        reactor.addSystemEventTrigger("before", "shutdown", server.stop)
-        server.start().addCallbacks(ready, failed)
-
-    def ready(addresses: Sequence[Endpoint]) -> None:
-        collector.begin()
-        print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
-
-    def failed(failure: Failure) -> None:
-        nonlocal status
-        foreseen = isinstance(failure.value, StartError)
-        status = EXIT_USAGE if foreseen else 1
-        click.echo(f"kshim: {failure.getErrorMessage() if foreseen else failure.getTraceback()}", err=True)
-        stop()
-
-    def stop() -> None:
-        with suppress(ReactorNotRunning):
-            reactor.stop()
-
-    # Twisted's own handlers would log, at a second Ctrl-C, that the reactor is not running.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: reactor.callFromThread(stop))
-    reactor.callWhenRunning(start)
-    reactor.run(installSignalHandlers=False)
-    return status
-
-
-def _take_all_descriptors() -> None:
-    """Let there be as many connections as the user may have files, as the JVM does: often 1,024 are given,
-    but many more are allowed.
-    """
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # macOS allows less than it says
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    run_with(properties, log_level)
 
 
 def _read_file(path: Path) -> dict[str, str]:

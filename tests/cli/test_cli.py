@@ -9,7 +9,7 @@ import pytest
 
 from kshim import __version__
 from kshim.api.api_versions import REFUSED
-from kshim.cli import serve as serving
+from kshim.cli import running
 from kshim.cli.main import main
 from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.endpoint import Endpoint
@@ -23,7 +23,7 @@ class Run:
         self._monkeypatch = monkeypatch
         self._capsys = capsys
         self.config: Config | None = None
-        monkeypatch.setattr(serving, "run", self._serve)
+        monkeypatch.setattr(running, "run", self._serve)
         monkeypatch.setattr("kshim.cli.logs.start", lambda level: None)
 
     def _serve(self, config: Config) -> int:

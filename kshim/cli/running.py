@@ -1,0 +1,88 @@
+"""Runs one server in this process: properties become a Config, the Config a server in Twisted's reactor."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kshim.cli.faults import EXIT_USAGE, fail
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kshim.configs.config import Config
+    from kshim.configs.endpoint import Endpoint
+
+
+def run_with(properties: Mapping[str, str], log_level: str) -> NoReturn:
+    """Run the server that `properties` describe, and exit with its status; 2 if they cannot be used."""
+    from kshim.cli import logs
+    from kshim.configs.config import ConfigError, new_config
+
+    try:
+        config, warnings = new_config(properties)
+    except ConfigError as error:
+        fail(*error.problems)
+    logs.start(log_level)
+    for warning in warnings:
+        logs.logger.warning(warning)
+    sys.exit(run(config))
+
+
+def run(config: Config) -> int:
+    """Run a server in the global reactor until SIGINT or SIGTERM. Returns the exit status."""
+    from kshim.cli import collector
+
+    collector.defer()
+    from kshim.cli.reactor import import_reactor
+
+    reactor: Any = import_reactor()
+    from twisted.internet.error import ReactorNotRunning
+
+    from kshim.cli import logs
+    from kshim.service import Server, StartError
+
+    logs.take_in_twisted()
+    _take_all_descriptors()
+    server = Server(config, reactor)
+    status = 0
+
+    def start() -> None:
+        reactor.addSystemEventTrigger("before", "shutdown", server.stop)
+        server.start().addCallbacks(ready, failed)
+
+    def ready(addresses: Sequence[Endpoint]) -> None:
+        collector.begin()
+        print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
+
+    def failed(failure: Failure) -> None:
+        nonlocal status
+        foreseen = isinstance(failure.value, StartError)
+        status = EXIT_USAGE if foreseen else 1
+        print(f"kshim: {failure.getErrorMessage() if foreseen else failure.getTraceback()}", file=sys.stderr)
+        stop()
+
+    def stop() -> None:
+        with suppress(ReactorNotRunning):
+            reactor.stop()
+
+    # Twisted's own handlers would log, at a second Ctrl-C, that the reactor is not running.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: reactor.callFromThread(stop))
+    reactor.callWhenRunning(start)
+    reactor.run(installSignalHandlers=False)
+    return status
+
+
+def _take_all_descriptors() -> None:
+    """Let there be as many connections as the user may have files, as the JVM does: often 1,024 are given,
+    but many more are allowed.
+    """
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS allows less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
