@@ -1,1 +1,53 @@
-"""For users' tests: start a kshim server, or a local Spark, in the least time."""
+"""For users' tests: start a kshim server, or a local Spark, in the least time.
+
+`from kshim.testing import serving`. The names are imported when they are first used: pytest imports this
+package at each start, for its plugin.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kshim.testing.asynchronous import AsyncKshim
+    from kshim.testing.brokers import Refused
+    from kshim.testing.cases import KshimTestCase
+    from kshim.testing.cluster import Cluster, LeftBehind
+    from kshim.testing.groups import Group, Member, TopicPartition
+    from kshim.testing.records import Consumed, NewRecord, Position
+    from kshim.testing.server import Kshim, NotStarted, serving
+
+_MODULES = {
+    "asynchronous": ("AsyncKshim",),
+    "brokers": ("Refused",),
+    "cases": ("KshimTestCase",),
+    "cluster": ("Cluster", "LeftBehind"),
+    "groups": ("Group", "Member", "TopicPartition"),
+    "records": ("Consumed", "NewRecord", "Position"),
+    "server": ("Kshim", "NotStarted", "serving"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "AsyncKshim",
+    "Cluster",
+    "Consumed",
+    "Group",
+    "Kshim",
+    "KshimTestCase",
+    "LeftBehind",
+    "Member",
+    "NewRecord",
+    "NotStarted",
+    "Position",
+    "Refused",
+    "TopicPartition",
+    "serving",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

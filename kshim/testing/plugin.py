@@ -1,4 +1,7 @@
-"""The pytest plugin: fixtures for tests of programs that use Kafka. Installing kshim activates it."""
+"""The pytest plugin: fixtures for tests of programs that use Kafka. Installing kshim activates it.
+
+Under pytest-xdist each worker has a server of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,48 @@ import pytest
 if TYPE_CHECKING:
     from kshim.testing.server import Kshim
 
+STARTING = frozenset({"kshim", "new_kshim"})
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Begin to start the server while other fixtures are made, if a test that will run needs it."""
+    needed = any(STARTING & set(getattr(item, "fixturenames", ())) for item in session.items)
+    if needed and not session.config.getoption("collectonly", default=False):
+        from kshim.testing.processes import warm_up
+
+        warm_up()
+
 
 @pytest.fixture(scope="session")
 def kshim() -> Iterator[Kshim]:
-    """One server with one broker for all tests; each test needs its own names for topics and groups."""
+    """One server with one broker for all tests; each test needs its own names for topics and groups, as
+    `kshim_topic` and `kshim_group` give, or resets the server, as `clean_kshim` does.
+    """
     from kshim.testing.server import serving
 
     with serving() as server:
         yield server
+
+
+@pytest.fixture
+def clean_kshim(kshim: Kshim) -> Kshim:
+    """The same server without the topics and groups of earlier tests."""
+    kshim.reset()
+    return kshim
+
+
+@pytest.fixture
+def kshim_topic(kshim: Kshim) -> Iterator[str]:
+    """A new topic that only this test knows, deleted after it. `kshim.topic(partitions=3)` makes others."""
+    name = kshim.topic()
+    yield name
+    kshim.delete_topics(name)
+
+
+@pytest.fixture
+def kshim_group(kshim: Kshim) -> str:
+    """A group id that only this test knows."""
+    return kshim.group()
 
 
 @pytest.fixture

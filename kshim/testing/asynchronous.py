@@ -1,0 +1,72 @@
+"""`Kshim` with coroutines: each call of it runs in a thread, so the event loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from kshim.testing.running import Kshim
+
+__all__ = ["AsyncKshim"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _twin(
+    method: Callable[Concatenate[Kshim, P], T],
+) -> Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, T]]:
+    """The method as a coroutine of AsyncKshim, with the same arguments and docstring."""
+
+    async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.sync, *args, **kwargs)
+
+    twin.__doc__, twin.__name__ = method.__doc__, method.__name__
+    return twin
+
+
+class AsyncKshim:
+    """A running server. `sync` is the same as a `Kshim`, for threads that may wait."""
+
+    def __init__(self, kshim: Kshim) -> None:
+        self.sync = kshim
+        self.name, self.group = kshim.name, kshim.group
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of its brokers, comma-separated, as clients take them."""
+        return self.sync.bootstrap
+
+    @property
+    def log(self) -> str:
+        """What the server has logged so far."""
+        return self.sync.log
+
+    topic = _twin(Kshim.topic)
+    topics = _twin(Kshim.topics)
+    create_topic = _twin(Kshim.create_topic)
+    delete_topics = _twin(Kshim.delete_topics)
+
+    produce = _twin(Kshim.produce)
+    consume = _twin(Kshim.consume)
+    end_offsets = _twin(Kshim.end_offsets)
+
+    groups = _twin(Kshim.groups)
+    describe_group = _twin(Kshim.describe_group)
+    offsets = _twin(Kshim.offsets)
+    wait_stable = _twin(Kshim.wait_stable)
+    wait_for_assignment = _twin(Kshim.wait_for_assignment)
+    wait_empty = _twin(Kshim.wait_empty)
+    wait_caught_up = _twin(Kshim.wait_caught_up)
+
+    reset = _twin(Kshim.reset)
+
+    start = _twin(Kshim.start)
+    stop = _twin(Kshim.stop)
+    kill = _twin(Kshim.kill)
+    describe = _twin(Kshim.describe)
+    move_leader = _twin(Kshim.move_leader)
+    move_coordinator = _twin(Kshim.move_coordinator)
+    stop_broker = _twin(Kshim.stop_broker)
+    start_broker = _twin(Kshim.start_broker)

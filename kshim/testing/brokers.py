@@ -1,0 +1,186 @@
+"""Asks the right broker: the leader of a partition, the coordinator of a group.
+
+While leaders and coordinators move, brokers answer with errors that Kafka calls retriable. As any client, one
+call asks again until its time is over; every other error is raised as `Refused`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from kshim.testing.connection import Connection
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.metadata import MetadataRequestTopic
+
+__all__ = ["Again", "Brokers", "Deadline", "Refused", "TopicMetadata", "check"]
+
+T = TypeVar("T")
+Address = tuple[str, int]
+
+POLL_S = 0.01
+GRACE_S = 2.0
+"""How much longer an answer is awaited that a broker has promised for the end of the time."""
+NO_LEADER = -1
+
+
+class Refused(Exception):
+    """A broker refused a request. `error_code`: Kafka's."""
+
+    def __init__(self, what: str, error_code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(f"{what}: {error_code.name}{f': {message}' if message else ''}")
+        self.error_code = error_code
+
+
+class Again(Exception):
+    """A step cannot succeed yet. str() says what it lacks."""
+
+
+class Deadline:
+    """The end of one call's time."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._end_s = time.monotonic() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left, at least a little, so that a last answer can still be read."""
+        return max(self._end_s - time.monotonic(), POLL_S)
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._end_s
+
+    def until_done(self, step: Callable[[], T]) -> T:
+        """What `step` returns, as soon as it raises neither Again nor OSError.
+
+        Raises TimeoutError with what the last attempt lacked.
+        """
+        while True:
+            try:
+                return step()
+            except (Again, OSError) as error:
+                if self.is_over:
+                    raise TimeoutError(f"not within {self.timeout_s:g} s: {error}") from error
+            time.sleep(POLL_S)
+
+
+def check(what: str, error_code: int, message: str | None = None) -> None:
+    """Raise Again for an error that Kafka calls retriable, Refused for any other."""
+    error = ErrorCode(error_code)
+    if error.retriable:
+        raise Again(f"{what}: {error.name}{f': {message}' if message else ''}")
+    if error is not ErrorCode.NONE:
+        raise Refused(what, error, message)
+
+
+class TopicMetadata(NamedTuple):
+    """A topic as Metadata describes it."""
+
+    name: str
+    error_code: ErrorCode
+    is_internal: bool
+    leaders: Mapping[int, int]
+    """The node id of each partition's leader, by partition; -1 for none."""
+
+
+class Brokers:
+    """Connections to brokers, opened when first needed, for the time of a `with` block."""
+
+    def __init__(self, bootstrap: str, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self._bootstrap = [_address(text) for text in bootstrap.split(",")]
+        self._addresses: dict[int, Address] = {}
+        self._connections: dict[Address, Connection] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
+    # ---- any broker
+
+    def ask_any(self, api_key: ApiKey, **fields: Any) -> Any:
+        """The response of the first broker that can be reached. Raises OSError."""
+        for address in self._bootstrap[:-1]:
+            with suppress(OSError):
+                return self._ask(address, api_key, fields)
+        return self._ask(self._bootstrap[-1], api_key, fields)
+
+    def node_ids(self) -> list[int]:
+        """The brokers that run. Raises OSError."""
+        self.topics([])
+        return sorted(self._addresses)
+
+    def topics(self, names: list[str] | None, *, create: bool = False) -> dict[str, TopicMetadata]:
+        """Those topics, None for all, by name. Raises OSError. create: let the broker create what is missing,
+        if its configuration allows that.
+        """
+        response = self.ask_any(
+            ApiKey.METADATA,
+            topics=None if names is None else tuple(MetadataRequestTopic(name=name) for name in names),
+            allow_auto_topic_creation=create,
+        )
+        self._addresses = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
+        return {
+            topic.name: TopicMetadata(
+                topic.name,
+                ErrorCode(topic.error_code),
+                topic.is_internal,
+                {p.partition_index: p.leader_id for p in topic.partitions},
+            )
+            for topic in response.topics
+        }
+
+    def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
+        """A topic all of whose partitions have leaders. Raises Again, Refused, OSError."""
+        topic = self.topics([name], create=create)[name]
+        if topic.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise Again(f"there is no topic {name}")
+        check(f"topic {name}", topic.error_code)
+        without = [index for index, leader in topic.leaders.items() if leader == NO_LEADER]
+        if without:
+            raise Again(f"topic {name}: no leader for partition {', '.join(map(str, sorted(without)))}")
+        return topic
+
+    # ---- one broker
+
+    def ask_node(self, node_id: int, api_key: ApiKey, **fields: Any) -> Any:
+        """The response of one broker. Raises OSError; Again if it does not run."""
+        address = self._addresses.get(node_id)
+        if address is None:
+            raise Again(f"broker {node_id} does not run")
+        return self._ask(address, api_key, fields)
+
+    def coordinator(self, group: str) -> int:
+        """The node id of a group's coordinator. Raises Again, Refused, OSError."""
+        response = self.ask_any(ApiKey.FIND_COORDINATOR, key=group, key_type=0)
+        check(f"coordinator of group {group}", response.error_code, response.error_message)
+        self._addresses[response.node_id] = response.host, response.port
+        node_id: int = response.node_id
+        return node_id
+
+    def _ask(self, address: Address, api_key: ApiKey, fields: dict[str, Any]) -> Any:
+        left_s = self.deadline.left_s + GRACE_S
+        try:
+            if address not in self._connections:
+                self._connections[address] = Connection(*address, left_s)
+            return self._connections[address].ask(api_key, left_s, **fields)
+        except OSError:
+            if broken := self._connections.pop(address, None):
+                broken.close()
+            raise
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.strip().rpartition(":")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,41 @@
+"""A server for the tests of a unittest class.
+
+class TestOrders(KshimTestCase):
+    kshim_properties = {"num.partitions": "3"}
+
+    def test_it(self) -> None:
+        self.kshim.produce("orders", ["first"])
+
+For coroutines: `class TestOrders(KshimTestCase, unittest.IsolatedAsyncioTestCase)`, and `self.async_kshim`.
+"""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Mapping
+from typing import ClassVar
+
+from kshim.testing.asynchronous import AsyncKshim
+from kshim.testing.running import Kshim
+from kshim.testing.server import serving
+
+__all__ = ["KshimTestCase"]
+
+
+class KshimTestCase(unittest.TestCase):
+    """One server for all tests of a class; `setUp` resets it, so each test finds it empty."""
+
+    kshim_brokers: ClassVar[int] = 1
+    kshim_properties: ClassVar[Mapping[str, str]] = {}
+    kshim: ClassVar[Kshim]
+    async_kshim: ClassVar[AsyncKshim]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.kshim = cls.enterClassContext(serving(cls.kshim_brokers, cls.kshim_properties))
+        cls.async_kshim = AsyncKshim(cls.kshim)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kshim.reset()

@@ -1,0 +1,240 @@
+"""What a test does with a Kafka cluster beside the program that it tests: it makes topics, writes and reads
+records, waits for consumer groups, and leaves nothing behind.
+
+It needs no Kafka client, and any cluster will do: `Cluster("127.0.0.1:9092").produce("orders", [b"first"])`.
+A call that must wait raises TimeoutError, which says what it has seen at the end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Literal, TypeVar
+
+from kshim.testing import groups, records, topics
+from kshim.testing.brokers import Again, Brokers, Deadline
+from kshim.testing.groups import Group, Member, TopicPartition
+from kshim.testing.records import Consumed, NewRecord, Position, Text
+from schemas.records.compression import Compression
+
+__all__ = ["Cluster", "LeftBehind"]
+
+T = TypeVar("T")
+Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+
+TIMEOUT_S = 10.0
+_RUN = os.urandom(4).hex()
+_numbers = itertools.count(1)
+
+
+class LeftBehind(UserWarning):
+    """A test has left consumers running, which `reset` had to remove from their groups."""
+
+
+class Cluster:
+    """Each call opens its own connections, so calls may come from several threads."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        """The addresses of its brokers, comma-separated, as clients take them."""
+
+    # ---- names and topics
+
+    @staticmethod
+    def name(prefix: str) -> str:
+        """A name that no other test uses, not even one of another process."""
+        return f"{prefix}-{_RUN}{os.getpid():x}-{next(_numbers)}"
+
+    def topic(self, /, prefix: str = "topic", partitions: int | None = None, **configs: object) -> str:
+        """Create a topic that only this test knows, and return its name.
+
+        configs: Kafka's, with "_" for ".": `topic(partitions=3, cleanup_policy="compact")`.
+        """
+        name = self.name(prefix)
+        texts = {key.replace("_", "."): _text(value) for key, value in configs.items()}
+        self.create_topic(name, partitions, configs=texts)
+        return name
+
+    def group(self, prefix: str = "group") -> str:
+        """A group id that only this test knows."""
+        return self.name(prefix)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        *,
+        replicas: int | None = None,
+        configs: Mapping[str, str] | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """Create a topic; None is the broker's default. Raises Refused, TimeoutError."""
+        with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
+            topics.create_topic(brokers, name, partitions, replicas, configs or {})
+
+    def delete_topics(self, *names: str, timeout_s: float = TIMEOUT_S) -> None:
+        """Delete topics; one that is not there is no error. Raises Refused, TimeoutError."""
+        with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
+            topics.delete_topics(brokers, names)
+
+    def topics(self) -> list[str]:
+        """The names of all topics except Kafka's own."""
+        return self._once_reached(TIMEOUT_S, topics.own_topics)
+
+    # ---- records
+
+    def produce(
+        self,
+        topic: str,
+        values: Iterable[NewRecord | tuple[Text, Text] | Text],
+        *,
+        compression: Codec = "none",
+        timeout_s: float = TIMEOUT_S,
+    ) -> list[Position]:
+        """Append records, and return where each one is. Raises Refused, TimeoutError.
+
+        values: a value, a pair of key and value, or a NewRecord, which has headers, a timestamp and a
+        partition, too. Without a partition the key decides, as in the Java client; records without a key go
+        to the partitions in turn.
+        """
+        given = [records.new_record(value) for value in values]
+        with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
+            return records.produce(brokers, topic, given, Compression[compression.upper()])
+
+    def consume(
+        self,
+        topic: str,
+        n: int | None = None,
+        *,
+        partition: int | None = None,
+        offset: int | None = None,
+        committed_only: bool = False,
+        timeout_s: float = TIMEOUT_S,
+    ) -> list[Consumed]:
+        """Read a topic from its start without a group: what it has now, or the first `n` records.
+
+        They come in the order of partitions and offsets. If there are fewer than `n`, waits for more.
+        partition, offset: where to read, and from where on. committed_only: as
+        isolation.level=read_committed. Raises Refused, TimeoutError.
+        """
+        with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
+            reading = records.Reading(brokers, topic, partition, offset, committed_only)
+            return reading.all() if n is None else reading.first(n)
+
+    def end_offsets(self, topic: str, *, timeout_s: float = TIMEOUT_S) -> dict[TopicPartition, int]:
+        """The offset that the next record of each partition gets. Raises Refused, TimeoutError."""
+        return self._once_reached(timeout_s, lambda brokers: _ends(brokers, [topic]))
+
+    # ---- groups
+
+    def describe_group(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
+        """The group's state, members and assignments now. Raises Refused, TimeoutError."""
+        return self._once_reached(timeout_s, lambda brokers: groups.describe_group(brokers, group))
+
+    def groups(self) -> list[str]:
+        """The ids of all groups."""
+        return sorted(self._once_reached(TIMEOUT_S, groups.groups))
+
+    def offsets(self, group: str, *, timeout_s: float = TIMEOUT_S) -> dict[TopicPartition, int]:
+        """The group's committed offsets: `kshim.offsets("readers")["orders", 0] == 3`. Raises Refused,
+        TimeoutError.
+        """
+        return self._once_reached(timeout_s, lambda brokers: groups.offsets(brokers, group))
+
+    def wait_stable(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
+        """Wait until no rebalance is under way, and members have all partitions of the topics that they
+        subscribe to. Raises Refused, TimeoutError.
+        """
+        return self.wait_for_assignment(group, None, timeout_s=timeout_s)
+
+    def wait_for_assignment(
+        self, group: str, members: int | None = 1, *, timeout_s: float = TIMEOUT_S
+    ) -> Group:
+        """As `wait_stable`, with exactly that many members. Raises Refused, TimeoutError."""
+        wanted = "member(s)" if members is None else f"{members} member(s)"
+        return self._wait(
+            f"group {group}: waited for {wanted} with all partitions",
+            group,
+            timeout_s,
+            lambda brokers: groups.check_stable(brokers, group, members),
+        )
+
+    def wait_empty(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
+        """Wait until the group has no members. Raises Refused, TimeoutError."""
+
+        def check(brokers: Brokers) -> Group:
+            found = groups.describe_group(brokers, group)
+            if found.members:
+                raise Again(str(found))
+            return found
+
+        return self._wait(f"group {group}: waited for the last member to leave", group, timeout_s, check)
+
+    def wait_caught_up(self, group: str, *names: str, timeout_s: float = TIMEOUT_S) -> None:
+        """Wait until the group has committed the end of every partition of those topics. Raises Refused,
+        TimeoutError.
+        """
+
+        def check(brokers: Brokers) -> None:
+            committed, ends = groups.offsets(brokers, group), _ends(brokers, names)
+            if behind := groups.lag(committed, ends):
+                at = [f"{of.topic}-{of.partition} {committed.get(of)} of {ends[of]}" for of in sorted(ends)]
+                state = groups.describe_group(brokers, group)
+                raise Again(f"{behind} record(s) behind: committed {', '.join(at)}\n{state}")
+
+        self._wait(f"group {group}: waited for its commits to reach the end", group, timeout_s, check)
+
+    # ---- between two tests
+
+    def reset(self, *, timeout_s: float = TIMEOUT_S) -> None:
+        """Delete all groups and topics; only Kafka's own topics stay. Clients may stay connected.
+
+        Warns with LeftBehind of consumers that a test forgot to close: they were removed from their groups,
+        and will try to join them again. Raises Refused, TimeoutError.
+        """
+        removed: list[tuple[str, Member]] = []
+        with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
+            brokers.deadline.until_done(lambda: _forget_all(brokers, removed))
+        if removed:
+            listed = ", ".join(sorted({f"{member.member_id} of group {group}" for group, member in removed}))
+            warnings.warn(f"reset() removed consumers that still run: {listed}", LeftBehind, stacklevel=2)
+
+    # ---- waiting
+
+    def _once_reached(self, timeout_s: float, step: Callable[[Brokers], T]) -> T:
+        with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
+            return brokers.deadline.until_done(lambda: step(brokers))
+
+    def _wait(self, what: str, group: str, timeout_s: float, step: Callable[[Brokers], T]) -> T:
+        try:
+            return self._once_reached(timeout_s, step)
+        except TimeoutError as error:
+            raise TimeoutError(f"{what}; {error}{self._more_about(group)}") from None
+
+    def _more_about(self, group: str) -> str:
+        """What else is known of a group that a test has waited for in vain."""
+        return ""
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _ends(brokers: Brokers, names: Collection[str]) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(name, partition): end
+        for name in names
+        for partition, end in records.end_offsets(brokers, brokers.topic(name)).items()
+    }
+
+
+def _forget_all(brokers: Brokers, removed: list[tuple[str, Member]]) -> None:
+    """Delete everything; adds to `removed` the members that were in the way. Raises Again, Refused,
+    OSError.
+    """
+    groups.forget_groups(brokers, groups.groups(brokers), removed)
+    topics.delete_topics(brokers, topics.own_topics(brokers))
+    if left := groups.groups(brokers):
+        raise Again(f"there is group {', '.join(sorted(left))} again")

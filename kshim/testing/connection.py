@@ -1,0 +1,70 @@
+"""One connection to a broker, with kshim's own messages: the kit needs no Kafka client.
+
+Each request goes in the one version that `VERSIONS` names, which Apache Kafka serves from 2.4 on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from typing import Any, Final
+
+from schemas.api_key import ApiKey
+from schemas.header import RequestHeader
+from schemas.registry import MESSAGES, decode_response, encode_request
+
+__all__ = ["CLIENT_ID", "Connection"]
+
+CLIENT_ID = "kshim.testing"
+
+VERSIONS: Final = {
+    ApiKey.PRODUCE: 8,
+    ApiKey.FETCH: 11,
+    ApiKey.LIST_OFFSETS: 5,
+    ApiKey.METADATA: 9,
+    ApiKey.OFFSET_FETCH: 7,
+    ApiKey.FIND_COORDINATOR: 2,
+    ApiKey.LEAVE_GROUP: 4,
+    ApiKey.DESCRIBE_GROUPS: 5,
+    ApiKey.LIST_GROUPS: 3,
+    ApiKey.CREATE_TOPICS: 5,
+    ApiKey.DELETE_TOPICS: 4,
+    ApiKey.DELETE_GROUPS: 2,
+}
+
+
+class Connection:
+    """Sends one request at a time. `timeout_s` limits every wait for the socket."""
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        """Raises OSError."""
+        self._socket = socket.create_connection((host, port), timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._answers = self._socket.makefile("rb")
+        self._ids = itertools.count()
+
+    def ask(self, api_key: ApiKey, timeout_s: float, **fields: Any) -> Any:
+        """The response to the request of those fields. Raises OSError, of which ConnectionError and
+        TimeoutError are kinds.
+        """
+        version, correlation_id = VERSIONS[api_key], next(self._ids)
+        header = RequestHeader(
+            api_key=api_key, api_version=version, correlation_id=correlation_id, client_id=CLIENT_ID
+        )
+        frame = encode_request(header, MESSAGES[api_key][0](**fields))
+        self._socket.settimeout(timeout_s)
+        self._socket.sendall(len(frame).to_bytes(4) + frame)
+        size = int.from_bytes(self._read(4))
+        answered, response = decode_response(api_key, version, self._read(size))
+        assert answered == correlation_id, f"{api_key.name}: {answered} answers {correlation_id}"
+        return response
+
+    def close(self) -> None:
+        self._answers.close()
+        self._socket.close()
+
+    def _read(self, count: int) -> bytes:
+        data = self._answers.read(count)
+        if len(data) < count:
+            raise ConnectionResetError("the broker closed the connection")
+        return data

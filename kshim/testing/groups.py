@@ -1,0 +1,172 @@
+"""Consumer groups as a test sees them: their members, assignments and committed offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kshim.testing.brokers import Again, Brokers, check
+from schemas.api_key import ApiKey
+from schemas.consumer_protocol import decode_assignment, decode_topics
+from schemas.error_code import ErrorCode
+from schemas.messages.leave_group import MemberIdentity
+
+__all__ = [
+    "Group",
+    "Member",
+    "TopicPartition",
+    "describe_group",
+    "forget_groups",
+    "groups",
+    "offsets",
+]
+
+CONSUMER = "consumer"
+NO_OFFSET = -1
+GONE = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID})
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+
+class Member(NamedTuple):
+    """One member of a group. What it subscribes to and has been assigned is known while the group is
+    Stable.
+    """
+
+    member_id: str
+    client_id: str
+    group_instance_id: str | None
+    topics: frozenset[str]
+    partitions: tuple[TopicPartition, ...]
+
+
+class Group(NamedTuple):
+    """A group at one moment."""
+
+    group_id: str
+    state: str
+    """Kafka's: Dead, Empty, PreparingRebalance, CompletingRebalance, Stable."""
+    members: tuple[Member, ...]
+
+    @property
+    def assigned(self) -> list[TopicPartition]:
+        """The partitions that members have, in order; one that two members have is named twice."""
+        return sorted(partition for member in self.members for partition in member.partitions)
+
+    def __str__(self) -> str:
+        lines = [f"group {self.group_id} is {self.state} with {len(self.members)} member(s)"]
+        return "\n  ".join([*lines, *map(_line, self.members)])
+
+
+def _line(member: Member) -> str:
+    static = f", group.instance.id {member.group_instance_id}" if member.group_instance_id else ""
+    return f"{member.member_id} (client.id {member.client_id}{static}): {_listed(member.partitions)}"
+
+
+def _listed(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{partition}" for topic, partition in partitions) or "no partition"
+
+
+def describe_group(brokers: Brokers, group: str) -> Group:
+    """A group as its coordinator describes it; Dead if there is none. Raises Again, Refused, OSError."""
+    node_id = brokers.coordinator(group)
+    (described,) = brokers.ask_node(node_id, ApiKey.DESCRIBE_GROUPS, groups=(group,)).groups
+    check(f"group {group}", described.error_code)
+    is_consumer = described.protocol_type == CONSUMER
+    members = (_member(member, is_consumer) for member in described.members)
+    return Group(group, described.group_state, tuple(sorted(members)))
+
+
+def _member(member: Any, is_consumer: bool) -> Member:
+    topics: Collection[str] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+    if is_consumer and member.member_metadata:
+        topics = decode_topics(member.member_metadata)
+    if is_consumer and member.member_assignment:
+        assignment = decode_assignment(member.member_assignment)
+        partitions = tuple(
+            sorted(
+                TopicPartition(of.topic, index)
+                for of in assignment.assigned_partitions
+                for index in of.partitions
+            )
+        )
+    return Member(
+        member.member_id, member.client_id, member.group_instance_id or None, frozenset(topics), partitions
+    )
+
+
+def unassigned(brokers: Brokers, group: Group) -> list[TopicPartition]:
+    """The partitions of the topics that members subscribe to, which no member has. Raises OSError."""
+    names = {topic for member in group.members for topic in member.topics}
+    topics = brokers.topics(sorted(names)) if names else {}
+    existing = {TopicPartition(topic.name, index) for topic in topics.values() for index in topic.leaders}
+    return sorted(existing - set(group.assigned))
+
+
+def check_stable(brokers: Brokers, group_id: str, members: int | None) -> Group:
+    """A group that is Stable with that many members (None: any number above 0), which have all partitions of
+    the topics that they subscribe to. Raises Again with the group's state, Refused, OSError.
+    """
+    group = describe_group(brokers, group_id)
+    if group.state != "Stable" or (members is not None and len(group.members) != members):
+        raise Again(str(group))
+    if without := unassigned(brokers, group):
+        raise Again(f"{group}\n  nobody has {_listed(without)}")
+    return group
+
+
+def offsets(brokers: Brokers, group: str) -> dict[TopicPartition, int]:
+    """The group's committed offsets. Raises Again, Refused, OSError."""
+    response = brokers.ask_node(brokers.coordinator(group), ApiKey.OFFSET_FETCH, group_id=group, topics=None)
+    check(f"offsets of group {group}", response.error_code)
+    return {
+        TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+        for topic in response.topics
+        for partition in topic.partitions
+        if partition.committed_offset != NO_OFFSET
+    }
+
+
+def lag(committed: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
+    """How many records the group has yet to commit; a partition without a committed offset counts whole."""
+    return sum(max(0, end - committed.get(partition, 0)) for partition, end in ends.items())
+
+
+# ---- forgetting
+
+
+def groups(brokers: Brokers) -> dict[str, int]:
+    """The node id of the coordinator of every group. Raises Again, Refused, OSError."""
+    found: dict[str, int] = {}
+    for node_id in brokers.node_ids():
+        response = brokers.ask_node(node_id, ApiKey.LIST_GROUPS)
+        check("list groups", response.error_code)
+        found |= dict.fromkeys((listed.group_id for listed in response.groups), node_id)
+    return found
+
+
+def forget_groups(brokers: Brokers, names: Mapping[str, int], removed: list[tuple[str, Member]]) -> None:
+    """Delete groups with their offsets; adds to `removed` the members that had to leave their group for that.
+    Raises Again if a member has joined meanwhile, Refused, OSError.
+    """
+    for group, node_id in names.items():
+        members = describe_group(brokers, group).members
+        if members:
+            leaving = tuple(
+                MemberIdentity(member_id=m.member_id, group_instance_id=m.group_instance_id) for m in members
+            )
+            response = brokers.ask_node(node_id, ApiKey.LEAVE_GROUP, group_id=group, members=leaving)
+            check(f"remove the members of group {group}", response.error_code)
+            removed += ((group, member) for member in members)
+    for node_id in sorted(set(names.values())):
+        mine = tuple(group for group, led_by in names.items() if led_by == node_id)
+        response = brokers.ask_node(node_id, ApiKey.DELETE_GROUPS, groups_names=mine)
+        for done in response.results:
+            if done.error_code == ErrorCode.NON_EMPTY_GROUP:
+                raise Again(f"a member has joined group {done.group_id} again")
+            if done.error_code not in GONE:
+                check(f"delete group {done.group_id}", done.error_code)

@@ -1,0 +1,303 @@
+"""Produces and reads the records of a test: what was written where, and what a consumer would be given.
+
+Keys go to the partitions that the Java client's partitioner would choose for them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kshim.testing.brokers import Again, Brokers, TopicMetadata, check
+from kshim.testing.partitioner import partition_for
+from schemas.api_key import ApiKey
+from schemas.messages.fetch import FetchPartition, FetchTopic
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from schemas.messages.produce import PartitionProduceData, TopicProduceData
+from schemas.records import batch
+from schemas.records.compression import Compression
+from schemas.records.end_txn_marker import decode_marker
+
+__all__ = [
+    "Consumed",
+    "NewRecord",
+    "Position",
+    "Text",
+    "end_offsets",
+    "fetch",
+    "new_record",
+    "produce",
+    "start_offsets",
+]
+
+Text = str | bytes | None
+"""A key or value; text is written as UTF-8, None as Kafka's null."""
+Headers = Mapping[str, Text] | Iterable[tuple[str, Text]]
+
+EARLIEST, LATEST = -2, -1
+ACKS_OF_ALL = -1
+FETCH_BYTES = 8 * 1024 * 1024
+LONGEST_FETCH_MS = 500
+REQUEST_TIMEOUT_MS = 30_000
+
+
+class NewRecord(NamedTuple):
+    """A record to be produced. `timestamp_ms` None is now; `partition` None follows from the key."""
+
+    value: Text = None
+    key: Text = None
+    headers: Headers = ()
+    timestamp_ms: int | None = None
+    partition: int | None = None
+
+
+class Position(NamedTuple):
+    """Where a produced record is."""
+
+    partition: int
+    offset: int
+
+
+class Consumed(NamedTuple):
+    """A record as a consumer gets it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def new_record(given: NewRecord | tuple[Text, Text] | Text) -> NewRecord:
+    """What a test wrote for a record: a NewRecord, a value, or a pair of key and value."""
+    if isinstance(given, NewRecord):
+        return given
+    if isinstance(given, tuple):
+        key, value = given
+        return NewRecord(value, key)
+    return NewRecord(given)
+
+
+def _bytes(text: Text) -> bytes | None:
+    return text.encode() if isinstance(text, str) else text
+
+
+# ---- producing
+
+
+def produce(
+    brokers: Brokers, topic: str, records: Sequence[NewRecord], compression: Compression
+) -> list[Position]:
+    """Append records in one batch a partition, acknowledged by all replicas; where each one is, in their
+    order. Creates the topic if the broker does that for producers. Raises Refused, TimeoutError.
+    """
+    found = brokers.deadline.until_done(lambda: brokers.topic(topic, create=True))
+    chosen = [_partition(record, number, len(found.leaders)) for number, record in enumerate(records)]
+    positions: dict[int, Iterator[int]] = {}
+    for partition in sorted(set(chosen)):
+        mine = [record for record, at in zip(records, chosen, strict=True) if at == partition]
+        data = _batch(mine, compression)
+        base = brokers.deadline.until_done(lambda at=partition, of=data: _append(brokers, topic, at, of))  # type: ignore[misc]
+        positions[partition] = iter(range(base, base + len(mine)))
+    return [Position(partition, next(positions[partition])) for partition in chosen]
+
+
+def _partition(record: NewRecord, number: int, partitions: int) -> int:
+    """Its own, else that of its key; records without a key go round."""
+    if record.partition is not None:
+        return record.partition
+    key = _bytes(record.key)
+    return number % partitions if key is None else partition_for(key, partitions)
+
+
+def _batch(records: Sequence[NewRecord], compression: Compression) -> bytes:
+    now_ms = int(time.time() * 1000)
+    return batch.encode(
+        (
+            batch.Record(
+                offset,
+                now_ms if record.timestamp_ms is None else record.timestamp_ms,
+                _bytes(record.key),
+                _bytes(record.value),
+                tuple((name, _bytes(value)) for name, value in _pairs(record.headers)),
+            )
+            for offset, record in enumerate(records)
+        ),
+        compression=compression,
+    )
+
+
+def _pairs(headers: Headers) -> Iterable[tuple[str, Text]]:
+    return headers.items() if isinstance(headers, Mapping) else headers
+
+
+def _append(brokers: Brokers, topic: str, partition: int, data: bytes) -> int:
+    """The offset of the batch's first record. Raises Again, Refused, OSError."""
+    response = brokers.ask_node(
+        _leader(brokers.topic(topic), partition),
+        ApiKey.PRODUCE,
+        acks=ACKS_OF_ALL,
+        timeout_ms=REQUEST_TIMEOUT_MS,
+        topic_data=(
+            TopicProduceData(
+                name=topic, partition_data=(PartitionProduceData(index=partition, records=data),)
+            ),
+        ),
+    )
+    ((done,),) = (answered.partition_responses for answered in response.responses)
+    check(f"produce to {topic}-{partition}", done.error_code, done.error_message)
+    offset: int = done.base_offset
+    return offset
+
+
+def _leader(topic: TopicMetadata, partition: int) -> int:
+    if partition not in topic.leaders:
+        raise Again(f"topic {topic.name} has no partition {partition}, only 0 to {len(topic.leaders) - 1}")
+    return topic.leaders[partition]
+
+
+# ---- reading
+
+
+def start_offsets(brokers: Brokers, topic: TopicMetadata) -> dict[int, int]:
+    """The first offset of each partition. Raises Again, Refused, OSError."""
+    return _offsets(brokers, topic, EARLIEST)
+
+
+def end_offsets(brokers: Brokers, topic: TopicMetadata) -> dict[int, int]:
+    """The offset that the next record of each partition gets. Raises Again, Refused, OSError."""
+    return _offsets(brokers, topic, LATEST)
+
+
+def _offsets(brokers: Brokers, topic: TopicMetadata, timestamp: int) -> dict[int, int]:
+    offsets = {}
+    for leader, partitions in _by_leader(topic, topic.leaders).items():
+        asked = tuple(ListOffsetsPartition(partition_index=p, timestamp=timestamp) for p in partitions)
+        response = brokers.ask_node(
+            leader,
+            ApiKey.LIST_OFFSETS,
+            replica_id=-1,
+            topics=(ListOffsetsTopic(name=topic.name, partitions=asked),),
+        )
+        for answered in response.topics[0].partitions:
+            check(f"offsets of {topic.name}-{answered.partition_index}", answered.error_code)
+            offsets[answered.partition_index] = answered.offset
+    return offsets
+
+
+def _by_leader(topic: TopicMetadata, partitions: Iterable[int]) -> dict[int, list[int]]:
+    led: dict[int, list[int]] = {}
+    for partition in partitions:
+        led.setdefault(_leader(topic, partition), []).append(partition)
+    return led
+
+
+def fetch(
+    brokers: Brokers,
+    topic: TopicMetadata,
+    positions: dict[int, int],
+    into: list[Consumed],
+    *,
+    committed_only: bool,
+) -> None:
+    """Add to `into` what the partitions have from their `positions` on, which are moved behind it.
+
+    Waits a little where nothing is. Raises Again, Refused, OSError, perhaps after some records.
+    """
+    led = _by_leader(topic, positions)
+    longest_ms = min(brokers.deadline.left_s * 1000, LONGEST_FETCH_MS) / len(led)
+    before = len(into)
+    for leader, partitions in led.items():
+        asked = tuple(
+            FetchPartition(partition=p, fetch_offset=positions[p], partition_max_bytes=FETCH_BYTES)
+            for p in partitions
+        )
+        response = brokers.ask_node(
+            leader,
+            ApiKey.FETCH,
+            max_wait_ms=0 if len(into) > before else int(longest_ms),
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            isolation_level=int(committed_only),
+            topics=(FetchTopic(topic=topic.name, partitions=asked),),
+        )
+        check(f"fetch from {topic.name}", response.error_code)
+        for answered in response.responses[0].partitions:
+            check(f"fetch from {topic.name}-{answered.partition_index}", answered.error_code)
+            into += _consumed(topic.name, answered, positions)
+
+
+class Reading:
+    """A topic, or one of its partitions, being read from an offset on; None is the first."""
+
+    def __init__(
+        self, brokers: Brokers, topic: str, partition: int | None, offset: int | None, committed_only: bool
+    ) -> None:
+        """Waits until the topic is there. Raises Refused, TimeoutError."""
+        self._brokers, self._topic, self._committed_only = brokers, topic, committed_only
+        found = brokers.deadline.until_done(lambda: brokers.topic(topic))
+        mine = found.leaders if partition is None else [partition]
+        if offset is None:
+            starts = brokers.deadline.until_done(lambda: start_offsets(brokers, found))
+        self._positions = {at: starts[at] if offset is None else offset for at in mine}
+        self._read: list[Consumed] = []
+
+    def all(self) -> list[Consumed]:
+        """The records that are there now. Raises Refused, TimeoutError."""
+        deadline = self._brokers.deadline
+        ends = deadline.until_done(lambda: end_offsets(self._brokers, self._brokers.topic(self._topic)))
+        while any(position < ends[at] for at, position in self._positions.items()):
+            deadline.until_done(self._fetch)
+        return sorted(record for record in self._read if record.offset < ends[record.partition])
+
+    def first(self, n: int) -> list[Consumed]:
+        """The first `n` records, once there are so many. Raises Refused, TimeoutError."""
+        deadline = self._brokers.deadline
+        while len(self._read) < n:
+            if deadline.is_over:
+                raise TimeoutError(self._too_few(n))
+            deadline.until_done(self._fetch)
+        return sorted(self._read)[:n]
+
+    def _fetch(self) -> None:
+        topic = self._brokers.topic(self._topic)
+        fetch(self._brokers, topic, self._positions, self._read, committed_only=self._committed_only)
+
+    def _too_few(self, n: int) -> str:
+        had = Counter(record.partition for record in self._read)
+        at = ", ".join(f"{had[partition]} in partition {partition}" for partition in sorted(self._positions))
+        return (
+            f"topic {self._topic}: waited {self._brokers.deadline.timeout_s:g} s for {n} record(s), "
+            f"but read {len(self._read)}: {at}"
+        )
+
+
+def _consumed(topic: str, answered: Any, positions: dict[int, int]) -> Iterator[Consumed]:
+    """The records of one partition's answer without markers, and without what the transactions that it calls
+    aborted have written.
+    """
+    partition = answered.partition_index
+    wanted = positions[partition]
+    beginning = sorted((t.first_offset, t.producer_id) for t in answered.aborted_transactions or ())
+    aborted: set[int] = set()
+    for data in batch.batches(bytes(answered.records or b"")):
+        header = batch.decode_header(data)
+        while beginning and beginning[0][0] <= header.last_offset:
+            aborted.add(beginning.pop(0)[1])
+        positions[partition] = header.next_offset
+        if header.is_control:
+            if _is_abort(data):
+                aborted.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in aborted):
+            for record in batch.records(data):
+                if record.offset >= wanted:
+                    yield Consumed(topic, partition, *record)
+
+
+def _is_abort(data: memoryview) -> bool:
+    marker = decode_marker(data)
+    return marker is not None and not marker.committed
