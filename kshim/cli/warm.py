@@ -27,11 +27,12 @@ from kshim.cli.running import run_with
 from schemas.api_key import ApiKey
 
 MAX_LINE_BYTES = 1 << 20
-IDLE_S = 1.0
+IDLE_S = 0.3
 USED = (
     *("kshim.cli.collector", "kshim.cli.logs", "kshim.configs.config", "kshim.service"),
-    *("kshim.storage.embedded", "kshim.storage.memory", "crc32c", "cramjam"),
+    "kshim.storage.embedded",
 )
+LATER = ("crc32c", "cramjam", "kshim.storage.memory")
 REACTORS = ("twisted.internet.epollreactor", "twisted.internet.pollreactor")
 """The first that the platform has is the one that Twisted takes; importing it makes no reactor."""
 USUAL = (
@@ -162,6 +163,8 @@ def _prepare() -> Iterator[bool]:
     """Import what answers the usual requests, and make the code for their messages; a piece at a time."""
     from schemas.registry import VERSIONS, prepare
 
+    for name in LATER:
+        import_module(name)
     for api_key in USUAL:
         import_module(f"kshim.api.{api_key.name.lower()}")
         yield True
