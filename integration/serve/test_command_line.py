@@ -20,7 +20,7 @@ from kafka.errors import KafkaError
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_producer, read_all
 from integration.support.handmade import METADATA, Raw, request
-from integration.support.server import Server, run_to_end
+from integration.support.server import COMMAND, Server, run_to_end
 
 pytestmark = pytest.mark.kshim_only("it is kshim's own command line")
 
@@ -290,3 +290,16 @@ def test_the_apis_that_are_served(tmp_path: Path, own_server: Server) -> None:
     ranges = {key: (low, high) for key, low, high in struct.iter_unpack(">hhh", reply[10:])}
     assert ranges == listed
     assert set(listed) >= {0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 22, 32, 37, 42, 60}
+
+
+def test_a_child_ends_when_nobody_holds_its_standard_input(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--data-dir", ":memory:", "--end-with-stdin"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("kshim ready ")
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(20) == 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
     from kshim.configs.endpoint import Endpoint
 
 
-def run_with(properties: Mapping[str, str], log_level: str) -> NoReturn:
-    """Run the server that `properties` describe, and exit with its status; 2 if they cannot be used."""
+def run_with(properties: Mapping[str, str], log_level: str, *, end_with_stdin: bool = False) -> NoReturn:
+    """Run the server that `properties` describe, and exit with its status; 2 if they cannot be used.
+
+    end_with_stdin: end when standard input does, too.
+    """
     from kshim.cli import logs
     from kshim.configs.config import ConfigError, new_config
 
@@ -29,10 +34,10 @@ def run_with(properties: Mapping[str, str], log_level: str) -> NoReturn:
     logs.start(log_level)
     for warning in warnings:
         logs.logger.warning(warning)
-    sys.exit(run(config))
+    sys.exit(run(config, end_with_stdin=end_with_stdin))
 
 
-def run(config: Config) -> int:
+def run(config: Config, *, end_with_stdin: bool = False) -> int:
     """Run a server in the global reactor until SIGINT or SIGTERM. Returns the exit status."""
     from kshim.cli import collector
 
@@ -72,9 +77,22 @@ def run(config: Config) -> int:
     # Twisted's own handlers would log, at a second Ctrl-C, that the reactor is not running.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: reactor.callFromThread(stop))
+    if end_with_stdin:
+        _when_stdin_ends(lambda: reactor.callFromThread(stop))
     reactor.callWhenRunning(start)
     reactor.run(installSignalHandlers=False)
     return status
+
+
+def _when_stdin_ends(call: Callable[[], None]) -> None:
+    """Call `call`, on another thread, when standard input has ended: whoever held its other end is gone."""
+
+    def read() -> None:
+        while os.read(0, 4096):
+            pass
+        call()
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
 
 
 def _take_all_descriptors() -> None:

@@ -52,6 +52,9 @@ from kshim.cli.running import run_with
     help="Set one property; may be given several times.",
 )
 @click.option(
+    "--end-with-stdin", is_flag=True, help="End when standard input does, as a child process should."
+)
+@click.option(
     "--log-level", default="info", show_default=True, type=click.Choice(["debug", "info", "warning", "error"])
 )
 def serve(
@@ -62,6 +65,7 @@ def serve(
     control: str | None,
     file: Path | None,
     settings: tuple[str, ...],
+    end_with_stdin: bool,
     log_level: str,
 ) -> None:
     """Serve Kafka clients until SIGINT or SIGTERM.
@@ -88,7 +92,7 @@ def serve(
         "--control": control,
     }
     properties |= {key: value for key, value in options.items() if value is not None}
-    run_with(properties, log_level)
+    run_with(properties, log_level, end_with_stdin=end_with_stdin)
 
 
 def _read_file(path: Path) -> dict[str, str]:

@@ -26,8 +26,8 @@ class Run:
         monkeypatch.setattr(running, "run", self._serve)
         monkeypatch.setattr("kshim.cli.logs.start", lambda level: None)
 
-    def _serve(self, config: Config) -> int:
-        self.config = config
+    def _serve(self, config: Config, *, end_with_stdin: bool) -> int:
+        self.config, self.end_with_stdin = config, end_with_stdin
         return 0
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
