@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from integration.clients.confluent.javascript.modules import fetch_modules
-from integration.support.toolchain import kept, maven, need, run
+from integration.support.toolchain import cache_dir, kept, maven, need, run
 
 DRIVERS = Path(__file__).with_name("drivers")
 GO_LINES = "golines"
@@ -41,6 +42,26 @@ def go(module: str) -> Command:
     def command() -> Sequence[str]:
         need("go")
         return (str(kept(f"driver-{module}-{_key(module, GO_LINES)}", build)),)
+
+    return command
+
+
+def cargo(name: str) -> Command:
+    """Builds the driver when its sources have changed.
+
+    What cargo has compiled stays in the cache, so that it compiles the libraries, which takes minutes, once.
+    """
+    directory = DRIVERS / name
+
+    def build(target: Path) -> None:
+        compiled = cache_dir() / "cargo"
+        command = ["cargo", "build", "--release", "--locked", "--target-dir", str(compiled)]
+        run(command, cwd=directory, what=name)
+        shutil.copy(compiled / "release" / f"driver-{name}", target)
+
+    def command() -> Sequence[str]:
+        need("cargo")
+        return (str(kept(f"driver-{name}-{_key(name, f'{name}/src')}", build)),)
 
     return command
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from integration.clients.matrix.building import Command, go, java, node
+from integration.clients.matrix.building import Command, cargo, go, java, node
 
 DRIVERS = "integration.clients.matrix.drivers"
 FENCED = "test_a_static_member_is_fenced_by_another_of_its_name"
@@ -68,5 +68,6 @@ CLIENTS = {
             "test_an_offset_out_of_range_is_reset": "an offset out of range ends the stream",
         },
     ),
+    "rdkafka": Client(cargo("rust"), ALL_ASSIGNORS - {"sticky"}),
     "sarama": Client(go("sarama"), ALL_ASSIGNORS),
 }
