@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from integration.clients.matrix.building import Command, cargo, go, java, node
+from integration.support.toolchain import need
 
 DRIVERS = "integration.clients.matrix.drivers"
 FENCED = "test_a_static_member_is_fenced_by_another_of_its_name"
@@ -32,6 +33,11 @@ def _python(module: str) -> Command:
     return lambda: (sys.executable, "-m", f"{DRIVERS}.{module}")
 
 
+def _kcat() -> Sequence[str]:
+    need("kcat", "setpriv")
+    return _python("kcat")()
+
+
 CLIENTS = {
     "aiokafka": Client(
         _python("aiokafka_client"),
@@ -55,6 +61,11 @@ CLIENTS = {
         },
     ),
     "kafkajs": Client(node("kafkajs"), frozenset({"RoundRobinAssigner"}), joins_again=True),
+    "kcat": Client(
+        _kcat,
+        ALL_ASSIGNORS - {"sticky"},
+        lacks={"test_a_thousand_partitions": "a process sends to one partition"},
+    ),
     "platformatic": Client(
         node("platformatic"),
         frozenset({"roundrobin"}),
