@@ -81,7 +81,7 @@ def _totals(results: Sequence[Result], clients: Iterable[Client]) -> str:
         own = [result for result in results if (result.client, result.version) == client]
         passed = [_passed(own, broker) for broker in (KSHIM, APACHE_KAFKA)]
         skipped = sum(result.outcome == SKIPPED and result.broker == KSHIM for result in own)
-        rows.append([" ".join(client), *passed, str(skipped), max(result.date for result in own)])
+        rows.append([_title(client), *passed, str(skipped), max(result.date for result in own)])
     rows.append(["all", *(_passed(results, broker) for broker in (KSHIM, APACHE_KAFKA)), "", ""])
     return _table(rows)
 
@@ -93,7 +93,7 @@ def _passed(results: Iterable[Result], broker: str) -> str:
 
 def _scenarios(results: Sequence[Result], clients: Sequence[Client]) -> str:
     found = {(r.client, r.version, r.scenario, r.broker): r for r in results}
-    rows = [["Scenario", *(" ".join(client) for client in clients)], ["---"] * (len(clients) + 1)]
+    rows = [["Scenario", *(_title(client) for client in clients)], ["---"] * (len(clients) + 1)]
     for scenario in dict.fromkeys(result.scenario for result in results):
         cells = [
             [found.get((*client, scenario, broker)) for broker in (KSHIM, APACHE_KAFKA)] for client in clients
@@ -134,6 +134,13 @@ def _reasons(results: Iterable[Result]) -> str:
     return "\n".join(
         f"* {name}: {why} ({'; '.join(scenarios)})" for (name, why), scenarios in sorted(found.items())
     )
+
+
+def _title(client: Client) -> str:
+    """The name and version of a client, of which some have a part of the version in the name."""
+    name, version = client
+    stem, _, last = name.rpartition("-")
+    return f"{stem if stem and version.startswith(last) else name} {version}"
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.clients.confluent.conftest import COMMANDS
+from integration.clients.confluent.conftest import COMMANDS, OPTIONS
 from integration.clients.matrix.driver import ClientError, Driver
 from integration.clients.matrix.test_records import SILENCE_MS, values
 from integration.differential.playing import pairs
@@ -21,8 +21,8 @@ BACK_S = 60
 @pytest.fixture(params=COMMANDS)
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     """A broker of this scenario's own."""
-    command, options = COMMANDS[request.param]
-    server = Server(tmp_path / "data", options, command=command).start()
+    command, _ = COMMANDS[request.param]
+    server = Server(tmp_path / "data", OPTIONS, command=command).start()
     asyncio.run(asyncio.wait_for(pairs.wait_loaded(server), pairs.READY_TIMEOUT_S))
     yield server
     if server.running:

@@ -20,6 +20,7 @@ from typing import Any
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
+from integration.clients.matrix.drivers.consumers import Options
 from integration.clients.matrix.drivers.lines import POLL_S, Cannot, serve
 
 KCAT = ("setpriv", "--pdeathsig", "KILL", "kcat")
@@ -194,42 +195,30 @@ class Kcat:
 
     # ---- consumers
 
-    def open(
-        self,
-        name: str,
-        topics: list[str] | None = None,
-        pattern: str | None = None,
-        partitions: list[list[Any]] | None = None,
-        group: str | None = None,
-        reset: str = "earliest",
-        assignors: list[str] | None = None,
-        instance: str | None = None,
-        auto_commit: bool = False,
-        session_timeout_ms: int = 10_000,
-        max_poll_interval_ms: int = 300_000,
-        isolation: str = "read_uncommitted",
-    ) -> None:
-        if unknown := set(assignors or ()) - ASSIGNORS:
-            raise Cannot(f"no assignor {', '.join(unknown)}")
+    def open(self, name: str, **asked: Any) -> None:
+        wanted = Options(**asked)
+        wanted.need(ASSIGNORS)
+        if wanted.commit_on_revoke:
+            raise Cannot("no listeners")
         settings: dict[str, Any] = {
-            "auto.offset.reset": reset,
-            "enable.auto.commit": str(auto_commit).lower(),
-            "isolation.level": isolation,
-            "max.poll.interval.ms": max_poll_interval_ms,
-            "partition.assignment.strategy": ",".join(assignors or ["range"]),
-            "session.timeout.ms": session_timeout_ms,
-            "heartbeat.interval.ms": session_timeout_ms // 4,
+            "auto.offset.reset": wanted.reset,
+            "enable.auto.commit": str(wanted.auto_commit).lower(),
+            "isolation.level": wanted.isolation,
+            "max.poll.interval.ms": wanted.max_poll_interval_ms,
+            "partition.assignment.strategy": ",".join(wanted.assignors),
+            "session.timeout.ms": wanted.session_timeout_ms,
+            "heartbeat.interval.ms": wanted.heartbeat_interval_ms,
             "topic.metadata.refresh.interval.ms": 500,
-            **({"group.instance.id": instance} if instance else {}),
+            **({"group.instance.id": wanted.instance} if wanted.instance else {}),
         }
         common = ["-b", self._bootstrap, "-J", "-u", "-E", *options(settings)]
-        if group is not None and partitions is None:
-            subscribed = [pattern] if pattern else topics or []
-            self._consumers[name] = [Consuming(["-G", group, *common, *subscribed])]
+        if wanted.group is not None and wanted.partitions is None:
+            subscribed = [wanted.pattern] if wanted.pattern else wanted.topics
+            self._consumers[name] = [Consuming(["-G", wanted.group, *common, *subscribed])]
             return
-        where = [["-t", topic, "-p", str(number)] for topic, number in partitions or ()]
-        where += [["-t", topic] for topic in topics or ()]
-        start = {"earliest": "beginning", "latest": "end"}[reset]
+        where = [["-t", topic, "-p", str(number)] for topic, number in wanted.partitions or ()]
+        where += [["-t", topic] for topic in wanted.topics]
+        start = {"earliest": "beginning", "latest": "end"}[wanted.reset]
         self._consumers[name] = [Consuming(["-C", *common, *each], start) for each in where]
 
     def take(self, name: str, count: int, timeout_ms: int) -> list[dict[str, Any]]:

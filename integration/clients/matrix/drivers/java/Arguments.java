@@ -60,6 +60,7 @@ final class Arguments {
         List<String> assignors,
         String instance,
         boolean autoCommit,
+        boolean commitOnRevoke,
         Integer sessionTimeoutMs,
         Integer maxPollIntervalMs,
         String isolation

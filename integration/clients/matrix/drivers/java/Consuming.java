@@ -56,7 +56,7 @@ final class Consuming {
     private void open(Arguments.Open asked) {
         var bytes = new ByteArrayDeserializer();
         var consumer = new KafkaConsumer<>(settings(asked), bytes, bytes);
-        var polling = new Polling(consumer);
+        var polling = new Polling(consumer, asked.commitOnRevoke());
         if (asked.partitions() != null) {
             consumer.assign(asked.partitions());
         } else if (asked.pattern() != null) {

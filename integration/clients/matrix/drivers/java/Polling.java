@@ -55,6 +55,7 @@ final class Polling implements ConsumerRebalanceListener {
     }
 
     private final KafkaConsumer<byte[], byte[]> consumer;
+    private final boolean commitOnRevoke;
     private final BlockingQueue<Received> records = new LinkedBlockingQueue<>();
     private final BlockingQueue<FutureTask<?>> calls = new LinkedBlockingQueue<>();
     private final AtomicReference<Exception> failure = new AtomicReference<>();
@@ -62,8 +63,9 @@ final class Polling implements ConsumerRebalanceListener {
     private final Thread thread = new Thread(this::run, "polling");
     private boolean ends;
 
-    Polling(KafkaConsumer<byte[], byte[]> consumer) {
+    Polling(KafkaConsumer<byte[], byte[]> consumer, boolean commitOnRevoke) {
         this.consumer = consumer;
+        this.commitOnRevoke = commitOnRevoke;
         thread.setDaemon(true);
     }
 
@@ -122,6 +124,9 @@ final class Polling implements ConsumerRebalanceListener {
 
     @Override
     public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+        if (commitOnRevoke) {
+            consumer.commitSync();
+        }
         note("revoked", partitions);
     }
 

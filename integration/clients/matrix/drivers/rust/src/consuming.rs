@@ -27,16 +27,19 @@ struct Told {
 }
 
 #[derive(Clone, Default)]
-struct Listener(Arc<(Mutex<Told>, Condvar)>);
+struct Listener {
+    told: Arc<(Mutex<Told>, Condvar)>,
+    commit_on_revoke: bool,
+}
 
 impl Listener {
     fn note<T>(&self, note: impl FnOnce(&mut Told) -> T) {
-        note(&mut self.0 .0.lock().unwrap());
-        self.0 .1.notify_all();
+        note(&mut self.told.0.lock().unwrap());
+        self.told.1.notify_all();
     }
 
     fn wait_for_end(&self, partition: i32) -> Answer<()> {
-        let (told, changed) = &*self.0;
+        let (told, changed) = &*self.told;
         let unread = |told: &mut Told| !told.ends.contains(&partition);
         match changed.wait_timeout_while(told.lock().unwrap(), TIMEOUT, unread).unwrap().1.timed_out() {
             true => Err(Failure::new("Timeout", format!("the end of {partition} was not reached"))),
@@ -55,7 +58,21 @@ impl ConsumerContext for Listener {
             Rebalance::Revoke(found) => ("revoked", found),
             Rebalance::Error(_) => return,
         };
+        if kind == "revoked" && self.commit_on_revoke {
+            if let Err(error) = commit_polled(consumer, CommitMode::Sync) {
+                eprintln!("commit: {error}"); // the scenario finds it out
+            }
+        }
         self.note(|told| told.events.push((kind, pairs(partitions))));
+    }
+}
+
+/// Commit what was polled.
+fn commit_polled(client: &BaseConsumer<Listener>, mode: CommitMode) -> Result<(), KafkaError> {
+    match client.commit_consumer_state(mode) {
+        // All is committed already.
+        Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) => Ok(()),
+        result => result,
     }
 }
 
@@ -76,7 +93,7 @@ impl Polling {
         if let Some(name) = unknown {
             return Err(Failure::Cannot(format!("no assignor {name}")));
         }
-        let listener = Listener::default();
+        let listener = Listener { commit_on_revoke: a.commit_on_revoke, ..Listener::default() };
         let client: Client = configured(config, &a).create_with_context(listener.clone())?;
         match (&a.partitions, &a.pattern) {
             (Some(partitions), _) => client.assign(&partitions_of(partitions))?,
@@ -112,7 +129,7 @@ impl Polling {
     }
 
     pub fn events(&self) -> Answer {
-        Ok(json!(std::mem::take(&mut self.listener.0 .0.lock().unwrap().events)))
+        Ok(json!(std::mem::take(&mut self.listener.told.0.lock().unwrap().events)))
     }
 
     pub fn assignment(&self) -> Answer {
@@ -124,11 +141,7 @@ impl Polling {
         self.call(move |client| {
             match a.offsets {
                 Some(offsets) => client.commit(&offsets_of(&offsets)?, mode)?,
-                None => match client.commit_consumer_state(mode) {
-                    // All is committed already.
-                    Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) => (),
-                    result => result?,
-                },
+                None => commit_polled(client, mode)?,
             }
             Ok(Value::Null)
         })
