@@ -79,6 +79,6 @@ CLIENTS = {
             "test_an_offset_out_of_range_is_reset": "an offset out of range ends the stream",
         },
     ),
-    "rdkafka": Client(cargo("rust"), ALL_ASSIGNORS - {"sticky"}),
+    "rdkafka": Client(cargo("rust"), ALL_ASSIGNORS - {"sticky"}, joins_again=True),
     "sarama": Client(go("sarama"), ALL_ASSIGNORS),
 }
