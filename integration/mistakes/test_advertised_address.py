@@ -61,9 +61,8 @@ def test_a_producer_of_librdkafka(misplaced: Server, nowhere: str) -> None:
 
 
 def test_a_consumer_of_librdkafka(misplaced: Server, nowhere: str) -> None:
-    consumer = Consumer(
-        {"bootstrap.servers": misplaced.bootstrap, "group.id": "lost", "allow.auto.create.topics": True}
-    )
+    """It asks for its group's coordinator again and again, and waits with its topics until it has one."""
+    consumer = Consumer({"bootstrap.servers": misplaced.bootstrap, "group.id": "lost"})
     with contextlib.closing(consumer):
         consumer.subscribe(["t"])
         assert re.search(expected(nowhere), warning(misplaced))

@@ -16,6 +16,7 @@ from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
 from kshim.requests.slices import in_slices
+from kshim.requests.warn import warn_if_lost
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -54,6 +55,8 @@ def _respond(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest, topic: Topic | None
 ) -> Later[FindCoordinatorResponse]:
     """One coordinator for each key; up to v3 there is one key, and its coordinator is the answer itself."""
+    if topic is not None:
+        warn_if_lost(broker, context, names_any=True)
     if context.api_version >= FIRST_VERSION_WITH_KEYS:
         find = partial(_find, broker, context, request.key_type, topic)
         found_all = in_slices(broker, context, request.coordinator_keys, find, _cost_us)

@@ -22,9 +22,8 @@ from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
-from kshim.requests.mistake import Mistake
 from kshim.requests.slices import in_pieces, in_slices
-from kshim.requests.warn import warn
+from kshim.requests.warn import warn_if_lost
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.metadata import (
@@ -239,17 +238,9 @@ def _watch(
     request: MetadataRequest,
     topics: Sequence[MetadataResponseTopic],
 ) -> None:
-    """Warn if the client seems unable to reach the brokers; `requests.arrivals` has the rule."""
-    client, cluster, arrivals = context.client, broker.cluster, broker.arrivals
-    if client is None:
-        return
+    """Watch whether the client gets from here to the brokers."""
     if request.topics is None or len(topics) > len(request.topics):  # all topics
-        arrivals.came(client)
-        return
-    if any(topic.error_code for topic in topics) or cluster.running != cluster.node_ids:
-        return
-    asking = arrivals.asked(client, names_topics=bool(topics))
-    if asking is not None:
-        advertised = context.advertised
-        details = {"times": asking.times, "seconds": asking.seconds, "advertised": advertised}
-        warn(broker, context, Mistake.NEVER_CAME, **details)
+        if context.client is not None:
+            broker.arrivals.came(context.client)
+    elif not any(topic.error_code for topic in topics):
+        warn_if_lost(broker, context, names_any=bool(topics))

@@ -6,7 +6,8 @@ from it. A wrong alarm costs more trust than a missing one, therefore
 
 * an address from which any other request has come is never noticed again: what is advertised stays the same;
 * who asks for all topics has got what it wanted, as a tool that lists them;
-* a request that names no topic counts only if its connection asked before: health checks connect anew;
+* a request that names no topic and no group counts only if its connection asked before: health checks
+  connect anew each time;
 * an answer with an error does not count: its client waits for a topic, or for a broker that was stopped;
 * after PAUSE_S without a question the count begins again: idle clients ask every few minutes.
 
@@ -78,8 +79,11 @@ class Arrivals:
             self._arrived[host] = None
             _shorten(self._arrived, MOST_ARRIVED)
 
-    def asked(self, client: Client, *, names_topics: bool) -> Asking | None:
-        """A client was told where the brokers are. Returns its questions if it seems unable to get there."""
+    def asked(self, client: Client, *, names_any: bool) -> Asking | None:
+        """A client was told where the brokers are. Returns its questions if it seems unable to get there.
+
+        names_any: whether it asked about a topic, a group or a transactional id.
+        """
         host, port = client.address.host, client.address.port
         if host in self._arrived:
             return None
@@ -88,7 +92,7 @@ class Arrivals:
         if asking is None or now_s > asking.last_s + PAUSE_S:
             asking = self.asking[host] = Asking(now_s, now_s)
             _shorten(self.asking, MOST_ASKING)
-        if names_topics or port == asking.port:
+        if names_any or port == asking.port:
             asking.times += 1
         asking.port, asking.last_s = port, now_s
         return asking if asking.times >= ENOUGH and asking.seconds >= LEAST_S else None

@@ -1,4 +1,4 @@
-"""Warns of a client that is set up wrongly, and is answered all the same."""
+"""Warns of clients that are set up wrongly, or are sent to a wrong address, and are answered all the same."""
 
 from __future__ import annotations
 
@@ -15,3 +15,17 @@ def warn(broker: Broker, context: RequestContext, mistake: Mistake, **details: o
     """Say in the log what the client's user should change, once for an address."""
     level = broker.once.level((context.client_host, mistake))
     logger.log(level, "%s: %s", context.sender, mistake.line(**details))
+
+
+def warn_if_lost(broker: Broker, context: RequestContext, *, names_any: bool) -> None:
+    """Warn if the client, which was told where a broker is, seems unable to get there; see `arrivals`.
+
+    names_any: whether it asked about a topic, a group or a transactional id.
+    """
+    client, cluster = context.client, broker.cluster
+    if client is None or cluster.running != cluster.node_ids:
+        return
+    asking = broker.arrivals.asked(client, names_any=names_any)
+    if asking is not None:
+        details = {"times": asking.times, "seconds": asking.seconds, "advertised": context.advertised}
+        warn(broker, context, Mistake.NEVER_CAME, **details)

@@ -1,5 +1,7 @@
 """FindCoordinator: the broker that leads the key's partition, at an address that the client can reach."""
 
+from typing import Any
+
 import pytest
 
 from kshim.api.find_coordinator import find_coordinator
@@ -7,7 +9,7 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from tests.api.groups import Groups, versions
-from tests.api.harness import HeldStore, collect, context, new_broker
+from tests.api.harness import HeldStore, ask, collect, context, new_broker
 
 VERSIONS = versions(ApiKey.FIND_COORDINATOR)
 ONE_KEY, MANY_KEYS = [v for v in VERSIONS if v < 4], [v for v in VERSIONS if v >= 4]
@@ -83,3 +85,14 @@ def test_other_kinds_of_keys(groups: Groups, version: int, key_type: int, error:
     entry = answer if version < 4 else answer.coordinators[0]
     assert (entry.error_code, entry.node_id, entry.host, entry.port) == (error, -1, "", -1)
     assert entry.error_message
+
+
+def test_who_asks_for_its_coordinator_again_and_again_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    broker = new_broker()
+    clock: Any = broker.clock
+    caplog.clear()
+    for _ in range(8):
+        ask(find_coordinator, broker, FindCoordinatorRequest(key="readers"), 2)
+        clock.advance(2)
+    (message,) = caplog.messages
+    assert "asked 6 times in 10 s where the brokers are, and never came to kshim.example:9092: " in message

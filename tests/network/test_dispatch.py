@@ -290,7 +290,7 @@ def test_a_line_names_the_software_that_its_connection_has_told() -> None:
 
 def test_a_request_that_is_no_question_shows_that_its_client_has_come(heartbeats: list[Any]) -> None:
     arrivals = BROKER.arrivals
-    arrivals.asked(caller(), names_topics=True)
+    arrivals.asked(caller(), names_any=True)
     ask(header(18, 0))
     assert arrivals.asking
     ask(HEARTBEAT_V0)

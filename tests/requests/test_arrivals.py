@@ -31,12 +31,12 @@ class Watch:
         self.clock = Clock()
         self.arrivals = Arrivals(self.clock)
 
-    def asks(self, times: int, *, every_s: float, names_topics: bool = True, anew: bool = False) -> list[int]:
+    def asks(self, times: int, *, every_s: float, names_any: bool = True, anew: bool = False) -> list[int]:
         """After how many questions the client was noticed."""
         noticed = []
         for number in range(1, times + 1):
             port = 51000 + number * anew
-            if self.arrivals.asked(client(port), names_topics=names_topics):
+            if self.arrivals.asked(client(port), names_any=names_any):
                 noticed.append(number)
             self.clock.advance(every_s)
         return noticed
@@ -77,9 +77,9 @@ def test_an_idle_client_asks_every_few_minutes(watch: Watch) -> None:
     assert watch.asks(20, every_s=PAUSE_S + 1) == []
 
 
-def test_questions_about_no_topic_count_on_one_connection(watch: Watch) -> None:
-    assert watch.asks(20, every_s=5, names_topics=False, anew=True) == []
-    assert watch.asks(8, every_s=5, names_topics=False) != []
+def test_questions_about_nothing_count_on_one_connection(watch: Watch) -> None:
+    assert watch.asks(20, every_s=5, names_any=False, anew=True) == []
+    assert watch.asks(8, every_s=5, names_any=False) != []
 
 
 def test_librdkafka_asks_on_a_new_connection_each_time(watch: Watch) -> None:
@@ -89,12 +89,12 @@ def test_librdkafka_asks_on_a_new_connection_each_time(watch: Watch) -> None:
 def test_only_so_many_hosts_are_known(watch: Watch) -> None:
     for number in range(MOST_ARRIVED + 1):
         each = client(host=str(number))
-        watch.arrivals.asked(each, names_topics=True)
+        watch.arrivals.asked(each, names_any=True)
         watch.arrivals.came(each)
-    watch.arrivals.asked(client(host="1"), names_topics=True)
+    watch.arrivals.asked(client(host="1"), names_any=True)
     assert not watch.arrivals.asking
     for number in range(MOST_ASKING + 1):
-        watch.arrivals.asked(client(host=f"asks {number}"), names_topics=True)
+        watch.arrivals.asked(client(host=f"asks {number}"), names_any=True)
     assert len(watch.arrivals.asking) == MOST_ASKING
     assert "asks 0" not in watch.arrivals.asking
 
