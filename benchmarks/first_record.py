@@ -135,7 +135,7 @@ def main() -> None:
         shown = ", ".join(f"{phase} {at:.2f}" for phase, at in zip(PHASES, middle, strict=True))
         ends = [times[-1] for times in rounds]
         line = f"{client:16} {server:14} {shown} s ({min(ends):.2f} to {max(ends):.2f})"
-        if peers := measured.get((client, KAFKA)):
+        if server != KAFKA and (peers := measured.get((client, KAFKA))):
             line += f", 1/{median(times[-1] for times in peers) / middle[-1]:.1f} of Kafka's"
         print(line)
 
