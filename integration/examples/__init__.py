@@ -1,0 +1,1 @@
+"""What people copy from the pages, run: programs in other languages, and the container's commands."""
