@@ -109,13 +109,17 @@ def unassigned(brokers: Brokers, group: Group) -> list[TopicPartition]:
 
 def check_stable(brokers: Brokers, group_id: str, members: int | None) -> Group:
     """A group that is Stable with that many members (None: any number above 0), which have all partitions of
-    the topics that they subscribe to. Raises Again with the group's state, Refused, OSError.
+    the topics that they subscribe to, and at least one. Raises Again with the group's state, Refused,
+    OSError.
     """
     group = describe_group(brokers, group_id)
     if group.state != "Stable" or (members is not None and len(group.members) != members):
         raise Again(str(group))
     if without := unassigned(brokers, group):
         raise Again(f"{group}\n  nobody has {_listed(without)}")
+    subscribed = {topic for member in group.members for topic in member.topics}
+    if subscribed and not group.assigned:
+        raise Again(f"{group}\n  there is no topic {', '.join(sorted(subscribed))}")
     return group
 
 
