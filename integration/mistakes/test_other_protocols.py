@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import ssl
 import subprocess
@@ -20,13 +21,12 @@ from integration.java.tool import run_to_end
 from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.clients import Admin
 from integration.support.server import Server
-from integration.support.toolchain import need, or_skip
 from kshim.requests.mistake import Mistake
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    with or_skip(command[0]):
-        need(command[0])
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
