@@ -23,12 +23,13 @@ TASKS = 2 * PARTITIONS
 BUCKETS = 7
 PATIENCE_S = 90
 SETTINGS = {
-    "commit.interval.ms": "100",
+    # A killed instance leaves records in an open transaction: with a linger, it sends them when it commits.
+    "commit.interval.ms": "300",
+    "producer.linger.ms": "0",
     "repartition.purge.interval.ms": "300",
-    # A killed instance is missed, and its transaction aborted, within seconds.
+    # A killed instance is missed within seconds. Its transaction is aborted after ten, Streams' default.
     "session.timeout.ms": "4000",
     "heartbeat.interval.ms": "500",
-    "producer.transaction.timeout.ms": "4000",
     "reconnect.backoff.max.ms": "200",
 }
 
@@ -111,7 +112,7 @@ class Story:
         self._broker, self._class_path, self._tmp_path = broker, class_path, tmp_path
         self._guarantee = guarantee
 
-    def start(self, name: str) -> Instance:
+    def start(self, name: str, **more: str) -> Instance:
         """Start an instance. One that was started by that name before left its state's directory behind."""
         directory = self._tmp_path / name
         config = {
@@ -121,6 +122,7 @@ class Story:
             "client.id": name,
             "processing.guarantee": self._guarantee,
             "state.dir": str(directory / "state"),
+            **more,
         }
         options = [f"{key}={value}" for key, value in config.items()]
         instance = Instance(self._class_path, "Sums", [self.input, self.output, *options], directory)

@@ -18,6 +18,8 @@ from integration.support.toolchain import or_skip
 
 HERE = Path(__file__).parent
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly_once_v2", "at_least_once"
+OUTLIVES_THE_BROKER = {"producer.transaction.timeout.ms": "60000"}
+"""An instance ends when its transaction was aborted while it waited for the broker."""
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +127,7 @@ def test_each_number_is_counted_once_though_the_broker_is_killed(
     tell: Callable[[str], Story], broker: Server
 ) -> None:
     story = tell(EXACTLY_ONCE)
-    instances = [story.start(name) for name in ("first", "second")]
+    instances = [story.start(name, **OUTLIVES_THE_BROKER) for name in ("first", "second")]
     story.wait_shared(*instances)
     for _ in range(2):
         story.wait_more()
