@@ -16,7 +16,7 @@ from integration.support.awaiting import wait_until
 from integration.support.server import Server
 from integration.support.toolchain import or_skip
 from integration.support.wire import Wire
-from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 
 KILLED, FROZEN = "killed", "frozen"
 
@@ -139,6 +139,20 @@ def test_a_connector_is_paused_stopped_reset_and_deleted(tell: Callable[[bool], 
     wait_until(lambda: story.state_of(f"connect-{story.sink}") == "Empty", PATIENCE_S, story.report)
 
 
+def describe(broker: Server, group: str, members: int) -> DescribedGroup:
+    """The group, as soon as it is stable with so many members."""
+
+    def described() -> DescribedGroup | None:
+        with Wire(broker.host, broker.port) as wire:
+            found: DescribedGroup
+            (found,) = wire.ask(5, DescribeGroupsRequest(groups=(group,))).groups
+        return found if (found.group_state, len(found.members)) == ("Stable", members) else None
+
+    found = wait_until(described, PATIENCE_S, f"{group} is stable with {members} members")
+    assert found is not None
+    return found
+
+
 def test_its_group_and_topics_are_seen_by_administrators(
     tell: Callable[[bool], Story], broker: Server, class_path: str
 ) -> None:
@@ -149,15 +163,15 @@ def test_its_group_and_topics_are_seen_by_administrators(
     story.wait_more()
     for topic in story.internal.values():
         assert story.admin.configs(topic)["cleanup.policy"] == "compact"
-    with Wire(broker.host, broker.port) as wire:
-        (group,) = wire.ask(5, DescribeGroupsRequest(groups=(story.group,))).groups
-    assert (group.group_state, group.protocol_type, group.protocol_data) == ("Stable", "connect", "sessioned")
-    assert [member.client_id for member in group.members] == ["first"]
+    sinks = f"connect-{story.sink}"
+    cluster = describe(broker, story.group, 1)
+    assert (cluster.protocol_type, cluster.protocol_data) == ("connect", "sessioned")
+    assert [member.client_id for member in cluster.members] == ["first"]
+    assert describe(broker, sinks, SINK_TASKS).protocol_type == "consumer"
     connect = ("--bootstrap-server", broker.bootstrap)
     status, text = run_to_end(class_path, "GroupsCommand", *connect, "--list")
     assert status == 0, text
     found = {tuple(line.split()) for line in text.splitlines()}
-    sinks = f"connect-{story.sink}"
     assert {(story.group, "Classic", "connect"), (sinks, "Classic", "consumer")} <= found
     groups = "consumer.group.ConsumerGroupCommand"
     status, text = run_to_end(class_path, groups, *connect, "--describe", "--group", sinks, "--state")
