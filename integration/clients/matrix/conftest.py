@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ _versions: dict[str, str] = {}
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = os.environ.get(ENVIRONMENT, "kafka-python").split(",")
-    for fixture in ("client", "other"):
-        if fixture in metafunc.fixturenames:
-            metafunc.parametrize(fixture, names, indirect=True, scope="session")
+    if "other" in metafunc.fixturenames:
+        pairs = list(combinations_with_replacement(names, 2))
+        metafunc.parametrize(("client", "other"), pairs, indirect=True, scope="session")
+    elif "client" in metafunc.fixturenames:
+        metafunc.parametrize("client", names, indirect=True, scope="session")
 
 
 def _params(item: pytest.Item) -> dict[str, Any]:

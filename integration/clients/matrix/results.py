@@ -104,7 +104,10 @@ def _scenarios(results: Sequence[Result], clients: Sequence[Client]) -> str:
 
 def _mixtures(results: Sequence[Result]) -> str:
     names = sorted({result.client for result in results})
-    found = {(r.client, r.scenario.removeprefix(MIXED), r.broker): r for r in results}
+    found = {}
+    for result in results:
+        other = result.scenario.removeprefix(MIXED)
+        found[result.client, other, result.broker] = found[other, result.client, result.broker] = result
     rows = [["", *names], ["---"] * (len(names) + 1)]
     for name in names:
         cells = [[found.get((name, other, broker)) for broker in (KSHIM, APACHE_KAFKA)] for other in names]
