@@ -152,6 +152,11 @@ class KafkaPython(LikeKafkaPython):
         ]
         return [None if each is None else [each.offset, each.metadata] for each in found]
 
+    def seek(self, name: str, topic: str, partition: int, offset: int | str) -> None:
+        super().seek(name, topic, partition, offset)
+        if offset == "end":  # the client asks for it only when it needs it
+            self.position(name, topic, partition)
+
     def seek_to_time(self, name: str, topic: str, partition: int, timestamp_ms: int) -> None:
         where = TopicPartition(topic, partition)
 
