@@ -17,8 +17,15 @@ print(*sys.modules)
 LATER = """
 from kshim.cli.reactor import import_reactor
 import_reactor()
-import http.cookiejar
-print(http.cookiejar.CookieJar.__name__)
+import asyncio, http.cookiejar
+print(http.cookiejar.CookieJar.__name__, asyncio.run(asyncio.sleep(0, "done")))
+"""
+MORE = """
+from kshim.cli.reactor import without_unused
+with without_unused():
+    from asyncio import Queue, iscoroutine
+import asyncio
+print(Queue.__name__, asyncio.Queue is Queue, asyncio.run(asyncio.sleep(0, "done")))
 """
 
 
@@ -55,10 +62,14 @@ def test_what_matches_patterns_is_imported_with_the_first_pattern(imported: list
     assert "re2" not in without
 
 
-def test_twisted_comes_without_tls_and_http(imported: list[str]) -> None:
+def test_twisted_comes_without_tls_http_and_asyncio(imported: list[str]) -> None:
     assert "twisted.internet.tcp" in imported
-    assert not {"OpenSSL", "http.cookiejar", "urllib.request", "email"} & set(imported)
+    assert not {"OpenSSL", "http.cookiejar", "urllib.request", "email", "asyncio", "ssl"} & set(imported)
 
 
 def test_what_was_left_out_can_be_imported_later() -> None:
-    assert run(LATER) == ["CookieJar"]
+    assert run(LATER) == ["CookieJar", "done"]
+
+
+def test_another_version_of_twisted_may_import_more_of_asyncio() -> None:
+    assert run(MORE) == ["Queue", "True", "done"]
