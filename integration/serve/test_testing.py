@@ -20,6 +20,7 @@ from kshim.testing import NotStarted, serving
 pytestmark = pytest.mark.kshim_only("it starts kshim")
 
 FIXTURES = """
+import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
 def test_one_for_all(kshim):
@@ -32,8 +33,12 @@ def test_a_clean_one(clean_kshim, kshim):
     assert clean_kshim is kshim
     assert kshim.topics() == []
 
+@pytest.fixture(scope="session")
+def kshim_properties():
+    return {"num.partitions": "2"}
+
 def test_names(kshim, kshim_topic, kshim_group):
-    assert kshim_topic in kshim.topics()
+    assert kshim.end_offsets(kshim_topic) == {(kshim_topic, 0): 0, (kshim_topic, 1): 0}
     assert kshim.offsets(kshim_group) == {}
 
 def test_one_of_its_own(new_kshim):

@@ -5,7 +5,7 @@ Under pytest-xdist each worker has a server of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -27,13 +27,25 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def kshim() -> Iterator[Kshim]:
-    """One server with one broker for all tests; each test needs its own names for topics and groups, as
+def kshim_properties() -> Mapping[str, str]:
+    """The properties of `kshim`, for a conftest.py to override."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kshim_brokers() -> int:
+    """The number of brokers of `kshim`, for a conftest.py to override."""
+    return 1
+
+
+@pytest.fixture(scope="session")
+def kshim(kshim_brokers: int, kshim_properties: Mapping[str, str]) -> Iterator[Kshim]:
+    """One server for all tests; each test needs its own names for topics and groups, as
     `kshim_topic` and `kshim_group` give, or resets the server, as `clean_kshim` does.
     """
     from kshim.testing.server import serving
 
-    with serving() as server:
+    with serving(kshim_brokers, kshim_properties) as server:
         yield server
 
 
