@@ -19,11 +19,16 @@ STARTING = frozenset({"kshim", "new_kshim"})
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Begin to start the server while other fixtures are made, if a test that will run needs it."""
-    needed = any(STARTING & set(getattr(item, "fixturenames", ())) for item in session.items)
-    if needed and not session.config.getoption("collectonly", default=False):
+    if any(map(_needs_server, session.items)) and not session.config.getoption("collectonly", default=False):
         from kshim.testing.processes import warm_up
 
         warm_up()
+
+
+def _needs_server(item: pytest.Item) -> bool:
+    """Whether a test uses one of the fixtures below; other fixtures may have their names."""
+    used = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return any(used[name][-1].func.__module__ == __name__ for name in STARTING & used.keys())
 
 
 @pytest.fixture(scope="session")
