@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from integration.support.awaiting import wait_until
+
 ROOT = Path(__file__).parents[3]
 ANSWER_S = 60
 """No call of a scenario may take longer."""
@@ -47,6 +49,22 @@ class Driver:
 
     def __getattr__(self, name: str) -> Any:
         return lambda **arguments: self.ask(name, **arguments)
+
+    def create_topic(self, *, topic: str, partitions: int = 1, **arguments: Any) -> None:
+        """Create a topic, and wait until the client finds all its leaders: Apache Kafka answers earlier, and
+        not every client then waits for them. Raises ClientError.
+        """
+        self.ask("create_topic", topic=topic, partitions=partitions, **arguments)
+
+        def is_led() -> bool:
+            try:
+                return len(self.ask("ends", topic=topic)) == partitions
+            except ClientError:
+                return False
+            except Cannot:
+                return True
+
+        wait_until(is_led, ANSWER_S, f"the leaders of {topic}")
 
     def ask(self, do: str, **arguments: Any) -> Any:
         """The answer to one call. Raises ClientError, Cannot."""
