@@ -9,16 +9,15 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
-from kafka import TopicPartition
-from kafka.errors import KafkaError
 
-from integration.support.clients import RECONNECT, new_consumer, new_producer, offset_and_metadata
+from integration.support.clients import RECONNECT, new_producer
 
 PARTITIONS = 3
 MAX_UNACKNOWLEDGED = 200
 BURST, PAUSE_S = 10, 0.005
 """Some thousand records a second: more would tell nothing new."""
-POLL_MS = 500
+MAX_POLL_RECORDS = 200
+POLL_S = 0.5
 EAGER = {**RECONNECT, "reconnect_backoff_max_ms": 200, "request_timeout_ms": 10_000}
 LIBRDKAFKA = {
     "reconnect.backoff.ms": 50,
@@ -101,7 +100,9 @@ class Producing(Workload):
 
 
 class Committing(Workload):
-    """A member of a group that reads a topic and commits after each poll."""
+    """A member of a group that reads a topic and commits after each poll, with librdkafka: kafka-python
+    3.0.12 may stop after a rebalance.
+    """
 
     def __init__(self, bootstrap: str, topic: str, group_id: str) -> None:
         super().__init__(bootstrap, topic)
@@ -110,32 +111,35 @@ class Committing(Workload):
         """partition -> the highest offset whose commit was acknowledged."""
 
     def run(self) -> None:
-        consumer = new_consumer(
-            self.bootstrap,
-            self.topic,
-            group_id=self.group_id,
-            max_poll_records=200,
-            session_timeout_ms=20_000,
-            heartbeat_interval_ms=1000,
-            **EAGER,
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": self.group_id,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "session.timeout.ms": 20_000,
+                "heartbeat.interval.ms": 1000,
+                **LIBRDKAFKA,
+            }
         )
+        consumer.subscribe([self.topic])
         while not self._stopping.is_set():
             try:
-                offsets = {
-                    tp.partition: records[-1].offset + 1
-                    for tp, records in consumer.poll(timeout_ms=POLL_MS).items()
-                    if records
-                }
+                messages = consumer.consume(MAX_POLL_RECORDS, POLL_S)
+                offsets = {m.partition(): m.offset() + 1 for m in messages if m.error() is None}
                 if offsets:
                     self._commit(consumer, offsets)
-            except KafkaError:  # the server is down, or a rebalance intervened
+            except KafkaException:  # the server is down, or a rebalance intervened
                 self._stopping.wait(0.05)
         consumer.close()
 
-    def _commit(self, consumer: Any, offsets: dict[int, int]) -> None:
-        consumer.commit({TopicPartition(self.topic, p): offset_and_metadata(o) for p, o in offsets.items()})
-        for partition, offset in offsets.items():
-            self.acknowledged[partition] = max(offset, self.acknowledged.get(partition, 0))
+    def _commit(self, consumer: Consumer, offsets: dict[int, int]) -> None:
+        positions = [Position(self.topic, partition, offset) for partition, offset in offsets.items()]
+        for position in consumer.commit(offsets=positions, asynchronous=False):
+            if position.error is not None:
+                raise KafkaException(position.error)
+            known = self.acknowledged.get(position.partition, 0)
+            self.acknowledged[position.partition] = max(position.offset, known)
             self.done += 1
 
 
