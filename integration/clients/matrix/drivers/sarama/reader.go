@@ -119,7 +119,11 @@ func (r *reader) Stall(int) error {
 	return lines.Cannot("only a member of a group is replaced")
 }
 
+// Close all at once: each waits for the end of a fetch.
 func (r *reader) Close() error {
+	for _, each := range r.claims {
+		each.AsyncClose()
+	}
 	failures := []error{}
 	for _, each := range r.claims {
 		failures = append(failures, each.Close())
