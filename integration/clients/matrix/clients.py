@@ -83,3 +83,34 @@ CLIENTS = {
     "rdkafka": Client(cargo("rust"), ALL_ASSIGNORS - {"sticky"}, joins_again=True),
     "sarama": Client(go("sarama"), ALL_ASSIGNORS),
 }
+
+OLD_SUBSCRIPTIONS = frozenset({"aiokafka", "kafka-clients-2.1", "kafka-python"})
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Clients whose members do not settle in one group, with any broker."""
+
+    client: str
+    others: frozenset[str]
+    assignors: frozenset[str]
+    why: str
+
+
+STRICT = frozenset({"confluent-kafka", "kafka-clients-4.2", "rdkafka"})
+CUT_SHORT = "its subscriptions are cut short"
+MISMATCHES = (
+    Mismatch("kafka-go", STRICT, ALL_ASSIGNORS, CUT_SHORT),
+    Mismatch("platformatic", STRICT, ALL_ASSIGNORS, CUT_SHORT),
+    Mismatch("sarama", OLD_SUBSCRIPTIONS, frozenset({"sticky"}), "a sticky group of both does not settle"),
+)
+
+
+def common_assignors(one: str, other: str) -> tuple[list[str], str]:
+    """The assignors with which members of both clients can share a group, and why not more."""
+    common = CLIENTS[one].assignors & CLIENTS[other].assignors
+    why = "" if common else "no common assignor"
+    for mismatch in MISMATCHES:
+        if any(a == mismatch.client and b in mismatch.others for a, b in ((one, other), (other, one))):
+            common, why = common - mismatch.assignors, mismatch.why
+    return sorted(common), why
