@@ -10,7 +10,7 @@ import datetime
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
@@ -60,19 +60,22 @@ def read(path: Path) -> list[Result]:
     found: dict[tuple[str, ...], Result] = {}
     for line in path.read_text().splitlines():
         result = Result(**json.loads(line))
+        if result.scenario.startswith(MIXED):  # in either order; the version of one of two says little
+            one, other = sorted((result.client, result.scenario.removeprefix(MIXED)))
+            result = replace(result, client=one, version="", scenario=MIXED + other)
         found[result.client, result.version, result.broker, result.scenario] = result
     return list(found.values())
 
 
 def page(results: Sequence[Result]) -> str:
     """The page."""
-    clients = sorted({(result.client, result.version) for result in results}, key=_sort_key)
     alone = [result for result in results if not result.scenario.startswith(MIXED)]
     together = [result for result in results if result.scenario.startswith(MIXED)]
-    parts = [HEAD, _totals(results, clients), "## Scenarios", _scenarios(alone, clients), ONLY_KSHIM]
+    clients = sorted({(result.client, result.version) for result in alone}, key=_sort_key)
+    parts = [HEAD, _totals(alone, clients), "## Scenarios", _scenarios(alone, clients), ONLY_KSHIM]
     if together:
         parts += [TOGETHER, _mixtures(together)]
-    return "\n\n".join([part.strip() for part in [*parts, "## Not tried, and why", _reasons(alone)]]) + "\n"
+    return "\n\n".join([part.strip() for part in [*parts, "## Not tried, and why", _reasons(results)]]) + "\n"
 
 
 def _totals(results: Sequence[Result], clients: Iterable[Client]) -> str:
@@ -109,10 +112,11 @@ def _mixtures(results: Sequence[Result]) -> str:
         other = result.scenario.removeprefix(MIXED)
         found[result.client, other, result.broker] = found[other, result.client, result.broker] = result
     rows = [["", *names], ["---"] * (len(names) + 1)]
+    passed = {broker: _passed(results, broker) for broker in (KSHIM, APACHE_KAFKA)}
     for name in names:
         cells = [[found.get((name, other, broker)) for broker in (KSHIM, APACHE_KAFKA)] for other in names]
         rows.append([name, *(_cell(*cell) for cell in cells)])
-    return _table(rows)
+    return f"{_table(rows)}\n\nWith kshim {passed[KSHIM]}, with Apache Kafka {passed[APACHE_KAFKA]}."
 
 
 def _cell(kshim: Result | None, kafka: Result | None) -> str:

@@ -31,7 +31,7 @@ def test_the_last_result_of_each_scenario_is_shown(tmp_path: Path) -> None:
     has(KSHIM, "acks: 0", PASSED)
     has(APACHE_KAFKA, "acks: 0", FAILED)
     lines = page(read(path)).splitlines()
-    assert "| a 1.2 | 3 of 3 | 2 of 3 | 1 | 2026-01-31 |" in lines
+    assert "| a 1.2 | 2 of 2 | 1 of 2 | 1 | 2026-01-31 |" in lines
     assert "| acks: 1 | ✓ |" in lines
     assert "| acks: 0 | kshim ✓, Kafka ✗ |" in lines
     assert "| seek | – |" in lines
