@@ -20,9 +20,9 @@ MIXED = "members of different clients: "
 HEAD = """# Which clients work with kshim
 
 Each scenario below is run by each unmodified client, against kshim and against Apache Kafka 4.2, by
-`tox -m matrix`; this page is made from the results. ✓: it passed with both. –: the client has no such call,
-or does not promise what the scenario asks for; the reasons are at the end. Anything else says what happened
-with kshim and with Apache Kafka.
+`tox -m matrix`; this page is made from the results. ✓: it passed with both. ✗: it failed with both, so the
+client is at fault. –: the client has no such call, or does not promise what the scenario asks for; the
+reasons are at the end. Anything else says what happened with kshim and with Apache Kafka.
 """
 ONLY_KSHIM = (
     "Only kshim is steered to move leaders and coordinators; those scenarios do not run with Apache Kafka."
