@@ -14,7 +14,6 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
-from kshim.cluster.broker_configs import BrokerConfigs, broker_configs
 from kshim.cluster.changes import Change, Move, Outcome, moves
 from kshim.cluster.checks import (
     DEFAULT,
@@ -28,6 +27,7 @@ from kshim.cluster.checks import (
     refuse_to_unregister,
 )
 from kshim.cluster.config_changes import ConfigChange, altered
+from kshim.cluster.current_configs import CurrentConfigs
 from kshim.cluster.internal_topics import auto_created
 from kshim.cluster.keys import (
     BROKER_CONFIGS,
@@ -39,7 +39,6 @@ from kshim.cluster.keys import (
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, MetricNames
 from kshim.cluster.replicas import fitted, placed
 from kshim.cluster.settings import ClientQuotas, Features, ProducerIds
-from kshim.cluster.topic_configs import LogConfig, log_config
 from kshim.cluster.topics import (
     NO_LEADER,
     Partition,
@@ -98,10 +97,8 @@ class Cluster:
         self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
         self._by_id: dict[UUID, Topic] = {}
         self._metric_names = MetricNames()
-        # By name, whose hash is known, and node id; each for the topic as it was then.
-        self._log_configs: dict[tuple[str, int], tuple[Topic, LogConfig]] = {}
-        self._broker_configs: dict[int, BrokerConfigs] = {}
-        self._dynamic: dict[str, dict[str, str]] = {}
+        self._configs = CurrentConfigs(config, self.node_ids)
+        self.broker_configs, self.log_config = self._configs.of_broker, self._configs.of_log
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
         self._next_partition_no = 0
 
@@ -120,25 +117,6 @@ class Cluster:
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         """The topic with that id; no second topic ever gets the same id, not even one of the same name."""
         return self._by_id.get(topic_id)
-
-    def broker_configs(self, node_id: int) -> BrokerConfigs:
-        """The current configs of broker `node_id`."""
-        known = self._broker_configs.get(node_id)
-        if known is None:
-            known = self._broker_configs[node_id] = broker_configs(self._config, node_id, self._dynamic)
-        return known
-
-    def log_config(self, topic: Topic, node_id: int | None = None) -> LogConfig:
-        """The configs that matter to the log of `topic`: its own, else those of its leader, broker `node_id`.
-
-        node_id: None takes the first broker, where it does not matter.
-        """
-        node_id = self.node_ids[0] if node_id is None or node_id == NO_LEADER else node_id
-        known = self._log_configs.get((topic.name, node_id))
-        if known is None or known[0] is not topic:
-            known = topic, log_config(topic.configs, self.broker_configs(node_id))
-            self._log_configs[topic.name, node_id] = known
-        return known[1]
 
     def watch_leaders(self, watcher: Callable[[Sequence[Move]], None]) -> Callable[[], None]:
         """Call `watcher(moves)` each time the leader or leader epoch of partitions has changed.
@@ -167,7 +145,7 @@ class Cluster:
         for kept in (self.features, self.client_quotas, self.producer_ids):
             kept.read(self._metadata)
         for key, value in self._metadata.items(BROKER_CONFIGS):
-            self._dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
+            self._configs.dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
         for key, value in self._metadata.items(TOPIC):
             stored = decode_topic(key.removeprefix(TOPIC).decode(), value)
             self._show(self._fitted(stored, changes))
@@ -260,7 +238,7 @@ class Cluster:
         for topic in deleted:
             del self.topics[topic.name], self._by_id[topic.topic_id]
             self._metric_names.discard(topic.name)
-            self._forget_log_configs(topic)
+            self._configs.forget_logs_of(topic)
         for partition_no in gone.values():
             self._log.delete(partition_no)
         if gone:
@@ -357,7 +335,7 @@ class Cluster:
         self, wanted: Sequence[ConfigChange], node_id: int, validate_only: bool
     ) -> list[Refusal | None]:
         broker = self.broker_configs(node_id)
-        outcome, topics, brokers = altered(wanted, node_id, self.topics, self._dynamic, broker)
+        outcome, topics, brokers = altered(wanted, node_id, self.topics, self._configs.dynamic, broker)
         if not validate_only and (topics or brokers):
             changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
             changes |= {BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
@@ -368,18 +346,12 @@ class Cluster:
     def _show_configs(self, topics: Sequence[Topic], brokers: Mapping[str, dict[str, str]]) -> None:
         """Put durable configs into force."""
         for topic in topics:
-            self._forget_log_configs(topic)
+            self._configs.forget_logs_of(topic)
             self._show(topic)
         if brokers:
-            self._dynamic |= brokers
-            self._broker_configs.clear()
-            self._log_configs.clear()
+            self._configs.alter(brokers)
             for topic in self.topics.values():
                 self._show(topic)
-
-    def _forget_log_configs(self, topic: Topic) -> None:
-        for node_id in self.node_ids:
-            self._log_configs.pop((topic.name, node_id), None)
 
     # ---- the parts of a change
 

@@ -1,0 +1,56 @@
+"""The configs in force: those of each broker, and, made of these and the topics' own, those of each log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kshim.cluster.broker_configs import BrokerConfigs, broker_configs
+from kshim.cluster.topic_configs import LogConfig, log_config
+from kshim.cluster.topics import NO_LEADER, Topic
+
+if TYPE_CHECKING:
+    from kshim.configs.config import Config
+
+
+class CurrentConfigs:
+    """Makes configs when they are first asked for, and keeps them until they change."""
+
+    def __init__(self, config: Config, node_ids: tuple[int, ...]) -> None:
+        self._config = config
+        self._node_ids = node_ids
+        self.dynamic: dict[str, dict[str, str]] = {}
+        """What was altered at run time, by node id as text; "" is all brokers. Exactly the durable ones."""
+        self._of_brokers: dict[int, BrokerConfigs] = {}
+        # By name, whose hash is known, and node id; each for the topic as it was then.
+        self._of_logs: dict[tuple[str, int], tuple[Topic, LogConfig]] = {}
+
+    def of_broker(self, node_id: int) -> BrokerConfigs:
+        """The current configs of broker `node_id`."""
+        known = self._of_brokers.get(node_id)
+        if known is None:
+            known = self._of_brokers[node_id] = broker_configs(self._config, node_id, self.dynamic)
+        return known
+
+    def of_log(self, topic: Topic, node_id: int | None = None) -> LogConfig:
+        """The configs that matter to the log of `topic`: its own, else those of its leader, broker `node_id`.
+
+        node_id: None takes the first broker, where it does not matter.
+        """
+        node_id = self._node_ids[0] if node_id is None or node_id == NO_LEADER else node_id
+        known = self._of_logs.get((topic.name, node_id))
+        if known is None or known[0] is not topic:
+            known = topic, log_config(topic.configs, self.of_broker(node_id))
+            self._of_logs[topic.name, node_id] = known
+        return known[1]
+
+    def forget_logs_of(self, topic: Topic) -> None:
+        """The topic was changed or deleted."""
+        for node_id in self._node_ids:
+            self._of_logs.pop((topic.name, node_id), None)
+
+    def alter(self, brokers: Mapping[str, dict[str, str]]) -> None:
+        """Put altered configs of brokers into force."""
+        self.dynamic |= brokers
+        self._of_brokers.clear()
+        self._of_logs.clear()
