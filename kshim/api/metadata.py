@@ -58,7 +58,7 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
     if topics is None or (not topics and version < FIRST_VERSION_WITH_NULL_FOR_ALL):
         known = list(broker.cluster.topics.values())
         existing = partial(_existing, broker, version, operations)
-        described = in_slices(broker, context, known, existing, _cost_us)
+        described = in_slices(broker, context, known, existing, lambda _: TOPIC_US)
         return then(described, partial(_response, broker, context, request))
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     names = list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
@@ -67,7 +67,7 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
         return _refused(topics, ErrorCode.INVALID_REQUEST)
     if ids:
         by_id = partial(_by_id, broker, version, operations)
-        described = in_slices(broker, context, list(ids), by_id, _cost_us)
+        described = in_slices(broker, context, list(ids), by_id, lambda _: TOPIC_US)
         return then(described, partial(_response, broker, context, request))
     if nameless:
         return _refused(topics, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -101,12 +101,8 @@ def _described(
     made: Mapping[str, Topic | Refusal],
 ) -> Later[MetadataResponse]:
     by_name = partial(_by_name, broker, context.api_version, operations, made)
-    described = in_slices(broker, context, names, by_name, _cost_us)
+    described = in_slices(broker, context, names, by_name, lambda _: TOPIC_US)
     return then(described, partial(_response, broker, context, request))
-
-
-def _cost_us(asked: object) -> int:
-    return TOPIC_US
 
 
 def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: list[str]) -> list[str]:

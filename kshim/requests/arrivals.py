@@ -18,8 +18,9 @@ not noticed; its own log names the address that it cannot reach.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
+from kshim.requests.bounded import forget_first
 from kshim.requests.context import Client
 from kshim.storage.clock import Clock
 from schemas.api_key import ApiKey
@@ -39,8 +40,6 @@ QUESTIONS: Final = frozenset(
     )
 )
 """What clients send to any broker, as that of their bootstrap address, before they know the brokers."""
-
-T = TypeVar("T")
 
 
 def is_question(api_key: int, request: Any) -> bool:
@@ -77,7 +76,7 @@ class Arrivals:
         host = client.address.host
         if self.asking.pop(host, None):
             self._arrived[host] = None
-            _shorten(self._arrived, MOST_ARRIVED)
+            forget_first(self._arrived, MOST_ARRIVED)
 
     def asked(self, client: Client, *, names_any: bool) -> Asking | None:
         """A client was told where the brokers are. Returns its questions if it seems unable to get there.
@@ -91,13 +90,8 @@ class Arrivals:
         asking = self.asking.get(host)
         if asking is None or now_s > asking.last_s + PAUSE_S:
             asking = self.asking[host] = Asking(now_s, now_s)
-            _shorten(self.asking, MOST_ASKING)
+            forget_first(self.asking, MOST_ASKING)
         if names_any or port == asking.port:
             asking.times += 1
         asking.port, asking.last_s = port, now_s
         return asking if asking.times >= ENOUGH and asking.seconds >= LEAST_S else None
-
-
-def _shorten(table: dict[str, T], most: int) -> None:
-    if len(table) > most:
-        del table[next(iter(table))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable
 
+from kshim.requests.bounded import forget_first
 from kshim.storage.clock import Clock
 
 SILENT_S = 600.0
@@ -26,6 +27,5 @@ class Once:
             return logging.DEBUG
         self._told.pop(cause, None)
         self._told[cause] = now_s
-        if len(self._told) > MOST_CAUSES:
-            del self._told[next(iter(self._told))]
+        forget_first(self._told, MOST_CAUSES)
         return logging.WARNING

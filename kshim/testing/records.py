@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kshim.testing.brokers import Again, Brokers, TopicMetadata, check
@@ -101,7 +102,7 @@ def produce(
     for partition in sorted(set(chosen)):
         mine = [record for record, at in zip(records, chosen, strict=True) if at == partition]
         data = _batch(mine, compression)
-        base = brokers.deadline.until_done(lambda at=partition, of=data: _append(brokers, topic, at, of))  # type: ignore[misc]
+        base = brokers.deadline.until_done(partial(_append, brokers, topic, partition, data))
         positions[partition] = iter(range(base, base + len(mine)))
     return [Position(partition, next(positions[partition])) for partition in chosen]
 
