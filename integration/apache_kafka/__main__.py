@@ -18,6 +18,7 @@ from pathlib import Path
 
 from integration.apache_kafka.jars import fetch_class_path
 from integration.support.toolchain import Missing
+from kshim.testing.ports import RANGE as PORTS
 
 SETTINGS = {
     "process.roles": "broker,controller",
@@ -38,8 +39,6 @@ FOR_TESTS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 FOR_BENCHMARKS = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 """JVM options: no optimising compiler for a short run; for a measurement, those of Apache Kafka's start
 script."""
-PORTS = range(20_000, 32_000)
-"""Below the ephemeral ports, so that no client's connection takes one of these."""
 
 
 def free_port(other_than: int = 0) -> int:

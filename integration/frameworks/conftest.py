@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.clients.confluent.conftest import APACHE_KAFKA, COMMANDS
+from integration.clients.conftest import APACHE_KAFKA, COMMANDS
 from integration.differential.playing import pairs
 from integration.support.server import Server
 

@@ -5,11 +5,12 @@ The cache is $KSHIM_CACHE, or ~/.cache/kshim.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,6 +56,15 @@ def kept(name: str, make: Callable[[Path], None]) -> Path:
                 if not path.exists():
                     raise
     return path
+
+
+def key_of(paths: Iterable[Path], *more: str) -> str:
+    """A short key of the contents of files, and of what else decides what is made of them."""
+    key = hashlib.sha256()
+    for path in sorted(paths):
+        key.update(f"{path.parent.name}/{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
+    key.update("\n".join(more).encode())
+    return key.hexdigest()[:16]
 
 
 def need(*tools: str) -> None:

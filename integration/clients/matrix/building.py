@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from integration.clients.confluent.javascript.modules import fetch_modules
-from integration.support.toolchain import cache_dir, kept, maven, need, run
+from integration.support.java import compile_with, fetch_jars
+from integration.support.toolchain import cache_dir, kept, key_of, need, run
 
 DRIVERS = Path(__file__).with_name("drivers")
 GO_LINES = "golines"
@@ -68,26 +68,16 @@ def cargo(name: str) -> Command:
 
 def java(version: str, versions: str = "since_2_5") -> Command:
     """Compiles the driver with that version of the client; `versions`: the folder of what differs by it."""
-    sources = DRIVERS / "java"
-
-    def build(target: Path) -> None:
-        fetch = ("dependency:copy-dependencies", f"-Dkafka.version={version}", f"-DoutputDirectory={target}")
-        maven(*fetch, f"-f={sources / 'pom.xml'}", what=f"kafka-clients {version}")
-        files = [*map(str, sources.glob("*.java")), *map(str, (sources / versions).glob("*.java"))]
-        compiled = ("--release", "17", "-d", str(target), "-cp", f"{target}/*")
-        run(["javac", *compiled, *files], cwd=sources, what=f"the driver of kafka-clients {version}")
+    directory = DRIVERS / "java"
 
     def command() -> Sequence[str]:
-        need("java")
-        built = kept(f"driver-java-{version}-{_key('java', f'java/{versions}')}", build)
-        return ("java", *JAVA_OPTIONS, "-cp", f"{built}:{built}/*", "Main")
+        jars = fetch_jars(directory / "pom.xml", f"kafka.version={version}")
+        sources = sorted((*directory.glob("*.java"), *(directory / versions).glob("*.java")))
+        return ("java", *JAVA_OPTIONS, "-cp", compile_with(jars, *sources), "Main")
 
     return command
 
 
 def _key(*directories: str) -> str:
     """A key of all sources in these directories."""
-    key = hashlib.sha256()
-    for path in sorted(path for each in directories for path in (DRIVERS / each).glob("*.*")):
-        key.update(f"{path.parent.name}/{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
-    return key.hexdigest()[:16]
+    return key_of(path for each in directories for path in (DRIVERS / each).glob("*.*"))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from integration.clients.confluent.conftest import broker, start  # noqa: F401 - fixtures
 from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import Cannot, Driver
 from integration.clients.matrix.results import SKIPPED, Result, note, today
@@ -82,10 +81,7 @@ def other(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def new_driver(
-    request: pytest.FixtureRequest,
-    broker: Server,  # noqa: F811 - a fixture
-) -> Iterator[Callable[[str], Driver]]:
+def new_driver(request: pytest.FixtureRequest, broker: Server) -> Iterator[Callable[[str], Driver]]:
     """Starts a driver of the client of that name; a scenario that the client does not promise is skipped."""
     drivers: list[Driver] = []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.clients.confluent.conftest import COMMANDS, OPTIONS
+from integration.clients.conftest import COMMANDS, OPTIONS
 from integration.clients.matrix.driver import ClientError, Driver
 from integration.clients.matrix.test_records import SILENCE_MS, values
 from integration.differential.playing import pairs

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.clients.confluent.conftest import KSHIM, OPTIONS
+from integration.clients.conftest import KSHIM, OPTIONS
 from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import ClientError, Driver
 from integration.clients.matrix.test_groups import PARTITIONS, SETTLED_S, join, send_to_each, wait_for

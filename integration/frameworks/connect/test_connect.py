@@ -10,9 +10,9 @@ import pytest
 
 from integration.frameworks.connect.story import PARTITIONS, SINK_TASKS, Story
 from integration.frameworks.connect.worker import PATIENCE_S
-from integration.frameworks.jars import fetch_jars
 from integration.java.tool import run_to_end
 from integration.support.awaiting import wait_until
+from integration.support.java import fetch_jars
 from integration.support.server import Server
 from integration.support.toolchain import or_skip
 from integration.support.wire import Wire

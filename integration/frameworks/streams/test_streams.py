@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from integration.frameworks.jars import compile_with, fetch_jars
 from integration.frameworks.streams.story import PATIENCE_S, Story
 from integration.java.tool import run_to_end
 from integration.support.awaiting import wait_until
+from integration.support.java import compile_with, fetch_jars
 from integration.support.server import Server
 from integration.support.toolchain import or_skip
 
