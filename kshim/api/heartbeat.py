@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later
+from kshim.requests.patience import is_patient
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def heartbeat(broker: Broker, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
-    """Forward to the group's coordinator; the reply says whether the member must rejoin."""
+    """Forward to the group's coordinator; the reply says whether the member must rejoin.
+
+    The coordinator may park it if the client can wait, and nothing follows on its connection yet.
+    """
+    if broker.config.group_heartbeat_park_enable and is_patient(context) and not context.turn.fired:
+        return broker.groups.heartbeat(context, request)
     return broker.groups.submit(context, request)

@@ -195,6 +195,12 @@ class Config:
         "Most fetch sessions; a client without one names all its partitions in each Fetch.",
         low=0,
     )
+    group_heartbeat_park_enable: bool = _property(
+        True,
+        boolean,
+        "Whether the answer to a heartbeat may wait for a rebalance to begin: members learn of it at once.",
+        "none",
+    )
     group_min_session_timeout_ms: int = _int(
         6000, "Smallest session timeout that a group member may ask for."
     )

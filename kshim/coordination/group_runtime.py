@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from uuid import uuid4
 
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.configs.config import Config
 from kshim.coordination.groups.coordinator import Coordinator
-from kshim.coordination.groups.refusals import EndTransaction, GroupRequest
+from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.runtime import Runtime
 from kshim.requests import RequestContext
+from kshim.requests.later import Later
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Journal
 from schemas.error_code import ErrorCode
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.records.end_txn_marker import EndTxnMarker
 
@@ -47,6 +50,22 @@ class GroupRuntime(Runtime):
     def __init__(self, coordinator: Coordinator, journal: Journal, clock: Clock) -> None:
         super().__init__(coordinator, journal, clock)
         self._groups = coordinator
+
+    def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
+        """See `Groups.heartbeat`."""
+        caller = self._caller(context)
+        answer: Later[HeartbeatResponse] = self._ask(caller, WaitingHeartbeat(request))
+        if answer.__class__ is Deferred:
+            context.turn.watch(partial(self._release_heartbeat, request, caller.token))
+        return answer
+
+    def _release_heartbeat(self, request: HeartbeatRequest, token: int) -> None:
+        lead = self._leads.get(self._groups.shard_for(request.group_id))
+        if lead is not None:
+            release = self._groups.release_heartbeat
+            self.decide(
+                lead, lambda shard, now_ms: release(shard, request.group_id, request.member_id, token, now_ms)
+            )
 
     def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
         """See `Groups.write_marker`."""

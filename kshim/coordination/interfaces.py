@@ -80,6 +80,12 @@ class Groups(Protocol):
     @overload
     def submit(self, context: RequestContext, request: DeleteGroup) -> Later[DeletableGroupResult]: ...
 
+    def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
+        """Answer a Heartbeat. In a stable group it is parked until a rebalance begins, until another request
+        follows on its connection, or until the next heartbeat of the member is near.
+        """
+        ...
+
     def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
         """Answer ListGroups, which asks all shards of a broker at once."""
         ...

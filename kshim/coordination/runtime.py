@@ -139,12 +139,15 @@ class Runtime:
 
     def submit(self, context: RequestContext, request: Any) -> Later[Any]:
         """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
-        it, token = context, next(self._tokens)
-        return self._ask(Caller(token, it.api_version, it.client_id, it.client_host, it.node_id), request)
+        return self._ask(self._caller(context), request)
 
     def submit_as_broker(self, api_version: int, request: Any) -> Later[Any]:
         """The same for a request of a broker to whichever broker leads the shard."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
+
+    def _caller(self, context: RequestContext) -> Caller:
+        it, token = context, next(self._tokens)
+        return Caller(token, it.api_version, it.client_id, it.client_host, it.node_id)
 
     def _ask(self, caller: Caller, request: Any) -> Later[Any]:
         token = caller.token

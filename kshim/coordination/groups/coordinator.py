@@ -13,7 +13,7 @@ from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.draft import Surroundings
 from kshim.coordination.groups.records import decode_record, encode_record
-from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, refuse
+from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, refuse
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS, Shard
 from kshim.coordination.groups.timers import ShardTimer, Timers
@@ -36,6 +36,7 @@ _NEEDS_GROUP_ID = frozenset(
         JoinGroupRequest,
         SyncGroupRequest,
         HeartbeatRequest,
+        WaitingHeartbeat,
         LeaveGroupRequest,
         TxnOffsetCommitRequest,
         OffsetDeleteRequest,
@@ -119,6 +120,12 @@ class Coordinator:
         """The error that refuses a request before its group is asked, or NONE."""
         found = self._find(partition_for(request.group_id, self.partitions), node_id, request)
         return found if isinstance(found, ErrorCode) else ErrorCode.NONE
+
+    def release_heartbeat(
+        self, shard: int, group_id: str, member_id: str, token: int, now_ms: int
+    ) -> Decision:
+        """Answer the heartbeat `token` now, if it is still parked."""
+        return self._shards[shard].release_heartbeat(group_id, member_id, token, now_ms)
 
     def _end_transaction(self, caller: Caller, request: EndTransaction) -> Decision:
         led = self._shards.get(request.shard)

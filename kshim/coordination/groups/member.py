@@ -30,15 +30,21 @@ class Member:
     """The token of its JoinGroup, while that is held without an answer."""
     parked_sync: int | None = None
     """The token of its SyncGroup, while that is held without an answer."""
+    parked_heartbeat: int | None = None
+    """The token of its Heartbeat, while that is held without an answer."""
+    heartbeat_at_ms: int | None = None
+    """When its last heartbeat came that may be parked; None before the first one."""
     timer: TimerKey = field(init=False)
+    heartbeat_timer: TimerKey = field(init=False)
 
     def __post_init__(self) -> None:
         self.rename(self.member_id)
 
     def rename(self, member_id: str) -> None:
-        """Go by another id from now on; the timer of the old one is not touched."""
+        """Go by another id from now on; the timers of the old one are not touched."""
         self.member_id = member_id
         self.timer = TimerKey(TimerKind.MEMBER, self.group_id, member_id)
+        self.heartbeat_timer = TimerKey(TimerKind.HEARTBEAT, self.group_id, member_id)
 
     @property
     def is_static(self) -> bool:

@@ -14,6 +14,7 @@ from kshim.coordination.groups.classic_group import ClassicGroup, InitialDelay
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import remove_member
+from kshim.coordination.groups.parked import answer_heartbeats
 from kshim.coordination.groups.rebalance_report import RebalanceReport, Trigger
 from kshim.coordination.groups.states import CAN_REBALANCE, State
 from schemas.error_code import ErrorCode
@@ -37,9 +38,12 @@ def rebalance_or_complete(
 def prepare_rebalance(
     draft: Draft, group: ClassicGroup, trigger: Trigger, member_id: str, reason: str = ""
 ) -> None:
-    """Begin a join phase. Parked SyncGroups are told REBALANCE_IN_PROGRESS; nobody has to sync any more."""
+    """Begin a join phase. Parked SyncGroups and Heartbeats are told REBALANCE_IN_PROGRESS; nobody has to sync
+    any more.
+    """
     if group.state is State.COMPLETING_REBALANCE:
         reset_assignments(draft, group)
+    answer_heartbeats(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
     draft.cancel_sync(group)
     from_empty = group.state is State.EMPTY
@@ -139,6 +143,7 @@ def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
         if parked is not None:
             draft.reply(parked, joined(group, member))
         member.is_new = False
+        member.heartbeat_at_ms = None
         draft.restart_session(member)
     group.pending_sync = set(group.members)
     draft.arm_sync(group, group.rebalance_timeout_ms())

@@ -48,6 +48,16 @@ class DeleteGroup(NamedTuple):
     group_id: str
 
 
+class WaitingHeartbeat(NamedTuple):
+    """A Heartbeat whose sender can wait for the answer."""
+
+    request: HeartbeatRequest
+
+    @property
+    def group_id(self) -> str:
+        return self.request.group_id
+
+
 class StableOffsetFetch(NamedTuple):
     """One group of an OffsetFetch request that wants stable offsets only."""
 
@@ -69,6 +79,7 @@ GroupRequest = (
     JoinGroupRequest
     | SyncGroupRequest
     | HeartbeatRequest
+    | WaitingHeartbeat
     | LeaveGroupRequest
     | OffsetCommitRequest
     | OffsetFetchRequestGroup
@@ -177,6 +188,7 @@ _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     JoinGroupRequest: _join_group,
     SyncGroupRequest: _sync_group,
     HeartbeatRequest: _heartbeat,
+    WaitingHeartbeat: _heartbeat,
     LeaveGroupRequest: _leave_group,
     OffsetCommitRequest: _offset_commit,
     OffsetFetchRequestGroup: _offset_fetch,

@@ -16,12 +16,19 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft, Surroundings
 from kshim.coordination.groups.expiry import expire
 from kshim.coordination.groups.hard_state import HardState
-from kshim.coordination.groups.heartbeat import heartbeat
+from kshim.coordination.groups.heartbeat import heartbeat, heartbeat_that_waits
 from kshim.coordination.groups.join_group import join_group, refuse_join
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
+from kshim.coordination.groups.parked import answer_heartbeat, answer_heartbeats
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.rebalance_report import Trigger
-from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch, refuse
+from kshim.coordination.groups.refusals import (
+    DeleteGroup,
+    DescribeGroup,
+    StableOffsetFetch,
+    WaitingHeartbeat,
+    refuse,
+)
 from kshim.coordination.groups.sizes import offsets_fit
 from kshim.coordination.groups.states import ANSWERS, State
 from kshim.coordination.groups.sync_group import sync_group
@@ -112,6 +119,7 @@ class Shard:
                     draft.reply(member.parked_join, refusal)
                 if member.parked_sync is not None:
                     draft.reply(member.parked_sync, SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+            answer_heartbeats(draft, group, ErrorCode.NOT_COORDINATOR)
             group.transition_to(State.DEAD, now_ms)
         self.groups.clear()
         return draft.decision()
@@ -148,6 +156,24 @@ class Shard:
         else:
             error = heartbeat(self._surroundings.timers, now_ms, group, request)
         return self._reply(caller, _HEARTBEATS[error])
+
+    def heartbeat_that_waits(self, caller: Caller, request: WaitingHeartbeat, now_ms: int) -> Decision:
+        """See `heartbeat_that_waits`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return self._reply(caller, _HEARTBEATS[ErrorCode.UNKNOWN_MEMBER_ID])
+        draft = Draft(self.number, self._surroundings, now_ms)
+        heartbeat_that_waits(draft, group, caller, request.request)
+        return draft.decision()
+
+    def release_heartbeat(self, group_id: str, member_id: str, token: int, now_ms: int) -> Decision:
+        """Answer the heartbeat `token` now, if it is still parked."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        group = self.groups.get(group_id)
+        member = None if group is None else group.members.get(member_id)
+        if member is not None and member.parked_heartbeat == token:
+            answer_heartbeat(draft, member, ErrorCode.NONE)
+        return draft.decision()
 
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Decision:
         """See `leave_group`."""
@@ -262,6 +288,8 @@ class Shard:
         draft = Draft(self.number, self._surroundings, now_ms)
         if key.kind is TimerKind.MEMBER:
             rebalance.on_member_deadline(draft, group, key.member_id)
+        elif key.kind is TimerKind.HEARTBEAT:
+            answer_heartbeat(draft, group.members[key.member_id], ErrorCode.NONE)
         elif key.kind is TimerKind.JOIN:
             rebalance.on_join_deadline(draft, group)
         else:
@@ -320,6 +348,7 @@ OPERATIONS: dict[type, Operation] = {
     JoinGroupRequest: Shard.join_group,
     SyncGroupRequest: Shard.sync_group,
     HeartbeatRequest: Shard.heartbeat,
+    WaitingHeartbeat: Shard.heartbeat_that_waits,
     LeaveGroupRequest: Shard.leave_group,
     OffsetCommitRequest: Shard.offset_commit,
     OffsetFetchRequestGroup: Shard.offset_fetch,

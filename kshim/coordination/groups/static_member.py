@@ -11,6 +11,7 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import update_member
+from kshim.coordination.groups.parked import answer_heartbeat
 from kshim.coordination.groups.rebalance import listed, rebalance_or_complete
 from kshim.coordination.groups.rebalance_report import Trigger
 from kshim.coordination.groups.sizes import group_fits
@@ -59,6 +60,7 @@ def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
     parked_sync, member.parked_sync = member.parked_sync, None
     if parked_sync is not None:
         draft.reply(parked_sync, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    answer_heartbeat(draft, member, ErrorCode.FENCED_INSTANCE_ID)
 
 
 def _resumed(group: ClassicGroup, member: Member, caller: Caller, leader_before: str) -> JoinGroupResponse:

@@ -22,6 +22,8 @@ class TimerKind(IntEnum):
     """The join phase of a group."""
     SYNC = 2
     """The sync phase of a group."""
+    HEARTBEAT = 3
+    """How long a member's heartbeat stays parked."""
 
 
 class TimerKey(NamedTuple):

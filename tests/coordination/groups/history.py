@@ -19,7 +19,13 @@ from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.rebalance_report import RebalanceReport
 from kshim.coordination.groups.records import decode_record, encode_record
-from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, EndTransaction, StableOffsetFetch
+from kshim.coordination.groups.refusals import (
+    DeleteGroup,
+    DescribeGroup,
+    EndTransaction,
+    StableOffsetFetch,
+    WaitingHeartbeat,
+)
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.timers import TimerKey
 from schemas.api_key import ApiKey
@@ -59,6 +65,7 @@ LATEST = {
     JoinGroupRequest: VERSIONS[ApiKey.JOIN_GROUP][-1],
     SyncGroupRequest: VERSIONS[ApiKey.SYNC_GROUP][-1],
     HeartbeatRequest: VERSIONS[ApiKey.HEARTBEAT][-1],
+    WaitingHeartbeat: VERSIONS[ApiKey.HEARTBEAT][-1],
     LeaveGroupRequest: VERSIONS[ApiKey.LEAVE_GROUP][-1],
     OffsetCommitRequest: VERSIONS[ApiKey.OFFSET_COMMIT][-1],
     OffsetFetchRequestGroup: VERSIONS[ApiKey.OFFSET_FETCH][-1],
@@ -158,6 +165,11 @@ class History:
 
     def list_groups(self, **filters: tuple[str, ...]) -> ListGroupsResponse:
         return self.coordinator.list_groups(ListGroupsRequest(**filters))
+
+    def release_heartbeat(self, client: Client, token: int) -> None:
+        """Report that another request follows a heartbeat on its connection."""
+        release, shard = self.coordinator.release_heartbeat, self.coordinator.shard_for(client.group_id)
+        self._carry_out(release(shard, client.group_id, client.member_id, token, self.now_ms))
 
     def delete_topics(self, *topics: str) -> None:
         """Report that these topics were deleted."""
@@ -374,6 +386,16 @@ class Client:
             group_instance_id=self.group_instance_id,
         )
         return ErrorCode(self.history.ask(replace(request, **fields), version).error_code)
+
+    def wait(self, **fields: Any) -> int:
+        """Send a heartbeat whose answer may wait; returns its token."""
+        request = HeartbeatRequest(
+            group_id=self.group_id,
+            generation_id=self.generation_id,
+            member_id=self.member_id,
+            group_instance_id=self.group_instance_id,
+        )
+        return self.history.send(WaitingHeartbeat(replace(request, **fields)))
 
     def leave(self, **fields: Any) -> ErrorCode:
         """Leave; returns the error of its own entry, or of the whole request."""

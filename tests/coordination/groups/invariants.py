@@ -51,6 +51,8 @@ def state_fits_members(group: ClassicGroup) -> None:
         assert not group.awaiting_join
     if group.state is not State.COMPLETING_REBALANCE:
         assert not any(member.parked_sync for member in members)
+    if group.state is not State.STABLE:
+        assert all(member.parked_heartbeat is None for member in members)
     if group.state is not State.PREPARING_REBALANCE:
         assert group.initial_delay is None
     assert (group.rebalance is not None) == (
@@ -74,6 +76,7 @@ def every_wait_ends(history: History, group: ClassicGroup) -> None:
         assert group.pending_sync
     for member in group.members.values():
         assert is_armed(TimerKind.MEMBER, member.member_id) or _is_covered(group, member)
+        assert is_armed(TimerKind.HEARTBEAT, member.member_id) == (member.parked_heartbeat is not None)
     for member_id in group.pending_join:
         assert is_armed(TimerKind.MEMBER, member_id)
 
@@ -91,7 +94,7 @@ def parked_requests_are_held_once(history: History) -> None:
         token
         for group in history.groups().values()
         for member in group.members.values()
-        for token in (member.parked_join, member.parked_sync)
+        for token in (member.parked_join, member.parked_sync, member.parked_heartbeat)
         if token is not None
     ]
     assert len(held) == len(set(held))

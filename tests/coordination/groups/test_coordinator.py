@@ -6,7 +6,7 @@ import pytest
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.coordinator import Coordinator
-from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch, WaitingHeartbeat
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS
 from kshim.coordination.shards import partition_for
@@ -78,6 +78,7 @@ REQUESTS: list[Any] = [
     ),
     SyncGroupRequest(group_id="group", generation_id=1, member_id="m"),
     HeartbeatRequest(group_id="group", generation_id=1, member_id="m"),
+    WaitingHeartbeat(HeartbeatRequest(group_id="group", generation_id=1, member_id="m")),
     LeaveGroupRequest(group_id="group", members=(MemberIdentity(member_id="m"),)),
     OffsetCommitRequest(
         group_id="group",
@@ -113,6 +114,7 @@ def refusals(error: ErrorCode) -> list[Any]:
     return [
         JoinGroupResponse(error_code=error, generation_id=-1, member_id="m"),
         SyncGroupResponse(error_code=error),
+        HeartbeatResponse(error_code=error),
         HeartbeatResponse(error_code=error),
         LeaveGroupResponse(error_code=error, members=()),
         OffsetCommitResponse(
@@ -171,7 +173,7 @@ def test_a_shard_that_is_loading() -> None:
     coordinator.begin_load(coordinator.shard_for("group"))
     expected = refusals(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     expected[1] = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-    expected[2] = HeartbeatResponse(error_code=ErrorCode.NONE)
+    expected[2] = expected[3] = HeartbeatResponse(error_code=ErrorCode.NONE)
     assert answers(coordinator) == expected
 
 

@@ -109,10 +109,10 @@ class Checks:
         self._coordinator_epochs: dict[tuple[int, int], int] = defaultdict(int)
         """For each shard and producer id the epoch of the coordinator that ended its last transaction."""
         self._generations: dict[tuple[str, int], tuple[int, GroupMetadataValue]] = {}
-        self._given: dict[tuple[str, int, str], set[bytes]] = {}
-        """The durable assignments of a group's generation and member."""
         """For each group and generation its last durable record, and in which of the group's lives it was
         written."""
+        self._given: dict[tuple[str, int, str], set[bytes]] = {}
+        """The durable assignments of a group's generation and member."""
         self._kept: set[tuple[int, OffsetKey, int]] = set()
         """Every offset that was ever durable, with its producer: a later decision of the same turn, durable
         together with it, may have replaced it."""
@@ -205,13 +205,16 @@ class Checks:
     def _heard(
         self, node: Node, shard: int, request: HeartbeatRequest, answer: HeartbeatResponse, is_due: bool
     ) -> None:
-        """A member is told that all is well only if it is in this generation, and has a whole session from
-        now."""
+        """A member is told that all is well only if it is in this generation. It has a whole session from the
+        arrival of the heartbeat, which is parked for a third of it at most."""
         if answer.error_code == ErrorCode.NONE:
             group = node.coordinator._shards[shard].groups[request.group_id]
             member = group.members[request.member_id]
             assert (group.state in (COMPLETING, STABLE), group.generation) == (True, request.generation_id)
-            assert node.deadline_ms(member.timer) == node.now_ms + member.session_timeout_ms
+            deadline_ms = node.deadline_ms(member.timer)
+            assert deadline_ms is not None
+            parked_ms = node.now_ms + member.session_timeout_ms - deadline_ms
+            assert 0 <= parked_ms <= (member.session_timeout_ms // 3 if node.parks else 0)
 
     def _decided_to_commit(
         self, node: Node, shard: int, request: OffsetCommitRequest, answer: OffsetCommitResponse, is_due: bool

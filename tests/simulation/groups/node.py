@@ -13,10 +13,12 @@ from kshim.coordination.decision import Caller, Decision
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.coordinator import Coordinator
+from kshim.coordination.groups.refusals import WaitingHeartbeat
 from kshim.coordination.groups.timers import TimerKey
 from kshim.coordination.loading import Leader
-from kshim.requests import RequestContext
+from kshim.requests import RequestContext, Turn
 from schemas.error_code import ErrorCode
+from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.records.end_txn_marker import EndTxnMarker
 from tests.simulation.groups.clock import SimulatedClock
 from tests.simulation.groups.journal import SimulatedJournal
@@ -36,8 +38,13 @@ class WatchedCoordinator(Coordinator):
 
     def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
         node = self.node
-        node.requests[caller.token] = request
+        node.requests[caller.token] = request.request if type(request) is WaitingHeartbeat else request
         return node.shown(super().handle(caller, request, now_ms))
+
+    def release_heartbeat(
+        self, shard: int, group_id: str, member_id: str, token: int, now_ms: int
+    ) -> Decision:
+        return self.node.shown(super().release_heartbeat(shard, group_id, member_id, token, now_ms))
 
     def finish_load(self, shard: int, now_ms: int) -> Decision:
         self.node.watcher.began_to_lead(self.node, shard)
@@ -65,8 +72,12 @@ class Node:
         journal: SimulatedJournal,
         clock: SimulatedClock,
         watcher: Watcher,
+        *,
+        parks: bool,
     ) -> None:
+        """parks: whether heartbeats are parked."""
         self.name = name
+        self.parks = parks
         self.is_alive = True
         self.is_touched = False
         self.coordinator = coordinator
@@ -81,9 +92,12 @@ class Node:
 
     # ---- what a cluster does with it
 
-    def submit(self, client_id: str, version: int, request: Any) -> Any:
+    def submit(self, client_id: str, version: int, request: Any, turn: Turn) -> Any:
         self.is_touched = True
-        return self._runtime.submit(RequestContext(version, client_id, "/127.0.0.1", ADVERTISED), request)
+        context = RequestContext(version, client_id, "/127.0.0.1", ADVERTISED, turn=turn)
+        if self.parks and type(request) is HeartbeatRequest:
+            return self._runtime.heartbeat(context, request)
+        return self._runtime.submit(context, request)
 
     def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
         self.is_touched = True
@@ -130,8 +144,9 @@ class Node:
 
     @property
     def unanswered(self) -> list[Any]:
-        """The requests that wait for an answer."""
-        return [waiting.request for waiting in self._runtime._waiting.values()]
+        """The requests that wait for an answer, but for heartbeats: in a stable group they are parked."""
+        waiting = [waiting.request for waiting in self._runtime._waiting.values()]
+        return [request for request in waiting if type(request) is not WaitingHeartbeat]
 
     # ---- what the checks ask
 

@@ -28,9 +28,12 @@ class Outcome:
     """The lines of the history, if they were asked for or something was wrong."""
 
 
-def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
-    """Run `steps` steps in the world of `seed`, and then let it come to rest."""
-    world = World(seed)
+def run(seed: int, steps: int = STEPS, *, tell: bool = False, parks: bool | None = None) -> Outcome:
+    """Run `steps` steps in the world of `seed`, and then let it come to rest.
+
+    parks: whether the brokers park heartbeats; if it is not said, those of odd seeds do.
+    """
+    world = World(seed, parks=seed % 2 == 1 if parks is None else parks)
     trouble = world.chance.choice((0.02, 0.1, 0.3))
     error: Exception | None = None
     try:

@@ -6,7 +6,7 @@ After each step the checks look at every broker that took part in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.states import State
+from kshim.requests import Turn
 from kshim.storage.interfaces import StorageError
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import OffsetCommitRequest
@@ -52,12 +53,16 @@ class Connection:
     node: Node
     arrives_ms: int = 0
     is_open: bool = True
+    turn: Turn = field(default_factory=Turn)
+    """Of the last request that has arrived."""
 
 
 class World:
     """The world of one seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, parks: bool) -> None:
+        """parks: whether the brokers park heartbeats."""
+        self.parks = parks
         self.chance = chance = Random(seed)
         self.clock = SimulatedClock()
         self.checks = Checks()
@@ -174,6 +179,7 @@ class World:
     def disconnect(self, client: Client) -> None:
         if client.connection is not None:
             client.connection.is_open = False
+            client.connection.turn.fire()
         client.disconnected()
 
     def send(self, client: Client, connection: Connection | None, request: Any, version: int) -> None:
@@ -229,7 +235,11 @@ class World:
         if not node.is_alive:
             return
         self.requests += 1
-        answer = node.submit(client_id, version, request)
+        turn = Turn()
+        if connection is not None and connection.is_open:
+            connection.turn.fire()
+            connection.turn = turn
+        answer = node.submit(client_id, version, request, turn)
         if isinstance(answer, Deferred):
             answer.addCallback(self._answered, node, client_id, request, client, connection)
             answer.addErrback(self._broken.append)
@@ -313,7 +323,7 @@ class World:
 
     def _new_node(self, name: str) -> Node:
         coordinator = WatchedCoordinator(self._settings, self._new_member_id, SHARDS)
-        return Node(name, coordinator, self.journal, self.clock, self.checks)
+        return Node(name, coordinator, self.journal, self.clock, self.checks, parks=self.parks)
 
     def _new_member_id(self, prefix: str) -> str:
         self._ids += 1
