@@ -4,6 +4,9 @@ Where the history does not wait for a request, it goes on when that request has 
 answered, or two probes, sent one after the other behind it, came back quickly. A probe is a DescribeGroups of
 this history's groups: a server that answers it has finished with everything sent before. So the server's
 speed does not matter.
+
+At odd eras the clients are of a software whose heartbeats kshim parks, and send a question behind each
+heartbeat, which releases it: a parked heartbeat must get the answer that it would get at once.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage
+from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_topics import CreateTopicsRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.messages.describe_groups import DescribeGroupsRequest
@@ -73,6 +77,11 @@ OF_TRANSACTIONS = {
     ApiKey.END_TXN,
     ApiKey.TXN_OFFSET_COMMIT,
 }
+PATIENT = ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.2.0")
+BEHIND_A_HEARTBEAT = encode_request(
+    RequestHeader(api_key=ApiKey.API_VERSIONS, api_version=0, correlation_id=0, client_id="test"),
+    ApiVersionsRequest(),
+)
 CHANGES = {
     ApiKey.CREATE_TOPICS,
     ApiKey.DELETE_TOPICS,
@@ -191,6 +200,11 @@ class _Player:
         self.groups: set[str] = {transcript.group}
         self.prober: Connection | None = None
 
+    @property
+    def is_patient(self) -> bool:
+        """Whether the clients can wait for the answers to their heartbeats."""
+        return self.era % 2 == 1
+
     async def take(self, step: Step) -> Asked | frozenset[str] | None:
         match step:
             case Ask():
@@ -216,6 +230,8 @@ class _Player:
         if connection is None:
             connection = await Connection.open(self.transcript.target)
             self.connections[step.connection] = connection
+            if self.is_patient:
+                await connection.ask(ApiKey.API_VERSIONS, 3, PATIENT)
         request = await self.resolve(step.request)
         self.groups |= _groups(request)
         asked = Asked(len(self.transcript.seen), step, step.version(self.era), request)
@@ -230,6 +246,8 @@ class _Player:
 
         def send() -> None:
             connection.send(frame[: len(frame) - step.cut], take)
+            if self.is_patient and step.api_key is ApiKey.HEARTBEAT:
+                connection.send(BEHIND_A_HEARTBEAT, lambda _: None)
 
         def take(answer: bytes | str) -> None:
             if step.api_key in OF_TRANSACTIONS and self.is_too_early(asked, answer):

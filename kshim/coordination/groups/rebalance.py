@@ -15,6 +15,7 @@ from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import remove_member
 from kshim.coordination.groups.parked import answer_heartbeats
+from kshim.coordination.groups.passing import release
 from kshim.coordination.groups.rebalance_report import RebalanceReport, Trigger
 from kshim.coordination.groups.states import CAN_REBALANCE, State
 from schemas.error_code import ErrorCode
@@ -43,6 +44,7 @@ def prepare_rebalance(
     """
     if group.state is State.COMPLETING_REBALANCE:
         reset_assignments(draft, group)
+    release(draft, group)
     answer_heartbeats(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
     draft.cancel_sync(group)

@@ -31,7 +31,7 @@ from kshim.coordination.groups.refusals import (
 )
 from kshim.coordination.groups.sizes import offsets_fit
 from kshim.coordination.groups.states import ANSWERS, State
-from kshim.coordination.groups.sync_group import sync_group
+from kshim.coordination.groups.sync_group import on_hold_deadline, sync_group
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, TimerKind
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -290,6 +290,8 @@ class Shard:
             rebalance.on_member_deadline(draft, group, key.member_id)
         elif key.kind is TimerKind.HEARTBEAT:
             answer_heartbeat(draft, group.members[key.member_id], ErrorCode.NONE)
+        elif key.kind is TimerKind.HOLD:
+            on_hold_deadline(draft, group)
         elif key.kind is TimerKind.JOIN:
             rebalance.on_join_deadline(draft, group)
         else:

@@ -2,7 +2,7 @@
 
 The leader's request makes the generation durable: one metadata record with all members and their assignments.
 The group is stable from then on; the replies wait for the record, as do those to all later requests of the
-shard.
+shard. If the generation is sure to pass at once, members that it gives nothing new wait for the next one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.passing import HOLD_MS, who_may_wait
 from kshim.coordination.groups.rebalance import complete_rebalance, prepare_rebalance
 from kshim.coordination.groups.rebalance_report import Trigger
 from kshim.coordination.groups.sizes import group_fits
@@ -29,11 +30,11 @@ def sync_group(draft: Draft, group: ClassicGroup, caller: Caller, request: SyncG
         return
     member = group.members[request.member_id]
     _heard_from(draft, group, member)
-    if answer is Action.ANSWER:
+    if answer is Action.ANSWER and member.member_id not in group.may_wait:
         draft.reply(caller.token, synced(group, member))
         return
     _park(draft, member, caller)
-    if group.leader == member.member_id:
+    if answer is Action.PARK and group.leader == member.member_id:
         _accept_assignments(draft, group, request)
 
 
@@ -78,12 +79,27 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
         return
     group.transition_to(State.STABLE, draft.now_ms)
     draft.write_group(group)
-    for member in group.members.values():
-        parked, member.parked_sync = member.parked_sync, None
-        if parked is not None:
-            draft.reply(parked, synced(group, member))
-            draft.restart_session(member)
+    if draft.settings.group_heartbeat_park_enable:
+        group.may_wait = who_may_wait(group)
+    if group.may_wait:
+        draft.arm_hold(group, HOLD_MS)
+    _answer_parked(draft, group)
     complete_rebalance(draft, group)
+
+
+def _answer_parked(draft: Draft, group: ClassicGroup) -> None:
+    """Answer the parked SyncGroups of members that are not to wait."""
+    for member in group.members.values():
+        if member.parked_sync is not None and member.member_id not in group.may_wait:
+            draft.reply(member.parked_sync, synced(group, member))
+            member.parked_sync = None
+            draft.restart_session(member)
+
+
+def on_hold_deadline(draft: Draft, group: ClassicGroup) -> None:
+    """The hold timer fired: nobody has joined again, so the generation goes on with all its members."""
+    group.may_wait = frozenset()
+    _answer_parked(draft, group)
 
 
 def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:

@@ -50,7 +50,9 @@ def state_fits_members(group: ClassicGroup) -> None:
         assert group.protocol_name in {name for name, n in group._offered.items() if n == len(members)}
         assert not group.awaiting_join
     if group.state is not State.COMPLETING_REBALANCE:
-        assert not any(member.parked_sync for member in members)
+        syncing = {member.member_id for member in members if member.parked_sync is not None}
+        assert syncing <= group.may_wait
+    assert not group.may_wait or group.state is State.STABLE
     if group.state is not State.STABLE:
         assert all(member.parked_heartbeat is None for member in members)
     if group.state is not State.PREPARING_REBALANCE:
@@ -72,6 +74,7 @@ def every_wait_ends(history: History, group: ClassicGroup) -> None:
         return
     assert is_armed(TimerKind.JOIN) == (group.state is State.PREPARING_REBALANCE)
     assert is_armed(TimerKind.SYNC) == bool(group.pending_sync)
+    assert is_armed(TimerKind.HOLD) == bool(group.may_wait)
     if group.state is State.COMPLETING_REBALANCE:
         assert group.pending_sync
     for member in group.members.values():
@@ -84,7 +87,7 @@ def every_wait_ends(history: History, group: ClassicGroup) -> None:
 def _is_covered(group: ClassicGroup, member: Member) -> bool:
     """A member without a session timer waits for the end of a phase, which gives it a new one."""
     if member.parked_sync is not None:
-        return group.state is State.COMPLETING_REBALANCE
+        return group.state is State.COMPLETING_REBALANCE or member.member_id in group.may_wait
     return member.parked_join is not None and group.state is State.PREPARING_REBALANCE
 
 

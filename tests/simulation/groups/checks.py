@@ -7,6 +7,7 @@ that a crash could take back.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kshim.coordination.decision import Decision
@@ -15,6 +16,12 @@ from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.groups.rebalance_report import RebalanceReport
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.coordination.groups.states import State
+from schemas.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+    decode_assignment,
+    encode_assignment,
+)
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataValue,
@@ -70,9 +77,24 @@ def identity(member_id: str) -> str:
     return member_id.rpartition("-")[0] if member_id.startswith("static") else member_id
 
 
+def assignment_of(partitions: Iterable[int]) -> bytes:
+    """A consumer's assignment of these partitions of the topic; no bytes for none."""
+    assigned = tuple(partitions)
+    if not assigned:
+        return b""
+    topics = (TopicPartition(topic=MONOTONE_TOPIC, partitions=assigned),)
+    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=topics))
+
+
 def owned(assignment: bytes) -> tuple[int, ...]:
-    """The partitions of an assignment, one byte each."""
-    return tuple(assignment)
+    """The partitions of an assignment."""
+    if not assignment:
+        return ()
+    return tuple(
+        partition
+        for topic in decode_assignment(assignment).assigned_partitions
+        for partition in topic.partitions
+    )
 
 
 OffsetKey = tuple[str, str, int]

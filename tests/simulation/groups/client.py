@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from schemas.consumer_protocol import ConsumerProtocolSubscription, TopicPartition, encode_subscription
 from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.messages.join_group import (
@@ -31,7 +32,7 @@ from schemas.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
-from tests.simulation.groups.checks import MONOTONE_TOPIC, owned
+from tests.simulation.groups.checks import MONOTONE_TOPIC, assignment_of, owned
 
 if TYPE_CHECKING:
     from tests.simulation.groups.world import Connection, World
@@ -95,9 +96,15 @@ class Client:
     connection: Connection | None = None
     stalled_until_ms: int = 0
     _plan: tuple[SyncGroupRequestAssignment, ...] = ()
+    _owned: frozenset[int] = frozenset()
+    """What it told that it owned when it joined last."""
     _assigned: tuple[int, ...] = ()
     _awaited: Any = None
     _wake: Any = None
+
+    @property
+    def is_cooperative(self) -> bool:
+        return self.world.parks and self.name.endswith(("0", "2", "4", "6", "8"))
 
     @property
     def is_alive(self) -> bool:
@@ -155,7 +162,7 @@ class Client:
     # ---- its requests
 
     def join_request(self) -> JoinGroupRequest:
-        profile = self.profile
+        profile, metadata = self.profile, self.metadata()
         return JoinGroupRequest(
             group_id=profile.group_id,
             session_timeout_ms=profile.session_timeout_ms,
@@ -164,8 +171,18 @@ class Client:
             group_instance_id=profile.group_instance_id,
             protocol_type="consumer",
             protocols=tuple(
-                JoinGroupRequestProtocol(name=name, metadata=self.subscription) for name in profile.assignors
+                JoinGroupRequestProtocol(name=name, metadata=metadata) for name in profile.assignors
             ),
+        )
+
+    def metadata(self) -> bytes:
+        """Its subscription; some tell what they own, as cooperative members do."""
+        told = tuple(self.position) if self.is_cooperative else ()
+        owned_partitions = (TopicPartition(topic=MONOTONE_TOPIC, partitions=told),) if told else ()
+        return encode_subscription(
+            ConsumerProtocolSubscription(
+                topics=(MONOTONE_TOPIC,), user_data=self.subscription, owned_partitions=owned_partitions
+            )
         )
 
     def sync_request(self) -> SyncGroupRequest:
@@ -252,7 +269,7 @@ class Client:
         else:
             self.member_id, self.generation_id = answer.member_id, answer.generation_id
             self.protocol_name = answer.protocol_name
-            self.position = {}
+            self._owned, self.position = frozenset(self.position), {}
             leads = answer.leader == answer.member_id and not answer.skip_assignment
             self._plan = assign(answer.protocol_name or "", answer.members) if leads else ()
             self.go(Phase.SYNC, self.world.chance.choice((0, 5, 50)))
@@ -262,6 +279,9 @@ class Client:
             self._told(ErrorCode(answer.error_code))
             return
         self._assigned = owned(answer.assignment)
+        if self.is_cooperative and not self._owned.issubset(self._assigned):
+            self.go(Phase.JOIN)  # it has given up the rest, and tells so
+            return
         self.go(Phase.FETCH if self._assigned else Phase.RUN)
 
     def fetched(self, answer: OffsetFetchResponseGroup) -> None:
@@ -317,7 +337,7 @@ def assign(
         turn = partition * count // PARTITIONS if protocol_name == "range" else partition % takers
         plan.setdefault(ids[turn], []).append(partition)
     return tuple(
-        SyncGroupRequestAssignment(member_id=member_id, assignment=bytes(partitions))
+        SyncGroupRequestAssignment(member_id=member_id, assignment=assignment_of(partitions))
         for member_id, partitions in plan.items()
     )
 

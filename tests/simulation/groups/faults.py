@@ -22,7 +22,7 @@ from schemas.messages.offset_delete import (
 from schemas.messages.offset_fetch import OffsetFetchRequestGroup
 from schemas.messages.sync_group import SyncGroupRequestAssignment
 from schemas.records.end_txn_marker import EndTxnMarker
-from tests.simulation.groups.checks import FOREIGN, MONOTONE_TOPIC
+from tests.simulation.groups.checks import FOREIGN, MONOTONE_TOPIC, assignment_of
 from tests.simulation.groups.client import Client, Phase
 from tests.simulation.groups.world import GROUPS, SHARDS, World
 
@@ -168,7 +168,7 @@ def _follower_assigns(world: World) -> None:
         return
     group = leader.groups().get(client.profile.group_id)
     if group is not None and group.leader not in (None, client.member_id):
-        entry = SyncGroupRequestAssignment(member_id=client.member_id, assignment=bytes((FOREIGN,)))
+        entry = SyncGroupRequestAssignment(member_id=client.member_id, assignment=assignment_of((FOREIGN,)))
         _administer(world, replace(client.sync_request(), assignments=(entry,)), 5)
 
 
