@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
+from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.network.dispatch import API
 from kshim.requests import Broker
 from kshim.storage.journal import LogJournal
@@ -46,6 +47,8 @@ class Groups:
         else:
             see(answer)
         advance(self.broker)
+        if type(request) is JoinGroupRequest:
+            advance(self.broker, SHORTEST_DELAY_MS)
         return seen
 
     def ask(self, request: Any, version: int | None = None) -> Any:

@@ -22,6 +22,8 @@ from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from schemas.messages.sync_group import SyncGroupResponse
 
+SHORTEST_DELAY_MS = 5
+"""Members that start together share their first generation, as where Apache Kafka's timer takes as long."""
 SHORTEST_EXTENSION_MS = 1_000
 """A join phase that nobody joined is extended by at least this: the rebalance timeout may be 0."""
 
@@ -52,11 +54,15 @@ def prepare_rebalance(
     group.transition_to(State.PREPARING_REBALANCE, draft.now_ms)
     group.rebalance = RebalanceReport(group.group_id, trigger, member_id, reason, started_ms=draft.now_ms)
     if from_empty:
-        delay_ms = draft.settings.group_initial_rebalance_delay_ms
+        delay_ms = _initial_delay_ms(draft)
         group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms() - delay_ms, 0))
         draft.arm_join(group, delay_ms)
     elif not maybe_complete_join(draft, group):
         draft.arm_join(group, group.rebalance_timeout_ms())
+
+
+def _initial_delay_ms(draft: Draft) -> int:
+    return max(draft.settings.group_initial_rebalance_delay_ms, SHORTEST_DELAY_MS)
 
 
 def maybe_complete_join(draft: Draft, group: ClassicGroup) -> bool:
@@ -77,7 +83,7 @@ def on_join_deadline(draft: Draft, group: ClassicGroup) -> None:
         return
     initial = group.initial_delay
     if initial is not None and initial.member_added and initial.remaining_ms > 0:
-        delay_ms = min(draft.settings.group_initial_rebalance_delay_ms, initial.remaining_ms)
+        delay_ms = min(_initial_delay_ms(draft), initial.remaining_ms)
         group.initial_delay = InitialDelay(delay_ms, max(initial.remaining_ms - initial.delay_ms, 0))
         draft.arm_join(group, delay_ms)
     else:

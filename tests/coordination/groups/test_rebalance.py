@@ -3,6 +3,7 @@
 import pytest
 
 from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.coordination.groups.rebalance_report import RebalanceReport, Trigger
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.timers import TimerKey, TimerKind
@@ -80,12 +81,15 @@ class TestInitialDelay:
         history.sleep(DELAY_MS)
         assert not history.is_parked(token)
 
-    def test_without_a_delay_a_member_forms_a_generation_at_once(self) -> None:
+    def test_without_a_delay_a_member_waits_for_those_that_start_together_with_it(self) -> None:
         history = History(group_initial_rebalance_delay_ms=0)
-        token = history.client().enter()
-        assert history.is_parked(token)
-        history.sleep(0)
-        assert history.answer(token).generation_id == 1
+        first = history.client().enter()
+        history.sleep(SHORTEST_DELAY_MS - 1)
+        second = history.client().enter()
+        history.sleep(SHORTEST_DELAY_MS)
+        assert history.is_parked(first)
+        history.sleep(1)
+        assert history.answer(first).generation_id == history.answer(second).generation_id == 1
 
     def test_it_is_waited_for_when_all_have_left_again(self, history: History) -> None:
         client = history.client()
