@@ -283,7 +283,10 @@ class Driver {
   async create_topic({ topic, partitions = 1, configs = {} }) {
     const configEntries = Object.entries(configs).map(([name, value]) => ({ name, value }))
     const created = await this.#admin((admin) =>
-      admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }] }),
+      admin.createTopics({
+        topics: [{ topic, numPartitions: partitions, configEntries }],
+        waitForLeaders: false, // it fails if Apache Kafka does not know them yet; the scenarios wait themselves
+      }),
     )
     if (!created) throw new Error(`${topic} exists`) // the client answers false
   }
