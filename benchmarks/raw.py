@@ -1,21 +1,25 @@
-"""A connection for the benchmarks: an error in an answer ends the run."""
+"""Connections without a client library, for the generators: an error in an answer ends the run."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
+from uuid import uuid4
 
 from integration.support.wire import API_KEYS, Wire
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 NOT_READY = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 }
-READY_TIMEOUT_S = 10
+READY_TIMEOUT_S = 30
+RETRY_S = 0.05
 TIMEOUT_S = 60
 
 
@@ -23,7 +27,7 @@ class Connection(Wire):
     """One connection to one broker."""
 
     def __init__(self, bootstrap: str) -> None:
-        host, _, port = bootstrap.rpartition(":")
+        host, _, port = bootstrap.partition(",")[0].rpartition(":")
         super().__init__(host, int(port), timeout_s=TIMEOUT_S)
 
     def response(self, version: int, api_key: ApiKey) -> Any:
@@ -34,8 +38,7 @@ class Connection(Wire):
         return response
 
     def ask(self, version: int, request: Any) -> Any:
-        """Send a request and return its response; repeated for ten seconds while the coordinator is not
-        ready."""
+        """Send a request and return its response; again while the coordinator is not ready."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
             self.request(version, request)
@@ -45,8 +48,25 @@ class Connection(Wire):
                 return response
             if error not in NOT_READY or time.monotonic() > deadline:
                 raise RuntimeError(f"the broker answered {response}")
-            time.sleep(0.05)
+            time.sleep(RETRY_S)
 
     def find_coordinator(self, group_id: str) -> None:
         """Wait for the group's coordinator: a broker creates its group topic at the first request."""
         self.ask(1, FindCoordinatorRequest(key=group_id))
+
+    def new_topic(self, partitions: int, name: str = "") -> str:
+        """Create a topic, and wait until all its partitions have leaders; returns its name."""
+        name = name or f"benchmark-{uuid4()}"
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        (made,) = self.ask(5, CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)).topics
+        if made.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise RuntimeError(f"the broker answered {made}")
+        asked = MetadataRequest(topics=(MetadataRequestTopic(name=name),), allow_auto_topic_creation=False)
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            (found,) = self.ask(4, asked).topics
+            if [p for p in found.partitions if p.leader_id >= 0][partitions - 1 :]:
+                return name
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{name} has no leaders")
+            time.sleep(RETRY_S)

@@ -1,26 +1,24 @@
-"""How many batches a second a broker accepts with acks=all, compared with a peer in the same minute.
-
-    python -m benchmarks.produce 127.0.0.1:9092 [PEER_HOST:PORT]
+"""How many batches a second a server accepts with acks=all, without a client library in between.
 
 Eight producers, each with its own partition, keep five requests in flight, as clients do. Their batches are
-plain or idempotent, and have one small record or 16 KiB.
+plain or idempotent, of few records or many.
 """
 
 from __future__ import annotations
 
 import selectors
 import struct
-import sys
 import time
 from collections.abc import Iterator
 from itertools import count, islice, repeat
-from uuid import uuid4
 
+from benchmarks.generator import Load
+from benchmarks.processor import Measured, Window
 from benchmarks.raw import READY_TIMEOUT_S, Connection
+from benchmarks.servers import Target
 from integration.support.wire import framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.records.batch import Record, encode
@@ -28,7 +26,6 @@ from schemas.registry import decode_response
 
 VERSION = 9
 PRODUCERS, DEPTH = 8, 5
-SECONDS = 3.0
 NOT_LED = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
@@ -72,31 +69,32 @@ class Producer(Connection):
             yield frame
 
 
-def batches_per_second(bootstrap: str, records: list[Record], idempotent: bool) -> float:
-    """The rate at which `bootstrap` accepts batches."""
-    topic = f"benchmark-{uuid4()}"
-    admin = Connection(bootstrap)
-    created = CreatableTopic(name=topic, num_partitions=PRODUCERS, replication_factor=1, assignments=())
-    admin.ask(5, CreateTopicsRequest(topics=(created,), timeout_ms=10_000))
+def batches(target: Target, load: Load, seconds: float) -> Measured:
+    """The rate of batches with so many `records` of `value_bytes`."""
+    value = b"x" * load["value_bytes"]
+    records = [Record(number, 1_700_000_000_000, b"key", value) for number in range(load["records"])]
+    topic = Connection(target.bootstrap).new_topic(PRODUCERS)
     selector = selectors.DefaultSelector()
     for index in range(PRODUCERS):
-        producer = Producer(bootstrap, topic, index, idempotent)
+        producer = Producer(target.bootstrap, topic, index, load["idempotent"])
         frames = producer.frames(records)
         producer.begin(next(frames))
-        producer.sendall(b"".join(islice(frames, DEPTH)))
         selector.register(producer, selectors.EVENT_READ, (producer, frames, bytearray()))
-    taken, began = 0, time.perf_counter()
-    while (took := time.perf_counter() - began) < SECONDS:
-        for key, _ in selector.select(SECONDS):
-            producer, frames, received = key.data
-            received += producer.recv(65536)
-            for answer in answers(received):
-                check(answer)
-                taken += 1
-                producer.sendall(next(frames))
+    taken = 0
+    with Window(target.pid) as window:
+        for key in selector.get_map().values():
+            key.data[0].sendall(b"".join(islice(key.data[1], DEPTH)))
+        while window.so_far_s < seconds:
+            for key, _ in selector.select(seconds):
+                producer, frames, received = key.data
+                received += producer.recv(65536)
+                for answer in answers(received):
+                    check(answer)
+                    taken += 1
+                    producer.sendall(next(frames))
     for key in list(selector.get_map().values()):
         key.data[0].close()
-    return taken / took
+    return window.measured(taken, {"batches/s": taken / window.seconds})
 
 
 def answers(received: bytearray) -> Iterator[bytes]:
@@ -116,30 +114,3 @@ def check(frame: bytes) -> None:
     """Raises RuntimeError for an answer with an error."""
     if error := error_of(frame):
         raise RuntimeError(f"the broker answered {error.name}")
-
-
-SMALL = [Record(0, 1_700_000_000_000, b"key", b"x" * 100)]
-LARGE = [Record(number, 1_700_000_000_000, b"key", b"x" * 1000) for number in range(16)]
-MANY = [Record(number, 1_700_000_000_000, b"key", b"x" * 90) for number in range(160)]
-LOADS = [
-    ("1 record of 100 B", SMALL, False),
-    ("1 record of 100 B, idempotent", SMALL, True),
-    ("16 records of 1 KB", LARGE, False),
-    ("16 records of 1 KB, idempotent", LARGE, True),
-    ("160 records of 90 B, idempotent", MANY, True),
-]
-
-
-def main(bootstrap: str, peer: str = "") -> None:
-    """Print a line for each load."""
-    for name, records, idempotent in LOADS:
-        rate = batches_per_second(bootstrap, records, idempotent)
-        line = f"{name:32} {rate:9,.0f}/s"
-        if peer:
-            peer_rate = batches_per_second(peer, records, idempotent)
-            line += f"   peer {peer_rate:9,.0f}/s   ratio {rate / peer_rate:.2f}"
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

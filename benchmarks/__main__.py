@@ -1,0 +1,128 @@
+"""The command: `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from benchmarks import plotting
+from benchmarks.cases import CASES, COMPARED, problems
+from benchmarks.generator import GeneratorFailed
+from benchmarks.reporting import LEGEND, as_json, rows, titles
+from benchmarks.running import Plan, Series, run, run_alone
+from benchmarks.servers import APACHE_KAFKA, ServerFailed, Side
+from kshim.cli.faults import fail
+from kshim.cli.tables import print_table
+
+COMMAND = "benchmarks"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--against", metavar="PEER", default="", help="apache-kafka, or HOST:PORT of a running server.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Rounds of each side.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.1), default=3.0, show_default=True, help="Length of a round."
+)
+@click.option(
+    "--flush",
+    type=click.Choice(["commit", "os", "both"]),
+    help="kshim's flush.policy; by default both where records are written, else commit.",
+)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write every round's figures.")
+@click.option("--plot", "plot_file", type=click.Path(path_type=Path), help="Draw the ratios, as SVG or PNG.")
+@click.option("--list", "listing", is_flag=True, help="List the cases.")
+def benchmarks(
+    names: tuple[str, ...],
+    against: str,
+    rounds: int,
+    seconds: float,
+    flush: str | None,
+    json_file: Path | None,
+    plot_file: Path | None,
+    listing: bool,
+) -> None:
+    """Measure kshim, and compare it with Apache Kafka in the same minutes.
+
+    Without a NAME all cases run that compare servers. Their data is written to the system's directory for
+    temporary files: set TMPDIR to measure another disk. The exit status is 1 if a case failed.
+
+    \b
+    Example:
+      python -m benchmarks heartbeat offset-commit --against apache-kafka
+    """
+    if listing:
+        print_table(("Case", "What it measures"), [(name, case.summary) for name, case in CASES.items()])
+        return
+    wrong = problems(names) + _wrong_options(against, plot_file)
+    if wrong:
+        fail(*wrong, command=COMMAND)
+    plan = Plan(against, flush or "", rounds, seconds)
+    found, failed = _run_all(names or COMPARED, plan)
+    if json_file is not None:
+        flat = [series for each in found for series in each]
+        json_file.write_text(json.dumps(as_json(flat, plan), indent=1) + "\n")
+    if plot_file is not None:
+        plotting.draw(plot_file, plotting.bars(found), Side(against).name)
+    sys.exit(1 if failed else 0)
+
+
+def _wrong_options(against: str, plot_file: Path | None) -> list[str]:
+    """A line for each option that cannot be followed."""
+    found = []
+    if against and against != APACHE_KAFKA and not re.fullmatch(r"[^:\s]+:\d+", against):
+        found.append(f"--against {against}: expected {APACHE_KAFKA} or HOST:PORT")
+    if plot_file is not None:
+        found.append(plotting.problem(plot_file))
+        if not against:
+            found.append("--plot draws ratios: say with --against to whom")
+    return [line for line in found if line]
+
+
+def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bool]:
+    """Print a table for each case; returns the series of each load, and whether a case failed."""
+    peer = Side(plan.peer).name if plan.peer else ""
+    all_found: list[list[Series]] = []
+    failed = False
+    for name in names:
+        case = CASES[name]
+        begin = len(all_found)
+        try:
+            if case.servers == "alone":
+                run_alone(case, plan)
+                continue
+            all_found.extend(run(name, case, plan))
+        except (ServerFailed, GeneratorFailed) as error:
+            failed = True
+            click.echo(f"{COMMAND}: {name}: {error}", err=True)
+        if all_found[begin:]:
+            print_table(titles(name, peer), [row for found in all_found[begin:] for row in rows(found)])
+            click.echo()
+    if all_found:
+        click.echo(LEGEND)
+    return all_found, failed
+
+
+def main() -> NoReturn:
+    """Run the command, and exit with its status."""
+    # A generator has ten thousand connections, and so have the servers, which take this over.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # servers are stopped
+    try:
+        sys.exit(benchmarks.main(prog_name="python -m benchmarks", standalone_mode=False))
+    except click.ClickException as error:
+        fail(" ".join(error.format_message().split()), command=COMMAND)
+    except click.Abort:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

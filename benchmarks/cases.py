@@ -1,0 +1,191 @@
+"""The table of what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from benchmarks.servers import APACHE_KAFKA, KSHIM, Settings
+
+Servers = Literal["shared", "new", "own", "alone"]
+"""`shared`: every side's server runs as long as the case; `new`: one for each round; `own`: the case starts
+what it needs itself; `alone`: so does a module of `alone/`, for all sides, and prints what it finds."""
+
+ROUND_TRIPS = {
+    "1 x 1": {"connections": 1, "depth": 1},
+    "8 x 16": {"connections": 8, "depth": 16},
+}
+BATCHES = {
+    "1 of 100 B": {"records": 1, "value_bytes": 100, "idempotent": False},
+    "1 of 100 B, idempotent": {"records": 1, "value_bytes": 100, "idempotent": True},
+    "16 of 1 KB": {"records": 16, "value_bytes": 1000, "idempotent": False},
+    "16 of 1 KB, idempotent": {"records": 16, "value_bytes": 1000, "idempotent": True},
+    "160 of 90 B, idempotent": {"records": 160, "value_bytes": 90, "idempotent": True},
+}
+SIZES = {"100 B": (100, 1_000_000), "1 KB": (1_000, 250_000), "100 KB": (100_000, 2_500)}
+"""The bytes of a record, and how many there are to consume."""
+RECORDS = {
+    f"{size}, {partitions} partition{'s' * (partitions > 1)}": {
+        "value_bytes": value_bytes,
+        "records": records,
+        "partitions": partitions,
+        "disk": size == "1 KB",
+    }
+    for size, (value_bytes, records) in SIZES.items()
+    for partitions in (1, 16)
+}
+REBALANCES = {
+    f"{client}, {assignor}": {"client": client, "assignor": assignor, "cycles": 5}
+    for client, assignor in (
+        ("confluent-kafka", "range"),
+        ("confluent-kafka", "cooperative-sticky"),
+        ("aiokafka", "range"),
+        ("kafka-python", "range"),
+        ("kafka-clients-4.2", "range"),
+        ("kafka-clients-4.2", "cooperative-sticky"),
+    )
+}
+NO_COMPACTION: Settings = {
+    KSHIM: {"log.cleaner.min.cleanable.ratio": "1"},
+    APACHE_KAFKA: {"log.cleaner.enable": "false"},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that is measured, under one or more loads."""
+
+    summary: str
+    function: str
+    """`module:function`."""
+    loads: dict[str, dict[str, Any]] = field(default_factory=lambda: {"": {}})
+    servers: Servers = "shared"
+    stores: bool = False
+    """Whether records are written, so that flush.policy matters."""
+    needs: Sequence[str] = ()
+    """Modules that kshim itself does not need."""
+    settings: Settings = field(default_factory=dict)
+
+
+CASES = {
+    "start": Case(
+        "from the start of the process until clients can connect, and memory when idle",
+        "loads.starting:start",
+        servers="own",
+    ),
+    "first-record": Case(
+        "from starting a server in a test to the first record that a consumer gets",
+        "loads.first_record:first_record",
+        {name: {"client": name} for name in ("confluent-kafka", "kafka-python")},
+        servers="own",
+        needs=("confluent_kafka", "kafka"),
+    ),
+    "api-versions": Case("ApiVersions requests a second", "loads.requests:api_versions", ROUND_TRIPS),
+    "heartbeat": Case("Heartbeats a second", "loads.requests:heartbeat", ROUND_TRIPS),
+    "offset-commit": Case(
+        "OffsetCommits of one partition a second", "loads.requests:offset_commit", ROUND_TRIPS, stores=True
+    ),
+    "offset-fetch": Case(
+        "OffsetFetches of one partition a second", "loads.requests:offset_fetch", ROUND_TRIPS
+    ),
+    "join-sync": Case(
+        "rebalances a second of one group of raw members",
+        "loads.joining:join_sync",
+        {f"{members:,} member{'s' * (members > 1)}": {"members": members} for members in (1, 10, 100, 1_000)},
+        stores=True,
+    ),
+    "batches": Case(
+        "raw Produce requests a second, 8 connections x 5 in flight",
+        "loads.batches:batches",
+        BATCHES,
+        stores=True,
+    ),
+    "produce": Case(
+        "records a second that librdkafka produces with acks=all",
+        "loads.records:produce",
+        RECORDS,
+        stores=True,
+        needs=("confluent_kafka",),
+    ),
+    "consume": Case(
+        "records a second that librdkafka consumes",
+        "loads.records:consume",
+        RECORDS,
+        needs=("confluent_kafka",),
+    ),
+    "produce-sync": Case(
+        "how long librdkafka takes for one record at a time",
+        "loads.latency:produce_sync",
+        stores=True,
+        needs=("confluent_kafka",),
+    ),
+    "tail": Case(
+        "how long a record takes from a producer to a consumer that waits for it",
+        "loads.latency:tail",
+        stores=True,
+        needs=("confluent_kafka",),
+    ),
+    "groups": Case(
+        "what groups of ten members cost that send a Heartbeat every 3 s",
+        "loads.groups:groups",
+        {f"{groups:,} group{'s' * (groups > 1)}": {"groups": groups} for groups in (1, 10, 100, 1_000)},
+    ),
+    "connections": Case(
+        "memory of an idle connection, and how long a Heartbeat beside them takes",
+        "loads.connections:connections",
+        {f"{count:,} idle": {"connections": count} for count in (1_000, 10_000)},
+        servers="new",
+    ),
+    "rebalance": Case(
+        "how long a rebalance takes when a real consumer joins, leaves or crashes",
+        "loads.rebalancing:rebalance",
+        REBALANCES,
+        needs=("aiokafka", "confluent_kafka", "kafka"),
+    ),
+    "load": Case(
+        "how soon a server is back that has a million commits in its log",
+        "loads.replaying:load",
+        {"1,000,000 commits": {"commits": 1_000_000}},
+        servers="own",
+        settings=NO_COMPACTION,
+    ),
+    "codec": Case("kshim's codecs compared with code written by hand", "alone.codec:run", servers="alone"),
+    "storage": Case("kshim's store compared with plain files", "alone.storage:run", servers="alone"),
+    "big-topic": Case(
+        "how long clients of kshim wait while gigabytes are written, compacted, deleted",
+        "alone.big_topic:run",
+        servers="alone",
+    ),
+    "spark-tail": Case(
+        "Spark on the broker: a record through a running query, bulk reads and writes",
+        "alone.spark_tail:run",
+        servers="alone",
+        needs=("kafka", "pyspark"),
+    ),
+    "spark-pipeline": Case(
+        "`kshim pipeline` over millions of commits",
+        "alone.pipeline:run",
+        servers="alone",
+        needs=("kafka", "pyspark"),
+        settings=NO_COMPACTION,
+    ),
+}
+
+COMPARED = tuple(name for name, case in CASES.items() if case.servers != "alone")
+"""What runs when no case is named."""
+
+
+def problems(names: Iterable[str]) -> list[str]:
+    """Why these cases cannot run, a line each."""
+    found = []
+    for name in names:
+        if name not in CASES:
+            found.append(f"there is no case {name!r}; there are {', '.join(CASES)}")
+            continue
+        missing = [module for module in CASES[name].needs if find_spec(module) is None]
+        if missing:
+            extra = "spark,benchmarks" if "pyspark" in missing else "benchmarks"
+            found.append(f"{name} needs {', '.join(missing)}: pip install '.[{extra}]'")
+    return found

@@ -1,0 +1,119 @@
+"""Runs a case: one round of each side in turn, so that a slow minute hits them all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.cases import Case
+from benchmarks.generator import Load, find, generate
+from benchmarks.processor import Measured, memory_mib, reset_peak
+from benchmarks.servers import KSHIM, Side, Target, all_serving
+
+WARM_UP_S = 1.5
+"""So long the load runs on a server before it counts."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """What the rounds of one side gave under one load."""
+
+    case: str
+    load: str
+    side: Side
+    rounds: list[Measured]
+
+    def values(self, figure: str) -> list[float]:
+        return [each.figures[figure] for each in self.rounds if figure in each.figures]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for."""
+
+    peer: str = ""
+    """`apache-kafka`, an address, or "" to compare with nobody."""
+    flush: str = ""
+    """`commit`, `os` or `both`; "": both where it matters."""
+    rounds: int = 3
+    seconds: float = 3.0
+
+    def sides(self, case: Case) -> list[Side]:
+        """kshim, once or with both ways to flush, then the peer."""
+        policies = {"": ("commit", "os") if case.stores else ("commit",), "both": ("commit", "os")}
+        ours = [Side(KSHIM, flush) for flush in policies.get(self.flush, (self.flush,))]
+        return [*ours, Side(self.peer)] if self.peer else ours
+
+
+def run_alone(case: Case, plan: Plan) -> None:
+    """Let the case print what it finds."""
+    with _directory() as directory:
+        find(case.function)(plan.sides(case), directory, plan.rounds)
+
+
+def run(name: str, case: Case, plan: Plan) -> Iterator[list[Series]]:
+    """For each load the series of all sides. Raises ServerFailed, GeneratorFailed."""
+    sides = plan.sides(case)
+    if case.servers == "own":
+        sides = [side for side in sides if side.is_started_here]
+    with _directory() as directory:
+        runs = {"shared": _shared, "new": _new, "own": _own}[case.servers]
+        for load, rounds in runs(case, sides, plan, directory):
+            yield [Series(name, load, side, rounds[side]) for side in sides]
+
+
+Rounds = dict[Side, list[Measured]]
+
+
+def _shared(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
+    with all_serving(sides, directory, case.settings) as targets:
+        for load, arguments in case.loads.items():
+            for side in sides:
+                generate(case.function, targets[side], arguments, min(plan.seconds, WARM_UP_S))
+            rounds: Rounds = {side: [] for side in sides}
+            for side in turns(sides, plan.rounds):
+                rounds[side].append(_measured(case.function, targets[side], arguments, plan.seconds))
+            yield load, rounds
+
+
+def _new(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
+    for load, arguments in case.loads.items():
+        rounds: Rounds = {side: [] for side in sides}
+        for side in turns(sides, plan.rounds):
+            with all_serving([side], directory, case.settings) as targets:
+                rounds[side].append(_measured(case.function, targets[side], arguments, plan.seconds))
+            shutil.rmtree(directory / side.folder, ignore_errors=True)
+        yield load, rounds
+
+
+def _own(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
+    measure = find(case.function)
+    for load, arguments in case.loads.items():
+        rounds: Rounds = {side: [] for side in sides}
+        for side in turns(sides, plan.rounds):
+            rounds[side].append(measure(side, directory / side.folder, case.settings, arguments))
+        yield load, rounds
+
+
+def turns(sides: list[Side], rounds: int) -> Iterator[Side]:
+    """Whose turn it is: each round all sides, every other one in the opposite order."""
+    for number in range(rounds):
+        yield from sides if number % 2 == 0 else reversed(sides)
+
+
+def _measured(function: str, target: Target, load: Load, seconds: float) -> Measured:
+    if not target.pid:
+        return generate(function, target, load, seconds)
+    reset_peak(target.pid)
+    measured = generate(function, target, load, seconds)
+    return replace(measured, peak_mib=memory_mib(target.pid, "VmHWM"))
+
+
+@contextmanager
+def _directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="kshim-benchmarks-") as directory:
+        yield Path(directory)

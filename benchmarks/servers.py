@@ -1,0 +1,155 @@
+"""Those that are compared: kshim and Apache Kafka, which are started here, or a server at an address."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from integration import apache_kafka
+
+ROOT = Path(__file__).parents[1]
+KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
+READY_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 60
+POLL_S = 0.002
+
+Settings = Mapping[str, Mapping[str, str]]
+"""Properties to start with, by the kind of the server."""
+
+
+class ServerFailed(Exception):
+    """A server did not start; str() says what it printed last."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running server, as a generator is told of it."""
+
+    bootstrap: str
+    pid: int = 0
+    """0 if it is not on this machine."""
+    data_dir: str = ""
+    flush: str = ""
+    """kshim's flush.policy."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that was started here."""
+
+    target: Target
+    began_at: float
+    """By time.perf_counter()."""
+    started_s: float
+    """From the start of its process until clients can connect."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One that is compared. It may be started more than once."""
+
+    kind: str
+    """`kshim`, `apache-kafka`, or an address."""
+    flush: str = ""
+
+    @property
+    def name(self) -> str:
+        return {APACHE_KAFKA: "Apache Kafka"}.get(self.kind, self.kind)
+
+    @property
+    def is_started_here(self) -> bool:
+        return self.kind in (KSHIM, APACHE_KAFKA)
+
+    @property
+    def folder(self) -> str:
+        """A name for a directory of its own."""
+        return f"{self.kind}-{self.flush}".replace(":", "-")
+
+    @contextmanager
+    def serving(self, data_dir: Path, settings: Settings, *, quick_start: bool = False) -> Iterator[Running]:
+        """Start a server on this directory, and stop it at the end.
+
+        With `quick_start` Apache Kafka's JVM has the options with which it starts soonest, else those of its
+        start script. Raises ServerFailed.
+        """
+        data_dir.parent.mkdir(parents=True, exist_ok=True)
+        log = data_dir.with_name(f"{data_dir.name}.log")
+        began_at = time.perf_counter()
+        with log.open("ab") as stderr:
+            process = subprocess.Popen(
+                self._command(data_dir, settings, quick_start),
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+            )
+        try:
+            if self.kind == APACHE_KAFKA:
+                began_at = _became_java(process)
+            bootstrap = _ready(process, log)
+            started_s = time.perf_counter() - began_at
+            target = Target(bootstrap, process.pid, str(data_dir), self.flush)
+            yield Running(target, began_at, started_s)
+        finally:
+            _stop(process)
+
+    def _command(self, data_dir: Path, settings: Settings, quick_start: bool) -> list[str]:
+        properties = dict(settings.get(self.kind, {}))
+        if self.flush:
+            properties["flush.policy"] = self.flush
+        options = [word for name, value in properties.items() for word in ("--set", f"{name}={value}")]
+        if self.kind == KSHIM:
+            command = [sys.executable, "-m", "kshim"]
+        else:
+            command, options = apache_kafka.COMMAND, [*options, *([] if quick_start else ["--benchmark"])]
+        return [*command, "serve", "--listen", "127.0.0.1:0", "--data-dir", str(data_dir), *options]
+
+
+@contextmanager
+def all_serving(sides: list[Side], directory: Path, settings: Settings) -> Iterator[dict[Side, Target]]:
+    """Every side, each with a new data directory. Raises ServerFailed."""
+    with ExitStack() as stack:
+        targets = {}
+        for side in sides:
+            if side.is_started_here:
+                running = stack.enter_context(side.serving(directory / side.folder / "data", settings))
+                targets[side] = running.target
+            else:
+                targets[side] = Target(side.kind)
+        yield targets
+
+
+def _became_java(process: subprocess.Popen[bytes]) -> float:
+    """When the process became Apache Kafka's: until then it was Python, and formatted the directory."""
+    comm = Path(f"/proc/{process.pid}/comm")
+    while process.poll() is None and comm.read_text() != "java\n":
+        time.sleep(POLL_S)
+    return time.perf_counter()
+
+
+def _ready(process: subprocess.Popen[bytes], log: Path) -> str:
+    """The address in the line that a server prints as soon as clients can connect. Raises ServerFailed."""
+    assert process.stdout is not None
+    readable, _, _ = select.select([process.stdout], [], [], READY_TIMEOUT_S)
+    words = process.stdout.readline().decode().split() if readable else []
+    if words[:2] != ["kshim", "ready"]:
+        last = log.read_text(errors="replace").splitlines()[-1:]
+        raise ServerFailed(f"the server did not start: {' '.join(last) or 'it printed nothing'}")
+    return words[2]
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
