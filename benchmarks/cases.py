@@ -13,6 +13,8 @@ Servers = Literal["shared", "new", "own", "alone"]
 """`shared`: every side's server runs as long as the case; `new`: one for each round; `own`: the case starts
 what it needs itself; `alone`: so does a module of `alone/`, for all sides, and prints what it finds."""
 
+BOTH = ("commit", "os")
+"""kshim syncs before it acknowledges, or leaves that to the system, as Apache Kafka does."""
 ROUND_TRIPS = {
     "1 x 1": {"connections": 1, "depth": 1},
     "8 x 16": {"connections": 8, "depth": 16},
@@ -62,8 +64,10 @@ class Case:
     """`module:function`."""
     loads: dict[str, dict[str, Any]] = field(default_factory=lambda: {"": {}})
     servers: Servers = "shared"
-    stores: bool = False
-    """Whether records are written, so that flush.policy matters."""
+    flush: Sequence[str] = ("commit",)
+    """With which flush.policy kshim runs; BOTH where records are written."""
+    warm_up: bool = True
+    """Whether the load first runs without being counted. Who waits for seconds need not."""
     needs: Sequence[str] = ()
     """Modules that kshim itself does not need."""
     settings: Settings = field(default_factory=dict)
@@ -80,12 +84,13 @@ CASES = {
         "loads.first_record:first_record",
         {name: {"client": name} for name in ("confluent-kafka", "kafka-python")},
         servers="own",
+        flush=("os",),
         needs=("confluent_kafka", "kafka"),
     ),
     "api-versions": Case("ApiVersions requests a second", "loads.requests:api_versions", ROUND_TRIPS),
     "heartbeat": Case("Heartbeats a second", "loads.requests:heartbeat", ROUND_TRIPS),
     "offset-commit": Case(
-        "OffsetCommits of one partition a second", "loads.requests:offset_commit", ROUND_TRIPS, stores=True
+        "OffsetCommits of one partition a second", "loads.requests:offset_commit", ROUND_TRIPS, flush=BOTH
     ),
     "offset-fetch": Case(
         "OffsetFetches of one partition a second", "loads.requests:offset_fetch", ROUND_TRIPS
@@ -94,19 +99,19 @@ CASES = {
         "rebalances a second of one group of raw members",
         "loads.joining:join_sync",
         {f"{members:,} member{'s' * (members > 1)}": {"members": members} for members in (1, 10, 100, 1_000)},
-        stores=True,
+        flush=BOTH,
     ),
     "batches": Case(
         "raw Produce requests a second, 8 connections x 5 in flight",
         "loads.batches:batches",
         BATCHES,
-        stores=True,
+        flush=BOTH,
     ),
     "produce": Case(
         "records a second that librdkafka produces with acks=all",
         "loads.records:produce",
         RECORDS,
-        stores=True,
+        flush=BOTH,
         needs=("confluent_kafka",),
     ),
     "consume": Case(
@@ -118,19 +123,20 @@ CASES = {
     "produce-sync": Case(
         "how long librdkafka takes for one record at a time",
         "loads.latency:produce_sync",
-        stores=True,
+        flush=BOTH,
         needs=("confluent_kafka",),
     ),
     "tail": Case(
         "how long a record takes from a producer to a consumer that waits for it",
         "loads.latency:tail",
-        stores=True,
+        flush=BOTH,
         needs=("confluent_kafka",),
     ),
     "groups": Case(
         "what groups of ten members cost that send a Heartbeat every 3 s",
         "loads.groups:groups",
         {f"{groups:,} group{'s' * (groups > 1)}": {"groups": groups} for groups in (1, 10, 100, 1_000)},
+        warm_up=False,
     ),
     "connections": Case(
         "memory of an idle connection, and how long a Heartbeat beside them takes",
@@ -142,6 +148,7 @@ CASES = {
         "how long a rebalance takes when a real consumer joins, leaves or crashes",
         "loads.rebalancing:rebalance",
         REBALANCES,
+        warm_up=False,
         needs=("aiokafka", "confluent_kafka", "kafka"),
     ),
     "load": Case(

@@ -48,6 +48,7 @@ def draw(path: Path, drawn: Sequence[Bar], peer: str) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.patches import Patch
 
     figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, MARGIN_INCHES + BAR_INCHES * len(drawn)))
     for place, (_, flush, ratio) in enumerate(drawn):
@@ -68,7 +69,7 @@ def draw(path: Path, drawn: Sequence[Bar], peer: str) -> None:
     axes.invert_yaxis()
     axes.set_xlabel(f"times as good as {peer}")
     shown = [flush for flush in COLOURS if any(flush == each for _, each, _ in drawn)]
-    handles = [pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[flush]) for flush in shown]
+    handles = [Patch(color=COLOURS[flush]) for flush in shown]
     if handles:
         axes.legend(handles, [f"flush.policy={flush}" for flush in shown], fontsize=8, loc="lower right")
     figure.tight_layout()

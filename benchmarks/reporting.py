@@ -37,7 +37,7 @@ def titles(case: str, peer: str) -> Row:
         return [case, "flush", "figure", "kshim", "range", "µs/req", "MiB"]
     return [
         *(case, "flush", "figure", "kshim", peer, "ratio", "range"),
-        *("kshim µs/req", f"{peer} µs/req", "kshim MiB", f"{peer} MiB"),
+        *("µs/req", "peer's", "MiB", "peer's"),
     ]
 
 

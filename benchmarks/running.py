@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.cases import Case
+from benchmarks.cases import BOTH, Case
 from benchmarks.generator import Load, find, generate
 from benchmarks.processor import Measured, memory_mib, reset_peak
 from benchmarks.servers import KSHIM, Side, Target, all_serving
@@ -44,7 +44,7 @@ class Plan:
 
     def sides(self, case: Case) -> list[Side]:
         """kshim, once or with both ways to flush, then the peer."""
-        policies = {"": ("commit", "os") if case.stores else ("commit",), "both": ("commit", "os")}
+        policies = {"": case.flush, "both": BOTH}
         ours = [Side(KSHIM, flush) for flush in policies.get(self.flush, (self.flush,))]
         return [*ours, Side(self.peer)] if self.peer else ours
 
@@ -52,7 +52,7 @@ class Plan:
 def run_alone(case: Case, plan: Plan) -> None:
     """Let the case print what it finds."""
     with _directory() as directory:
-        find(case.function)(plan.sides(case), directory, plan.rounds)
+        find(case.function)(plan.sides(case), directory, case.settings, plan.rounds)
 
 
 def run(name: str, case: Case, plan: Plan) -> Iterator[list[Series]]:
@@ -72,7 +72,7 @@ Rounds = dict[Side, list[Measured]]
 def _shared(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
     with all_serving(sides, directory, case.settings) as targets:
         for load, arguments in case.loads.items():
-            for side in sides:
+            for side in sides if case.warm_up else ():
                 generate(case.function, targets[side], arguments, min(plan.seconds, WARM_UP_S))
             rounds: Rounds = {side: [] for side in sides}
             for side in turns(sides, plan.rounds):

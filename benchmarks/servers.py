@@ -7,7 +7,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,11 @@ class Side:
         return {APACHE_KAFKA: "Apache Kafka"}.get(self.kind, self.kind)
 
     @property
+    def label(self) -> str:
+        """The name, and how it flushes."""
+        return f"{self.name} {self.flush}".rstrip()
+
+    @property
     def is_started_here(self) -> bool:
         return self.kind in (KSHIM, APACHE_KAFKA)
 
@@ -112,7 +117,7 @@ class Side:
 
 
 @contextmanager
-def all_serving(sides: list[Side], directory: Path, settings: Settings) -> Iterator[dict[Side, Target]]:
+def all_serving(sides: Sequence[Side], directory: Path, settings: Settings) -> Iterator[dict[Side, Target]]:
     """Every side, each with a new data directory. Raises ServerFailed."""
     with ExitStack() as stack:
         targets = {}

@@ -1,7 +1,5 @@
 """Topics of gigabytes: produce, restart, read anywhere, compact, expire, delete; and how long others wait.
 
-    python -m benchmarks.big_topic [DIRECTORY] [--gib 2]
-
 A stream of small Produce requests, one after the other on its own connection, goes on in every phase. Its
 latencies, compared with those of the phase "nothing else", show how long a client was held up. Memory is the
 server's own, without the data file's pages in the system's cache.
@@ -9,17 +7,16 @@ server's own, without the data file's pages in the system's cache.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import random
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.raw import Connection
+from benchmarks.servers import Side
 from integration.support.server import Server
 from integration.support.wire import framed
 from schemas.api_key import ApiKey
@@ -37,6 +34,8 @@ from schemas.records.batch import Record, encode
 from schemas.registry import decode_response
 
 GIB = 1024**3
+TOPIC_BYTES = 2 * GIB
+OPTIONS = ("--set", "log.retention.check.interval.ms=1000", "--set")
 RECORDS, VALUE_BYTES, KEYS = 100, 1000, 50_000
 UNDER_WAY = 8
 READS = 500
@@ -175,19 +174,12 @@ def until_steady(size: Callable[[], int], below: int) -> int:
     return sizes[-1]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.big_topic")
-    parser.add_argument("directory", nargs="?", type=Path)
-    parser.add_argument("--gib", type=float, default=2.0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
-        measure(Path(directory) / "data", int(arguments.gib * GIB))
-
-
-def measure(data_dir: Path, size: int) -> None:
-    server = Server(data_dir, ["--set", "log.retention.check.interval.ms=1000"]).start()
+def run(sides: Sequence[Side], directory: Path, *_: object) -> None:
+    """kshim alone: the first side."""
+    data_dir = directory / "data"
+    server = Server(data_dir, [*OPTIONS, f"flush.policy={sides[0].flush}"]).start()
     try:
-        client, stream, records = fill(server, size)
+        client, stream, records = fill(server, TOPIC_BYTES)
         stream.stop()
         server.kill()
         started_at = time.perf_counter()
@@ -264,7 +256,3 @@ def until_free(server: Server) -> None:
         return len(used) > 8 and used[-1] - used[-5] < CALM_TICKS
 
     until(calm)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """What the schemas' codecs cost, compared with `struct` code written by hand.
 
-    python -m benchmarks.codec
-
 The hand-written code does as little as possible: it checks no bounds and knows one version. It decodes to
 tuples, and encodes the same message objects. The ratio is to stay below 2.5.
 """
@@ -153,7 +151,7 @@ def nanoseconds(function: Callable[..., Any], *arguments: Any) -> float:
     return min(timer.repeat(5, number)) / number * 1e9
 
 
-def main() -> None:
+def run(*_: object) -> None:
     print(f"{'':46}{'construct':>10}{'by hand':>10}{'ours':>10}   ours / by hand")
     for name, value, version, read, write in SAMPLES:
         cls = type(value)
@@ -179,7 +177,3 @@ def main() -> None:
 def figures(name: str, construct_ns: float, hand_ns: float, ours_ns: float) -> None:
     """Print one line of the table."""
     print(f"{name:46}{construct_ns:7.0f} ns{hand_ns:7.0f} ns{ours_ns:7.0f} ns   {ours_ns / hand_ns:.2f}")
-
-
-if __name__ == "__main__":
-    main()

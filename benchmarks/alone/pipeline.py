@@ -1,34 +1,29 @@
 """The pipeline over millions of commits: records a second, memory, and whether its answer is right.
 
-    python -m benchmarks.pipeline HOST:PORT [PEER_HOST:PORT] [--records 5000000]
-
 Commits so many offsets to each broker, in turns, and asks Spark for each group's latest; the right answer is
-known. Start the brokers so that they do not compact meanwhile: kshim with
-`--set log.cleaner.min.cleanable.ratio=1`, Apache Kafka with `--set log.cleaner.enable=false`. Needs PySpark,
-kafka-python, Java and Maven, as `tox -e spark-pyspark40` does.
+known. The brokers do not compact meanwhile. Needs PySpark, kafka-python, Java and Maven, as `tox -e
+spark-pyspark40` does.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from uuid import uuid4
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+from benchmarks.processor import memory_mib
 from benchmarks.raw import Connection
+from benchmarks.servers import Settings, Side, all_serving
 from integration.spark.jars import fetch_jars
 from kshim.cli.pipeline_questions import FOR_ONE_MACHINE
 from kshim.spark import decode, latest_commits, read_offsets_log
 from kshim.spark.connector import default_cache
 from kshim.testing.spark import settings
 from schemas.api_key import ApiKey
-from schemas.error_code import ErrorCode
-from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -36,19 +31,11 @@ from schemas.messages.offset_commit import (
 )
 
 GROUPS, PARTITIONS = 200, 50
+RECORDS = 5_000_000
 VERSION = 8
 IN_FLIGHT = 20
 
 Latest = dict[tuple[str, int], int]
-
-
-def new_topic(connection: Connection) -> str:
-    name = f"benchmark-{uuid4()}"
-    topic = CreatableTopic(name=name, num_partitions=PARTITIONS, replication_factor=1)
-    request = CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
-    (made,) = connection.ask(7, request).topics
-    assert made.error_code == ErrorCode.NONE, made
-    return name
 
 
 def requests(topic: str, records: int) -> Iterator[OffsetCommitRequest]:
@@ -68,7 +55,7 @@ def requests(topic: str, records: int) -> Iterator[OffsetCommitRequest]:
 def commit(bootstrap: str, records: int) -> tuple[str, Latest]:
     """Returns the topic, and what each group has committed last."""
     connection = Connection(bootstrap)
-    topic = new_topic(connection)
+    topic = connection.new_topic(PARTITIONS)
     for number in range(GROUPS):
         connection.find_coordinator(f"{topic}-{number}")
     latest: Latest = {}
@@ -99,35 +86,26 @@ def ask(spark: SparkSession, bootstrap: str, topic: str) -> tuple[int, float, La
 
 def peak_mib() -> float:
     """The peak memory of the JVM, which is driver and executor in one."""
-    status = Path(f"/proc/{SparkContext._gateway.proc.pid}/status").read_text()
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
+    return memory_mib(SparkContext._gateway.proc.pid, "VmHWM")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.pipeline")
-    parser.add_argument("bootstrap")
-    parser.add_argument("peer", nargs="?")
-    parser.add_argument("--records", type=int, default=5_000_000)
-    options = parser.parse_args()
+def run(sides: Sequence[Side], directory: Path, broker_settings: Settings, _: int) -> None:
+    """kshim and the peer, if there is one."""
     builder = SparkSession.builder.master("local[2]").appName("pipeline")
     for name, value in (settings(default_cache(), fetch_jars()) | FOR_ONE_MACHINE).items():
         builder = builder.config(name, value)
     spark = builder.config("spark.driver.memory", "2g").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    for bootstrap in filter(None, (options.bootstrap, options.peer)):
-        began = time.perf_counter()
-        topic, latest = commit(bootstrap, options.records)
-        committing_s = time.perf_counter() - began
-        count, seconds, answer = ask(spark, bootstrap, topic)
-        right = "right" if answer == latest else "WRONG"
-        print(
-            f"{bootstrap}: {count:,} commits made in {committing_s:.0f} s; latest of each group: {right}, "
-            f"{count / seconds:,.0f} rec/s, JVM at most {peak_mib():,.0f} MiB",
-            flush=True,
-        )
+    with all_serving(sides, directory, broker_settings) as targets:
+        for side, target in targets.items():
+            began = time.perf_counter()
+            topic, latest = commit(target.bootstrap, RECORDS)
+            committing_s = time.perf_counter() - began
+            count, seconds, answer = ask(spark, target.bootstrap, topic)
+            right = "right" if answer == latest else "WRONG"
+            print(
+                f"{side.label}: {count:,} commits made in {committing_s:.0f} s; latest of each group: "
+                f"{right}, {count / seconds:,.0f} rec/s, JVM at most {peak_mib():,.0f} MiB",
+                flush=True,
+            )
     spark.stop()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,37 +1,33 @@
 """Spark on a broker: a record's latency through a running query, and the speed of bulk reads and writes.
 
-    python -m benchmarks.tail HOST:PORT [PEER_HOST:PORT] [--records 2000000] [--rounds 3] [--tail-records 40]
-
-One Spark in one JVM uses both brokers, in turns. A record's latency is the time from its `send()` to the call
+One Spark in one JVM uses all brokers, in turns. A record's latency is the time from its `send()` to the call
 of `foreachBatch` that has it. Needs PySpark, kafka-python, Java and Maven, as `tox -e spark-pyspark40` does.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import random
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from statistics import median, quantiles
 from typing import Any
-from uuid import uuid4
 
 from kafka import KafkaProducer
 from pyspark.sql import SparkSession
 
 from benchmarks.raw import Connection
+from benchmarks.servers import Settings, Side, all_serving
 from integration.spark.jars import fetch_jars
 from integration.support.toolchain import cache_dir
 from kshim.testing.spark import settings
-from schemas.error_code import ErrorCode
-from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-VALUE_BYTES = 100
+RECORDS, VALUE_BYTES = 2_000_000, 100
+TAIL_RECORDS = 40
 WARM_UPS = 8
 BATCH_TIMEOUT_S = 60
 
@@ -51,15 +47,10 @@ def spark() -> Iterator[SparkSession]:
 class Broker:
     spark: SparkSession
     bootstrap: str
+    name: str
 
     def new_topic(self) -> str:
-        name = f"benchmark-{uuid4()}"
-        topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-        connection = Connection(self.bootstrap)
-        request = CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
-        (made,) = connection.ask(7, request).topics
-        assert made.error_code == ErrorCode.NONE, made
-        return name
+        return Connection(self.bootstrap).new_topic(1)
 
     def source(self, topic: str) -> dict[str, str]:
         return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
@@ -108,48 +99,38 @@ class Broker:
         return (arrived.get(timeout=BATCH_TIMEOUT_S) - sent) * 1000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.tail")
-    parser.add_argument("bootstrap")
-    parser.add_argument("peer", nargs="?")
-    parser.add_argument("--records", type=int, default=2_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tail-records", type=int, default=40)
-    options = parser.parse_args()
-    with spark() as session:
-        brokers = [Broker(session, bootstrap) for bootstrap in (options.bootstrap, options.peer) if bootstrap]
-        _bulk(brokers, options.records, options.rounds)
-        _tail(brokers, options.tail_records, options.rounds)
+def run(sides: Sequence[Side], directory: Path, settings: Settings, rounds: int) -> None:
+    """kshim and the peer, if there is one."""
+    with all_serving(sides, directory, settings) as targets, spark() as session:
+        brokers = [Broker(session, target.bootstrap, side.label) for side, target in targets.items()]
+        _bulk(brokers, rounds)
+        _tail(brokers, rounds)
 
 
-def _bulk(brokers: list[Broker], records: int, rounds: int) -> None:
-    """Both brokers take turns, so that a slow minute hits both."""
-    writes: list[list[float]] = [[] for _ in brokers]
-    reads: list[list[float]] = [[] for _ in brokers]
+def _bulk(brokers: Sequence[Broker], rounds: int) -> None:
+    """The brokers take turns, so that a slow minute hits all."""
+    writes: dict[Broker, list[float]] = {broker: [] for broker in brokers}
+    reads: dict[Broker, list[float]] = {broker: [] for broker in brokers}
     for _ in range(rounds):
-        for number, broker in enumerate(brokers):
+        for broker in brokers:
             topic = broker.new_topic()
-            writes[number].append(broker.write(topic, records))
-            reads[number].append(broker.read(topic, records))
+            writes[broker].append(broker.write(topic, RECORDS))
+            reads[broker].append(broker.read(topic, RECORDS))
     for what, rates in (("write", writes), ("read", reads)):
-        _tell(f"{what}, {records:,} x {VALUE_BYTES} B, rec/s", [max(each) for each in rates])
+        _tell(f"{what}, {RECORDS:,} x {VALUE_BYTES} B, rec/s", {it.name: max(rates[it]) for it in brokers})
 
 
-def _tail(brokers: list[Broker], count: int, rounds: int) -> None:
-    ways: list[list[float]] = [[] for _ in brokers]
+def _tail(brokers: Sequence[Broker], rounds: int) -> None:
+    ways: dict[Broker, list[float]] = {broker: [] for broker in brokers}
     for _ in range(rounds):
-        for number, broker in enumerate(brokers):
-            ways[number] += broker.tail_ms(broker.new_topic(), max(2, count // rounds))
-    _tell("at the tail, p50 ms", [median(each) for each in ways])
-    _tell("at the tail, p90 ms", [quantiles(each, n=10)[8] for each in ways])
+        for broker in brokers:
+            ways[broker] += broker.tail_ms(broker.new_topic(), max(2, TAIL_RECORDS // rounds))
+    _tell("at the tail, p50 ms", {it.name: median(ways[it]) for it in brokers})
+    _tell("at the tail, p90 ms", {it.name: quantiles(ways[it], n=10)[8] for it in brokers})
 
 
-def _tell(what: str, figures: list[float]) -> None:
-    line = f"{what:36} {figures[0]:11,.0f}"
-    if len(figures) > 1:
-        line += f"   peer {figures[1]:11,.0f}   ratio {figures[0] / figures[1]:.2f}"
-    print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def _tell(what: str, figures: Mapping[str, float]) -> None:
+    shown = "   ".join(f"{name} {figure:11,.0f}" for name, figure in figures.items())
+    ours, *theirs = figures.values()
+    ratio = f"   ratio {ours / theirs[-1]:.2f}" if theirs else ""
+    print(f"{what:36} {shown}{ratio}", flush=True)

@@ -1,7 +1,5 @@
 """What the durable store costs against plain files: append + fdatasync, and pread.
 
-    python -m benchmarks.storage [directory]
-
 Both sides take turns in one run; compare only the ratios between machines. For each commit the store writes
 twice (LMDB: the data, then the page that makes it visible) and the file once. The file can neither be read by
 offset nor survive a torn write.
@@ -10,8 +8,6 @@ offset nor survive a torn write.
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -78,21 +74,20 @@ def compare(name: str, unit: str, ours: Callable[[], float], plain: Callable[[],
     print(f"{name:42} {our:10.2f} {unit:8} plain file {other:10.2f}   ratio {our / other:5.2f}")
 
 
-def main(root: str | None) -> None:
-    with tempfile.TemporaryDirectory(dir=root) as directory:
-        reactor = Reactor()
-        start = perf_counter()
-        store = EmbeddedStore(Path(directory) / "data", reactor)  # type: ignore[arg-type]
-        store.open()
-        print(f"{'open an empty directory':42} {(perf_counter() - start) * 1e3:10.2f} ms")
-        descriptor = os.open(Path(directory) / "plain", os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        measure_appends(store, reactor, descriptor)
-        measure_reads(store, descriptor)
-        measure_journal(store, reactor)
-        measure_compaction(store, reactor)
-        print(f"{'validate a batch of 16 KiB':42} {seconds(lambda: validate(BATCH), 10_000) * 1e6:10.2f} µs")
-        reactor.wait(store.close())
-        os.close(descriptor)
+def run(_: object, directory: Path, *__: object) -> None:
+    reactor = Reactor()
+    start = perf_counter()
+    store = EmbeddedStore(directory / "data", reactor)  # type: ignore[arg-type]
+    store.open()
+    print(f"{'open an empty directory':42} {(perf_counter() - start) * 1e3:10.2f} ms")
+    descriptor = os.open(directory / "plain", os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    measure_appends(store, reactor, descriptor)
+    measure_reads(store, descriptor)
+    measure_journal(store, reactor)
+    measure_compaction(store, reactor)
+    print(f"{'validate a batch of 16 KiB':42} {seconds(lambda: validate(BATCH), 10_000) * 1e6:10.2f} µs")
+    reactor.wait(store.close())
+    os.close(descriptor)
 
 
 def measure_appends(store: EmbeddedStore, reactor: Reactor, descriptor: int) -> None:
@@ -178,7 +173,3 @@ def measure_compaction(store: EmbeddedStore, reactor: Reactor) -> None:
         print(f"{f'journal, 200,000 commits, {name}':42} {loaded:10} records loaded in {load_ms:.1f} ms")
         print(f"{'    100 of its appends, p50':42} {seconds_at(waits, 50) * 1e3:10.2f} ms")
         print(f"{'    p99':42} {seconds_at(waits, 99) * 1e3:10.2f} ms")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from itertools import count, islice, repeat
 
+from crc32c import crc32c
+
 from benchmarks.generator import Load
 from benchmarks.processor import Measured, Window
 from benchmarks.raw import READY_TIMEOUT_S, Connection
@@ -26,6 +28,9 @@ from schemas.registry import decode_response
 
 VERSION = 9
 PRODUCERS, DEPTH = 8, 5
+CRC_AT, SEQUENCE_AT = 17, 53
+"""Where in a batch they are; the CRC is of all that comes behind it."""
+_CRC, _SEQUENCE = struct.Struct(">I"), struct.Struct(">i")
 NOT_LED = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
@@ -52,21 +57,20 @@ class Producer(Connection):
                 return
 
     def frames(self, records: list[Record]) -> Iterator[bytes]:
-        """Requests of one batch each."""
-        for number in count():
-            batch = encode(
-                records,
-                producer_id=self.producer_id,
-                producer_epoch=self.producer_epoch,
-                base_sequence=-1 if self.producer_id < 0 else number * len(records),
-            )
-            data = PartitionProduceData(index=self.index, records=batch)
-            topic = TopicProduceData(name=self.topic, partition_data=(data,))
-            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=(topic,))
-            frame = framed(VERSION, request)
-            if self.producer_id < 0:
-                yield from repeat(frame)
-            yield frame
+        """Requests of one batch each, which is encoded once; its sequence and its CRC are put into it."""
+        batch = encode(records, producer_id=self.producer_id, producer_epoch=self.producer_epoch)
+        data = PartitionProduceData(index=self.index, records=batch)
+        topic = TopicProduceData(name=self.topic, partition_data=(data,))
+        request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=(topic,))
+        frame = bytearray(framed(VERSION, request))
+        if self.producer_id < 0:
+            yield from repeat(bytes(frame))
+        begin = frame.index(batch)
+        end = begin + len(batch)
+        for sequence in count(0, len(records)):
+            _SEQUENCE.pack_into(frame, begin + SEQUENCE_AT, sequence)
+            _CRC.pack_into(frame, begin + CRC_AT, crc32c(bytes(frame[begin + CRC_AT + _CRC.size : end])))
+            yield bytes(frame)
 
 
 def batches(target: Target, load: Load, seconds: float) -> Measured:

@@ -61,8 +61,8 @@ CLIENTS = {"kafka-python": ("kafka", kafka_python), "confluent-kafka": ("conflue
 
 
 @contextmanager
-def kshim_serving() -> Iterator[str]:
-    with serving() as server:
+def kshim_serving(flush: str) -> Iterator[str]:
+    with serving(properties={"flush.policy": flush}) as server:
         yield server.bootstrap
 
 
@@ -93,7 +93,8 @@ def in_process(target: Target, load: Load, _: float) -> Measured:
     if load["kind"] != KSHIM:
         took_s = {"": phases(client, side_serving(load["kind"], Path(target.data_dir)))}
     else:
-        took_s = {"": phases(client, kshim_serving()), ", any other": phases(client, kshim_serving())}
+        servers = {"": kshim_serving(target.flush), ", any other": kshim_serving(target.flush)}
+        took_s = {which: phases(client, server) for which, server in servers.items()}
     return Measured(
         {
             f"s {phase}{which}": seconds
@@ -105,5 +106,5 @@ def in_process(target: Target, load: Load, _: float) -> Measured:
 
 def first_record(side: Side, directory: Path, _: Settings, load: Load) -> Measured:
     """With one `client`."""
-    target = Target("", data_dir=str(directory))
+    target = Target("", data_dir=str(directory), flush=side.flush)
     return generate("loads.first_record:in_process", target, {**load, "kind": side.kind}, 0)
