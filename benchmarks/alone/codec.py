@@ -154,7 +154,7 @@ def nanoseconds(function: Callable[..., Any], *arguments: Any) -> float:
 def run(*_: object) -> None:
     print(f"{'':46}{'construct':>10}{'by hand':>10}{'ours':>10}   ours / by hand")
     for name, value, version, read, write in SAMPLES:
-        cls = type(value)
+        cls: Any = type(value)
         construct, decode, encode = reference(cls, version), decoder(cls, version), encoder(cls, version)
         frame = encode(value)
         assert write(value) == frame == construct.build(value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -77,7 +78,7 @@ def ask(spark: SparkSession, bootstrap: str, topic: str) -> tuple[int, float, La
     """Returns how many records were read, in how many seconds, and the answer."""
     began = time.perf_counter()
     rows = decode(read_offsets_log(spark, bootstrap))
-    latest = latest_commits(rows).where(fn.col("topic") == topic)
+    latest: Any = latest_commits(rows).where(fn.col("topic") == topic)
     found = latest.select("group", "partition", "offset").collect()
     seconds = time.perf_counter() - began
     count = rows.count()
@@ -86,12 +87,13 @@ def ask(spark: SparkSession, bootstrap: str, topic: str) -> tuple[int, float, La
 
 def peak_mib() -> float:
     """The peak memory of the JVM, which is driver and executor in one."""
-    return memory_mib(SparkContext._gateway.proc.pid, "VmHWM")
+    gateway: Any = SparkContext._gateway
+    return memory_mib(gateway.proc.pid, "VmHWM")
 
 
 def run(sides: Sequence[Side], directory: Path, broker_settings: Settings, _: int) -> None:
     """kshim and the peer, if there is one."""
-    builder = SparkSession.builder.master("local[2]").appName("pipeline")
+    builder: Any = SparkSession.builder.master("local[2]").appName("pipeline")
     for name, value in (settings(default_cache(), fetch_jars()) | FOR_ONE_MACHINE).items():
         builder = builder.config(name, value)
     spark = builder.config("spark.driver.memory", "2g").getOrCreate()

@@ -68,40 +68,54 @@ def seconds_until(condition: Callable[[], bool], began: float) -> float:
     return time.perf_counter() - began
 
 
+class Pair:
+    """A member of a group of its own, and a second one that comes and goes."""
+
+    def __init__(self, first: Consumer, second: Consumer, topic: str, assignor: str) -> None:
+        self._first, self._second = first, second
+        self._subscription = (topic, f"benchmark-{uuid4()}", assignor)
+        first.open(*self._subscription)
+        seconds_until(self._first_has_all, time.perf_counter())
+
+    def _first_has_all(self) -> bool:
+        return self._first.count() == PARTITIONS
+
+    def _both_have_half(self) -> bool:
+        return self._first.count() == self._second.count() == PARTITIONS // 2
+
+    def second_joins(self) -> float:
+        """The seconds from its subscribing until both have their partitions."""
+        time.sleep(random.uniform(0, HEARTBEAT_S))  # not in step with the first one's heartbeats
+        began = time.perf_counter()
+        self._second.open(*self._subscription)
+        return seconds_until(self._both_have_half, began)
+
+    def second_leaves(self) -> float:
+        """The seconds from its closing until the first one has all."""
+        time.sleep(random.uniform(0, HEARTBEAT_S))
+        began = time.perf_counter()
+        self._second.close()
+        return seconds_until(self._first_has_all, began)
+
+    def second_crashes(self) -> float:
+        """The seconds from its end, of which nobody is told, until the first one has all."""
+        began = time.perf_counter()
+        self._second.driver.crash()
+        return seconds_until(self._first_has_all, began)
+
+
 def rebalance(target: Target, load: Load, _: float) -> Measured:
-    """`cycles` times a second member comes and goes; the last one crashes."""
-    topic, group_id = Connection(target.bootstrap).new_topic(PARTITIONS), f"benchmark-{uuid4()}"
-    joined_s, left_s = [], []
-    with (
-        consumer(load["client"], target.bootstrap) as first,
-        consumer(load["client"], target.bootstrap) as second,
-    ):
-
-        def has_all() -> bool:
-            return first.count() == PARTITIONS
-
-        def is_shared() -> bool:
-            return first.count() == second.count() == PARTITIONS // 2
-
-        def second_joins() -> float:
-            time.sleep(random.uniform(0, HEARTBEAT_S))  # not in step with the first one's heartbeats
-            began = time.perf_counter()
-            second.open(topic, group_id, load["assignor"])
-            return seconds_until(is_shared, began)
-
-        first.open(topic, group_id, load["assignor"])
-        seconds_until(has_all, time.perf_counter())
+    """`cycles` times a second member comes and goes; then it comes and crashes."""
+    topic, client = Connection(target.bootstrap).new_topic(PARTITIONS), load["client"]
+    with consumer(client, target.bootstrap) as first, consumer(client, target.bootstrap) as second:
+        pair = Pair(first, second, topic, load["assignor"])
+        joined_s, left_s = [], []
         with Window(target.pid) as window:
             for _number in range(load["cycles"]):
-                joined_s.append(second_joins())
-                time.sleep(random.uniform(0, HEARTBEAT_S))
-                began = time.perf_counter()
-                second.close()
-                left_s.append(seconds_until(has_all, began))
-        second_joins()
-        began = time.perf_counter()
-        second.driver.crash()
-        crashed_s = seconds_until(has_all, began)
+                joined_s.append(pair.second_joins())
+                left_s.append(pair.second_leaves())
+        pair.second_joins()
+        crashed_s = pair.second_crashes()
         first.close()
     figures = {
         "join p50 s": percentile(joined_s, 50),
