@@ -6,9 +6,10 @@ import time
 from typing import Any
 from uuid import uuid4
 
-from integration.support.wire import API_KEYS, Wire
+from integration.support.wire import API_KEYS, Wire, framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -18,6 +19,7 @@ NOT_READY = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 }
+HELLO = framed(3, ApiVersionsRequest(client_software_name="benchmark", client_software_version="1"))
 READY_TIMEOUT_S = 30
 RETRY_S = 0.05
 TIMEOUT_S = 60
@@ -29,6 +31,13 @@ class Connection(Wire):
     def __init__(self, bootstrap: str) -> None:
         host, _, port = bootstrap.partition(",")[0].rpartition(":")
         super().__init__(host, int(port), timeout_s=TIMEOUT_S)
+
+    def greet(self) -> Connection:
+        """Wait for an answer, as clients do. Else connections queue up that the server has not yet accepted,
+        and when the queue is full, the next one waits for seconds."""
+        self.sendall(HELLO)
+        self.frame()
+        return self
 
     def response(self, version: int, api_key: ApiKey) -> Any:
         """The next response. Raises RuntimeError where it is an error."""

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rich.console import Console
+
 from benchmarks.cases import BOTH, Case
 from benchmarks.generator import Load, find, generate
 from benchmarks.processor import Measured, memory_mib, reset_peak
@@ -75,7 +77,7 @@ def _shared(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Itera
             for side in sides if case.warm_up else ():
                 generate(case.function, targets[side], arguments, min(plan.seconds, WARM_UP_S))
             rounds: Rounds = {side: [] for side in sides}
-            for side in turns(sides, plan.rounds):
+            for side in turns(sides, plan.rounds, load):
                 rounds[side].append(_measured(case.function, targets[side], arguments, plan.seconds))
             yield load, rounds
 
@@ -83,7 +85,7 @@ def _shared(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Itera
 def _new(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
     for load, arguments in case.loads.items():
         rounds: Rounds = {side: [] for side in sides}
-        for side in turns(sides, plan.rounds):
+        for side in turns(sides, plan.rounds, load):
             with all_serving([side], directory, case.settings) as targets:
                 rounds[side].append(_measured(case.function, targets[side], arguments, plan.seconds))
             shutil.rmtree(directory / side.folder, ignore_errors=True)
@@ -94,15 +96,18 @@ def _own(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator
     measure = find(case.function)
     for load, arguments in case.loads.items():
         rounds: Rounds = {side: [] for side in sides}
-        for side in turns(sides, plan.rounds):
+        for side in turns(sides, plan.rounds, load):
             rounds[side].append(measure(side, directory / side.folder, case.settings, arguments))
         yield load, rounds
 
 
-def turns(sides: list[Side], rounds: int) -> Iterator[Side]:
-    """Whose turn it is: each round all sides, every other one in the opposite order."""
-    for number in range(rounds):
-        yield from sides if number % 2 == 0 else reversed(sides)
+def turns(sides: list[Side], rounds: int, load: str = "") -> Iterator[Side]:
+    """Whose turn it is: each round all sides, every other one in the opposite order. A terminal shows it."""
+    with Console(stderr=True).status("") as status:
+        for number in range(rounds):
+            for side in sides if number % 2 == 0 else reversed(sides):
+                status.update(f"{load}: {side.label}, round {number + 1} of {rounds}")
+                yield side
 
 
 def _measured(function: str, target: Target, load: Load, seconds: float) -> Measured:

@@ -11,10 +11,8 @@ from benchmarks.processor import Measured, Window, memory_mib
 from benchmarks.raw import Connection
 from benchmarks.servers import Target
 from integration.support.wire import framed
-from schemas.messages.api_versions import ApiVersionsRequest
 
 WARM_UPS = 500
-HELLO = framed(3, ApiVersionsRequest(client_software_name="benchmark", client_software_version="1"))
 
 
 def connections(target: Target, load: Load, seconds: float) -> Measured:
@@ -24,7 +22,7 @@ def connections(target: Target, load: Load, seconds: float) -> Measured:
     for _ in range(WARM_UPS):
         beat_ms(member, frame)
     before_mib = memory_mib(target.pid, "VmRSS") if target.pid else None
-    idle = [connect(target.bootstrap) for _ in range(load["connections"])]
+    idle = [Connection(target.bootstrap).greet() for _ in range(load["connections"])]
     took_ms = []
     with Window(target.pid) as window:
         while window.so_far_s < seconds:
@@ -35,13 +33,6 @@ def connections(target: Target, load: Load, seconds: float) -> Measured:
         figures["KiB a connection"] = more_mib * 1024 / len(idle)
     figures |= {"Heartbeat p50 ms": percentile(took_ms, 50), "Heartbeat p99 ms": percentile(took_ms, 99)}
     return window.measured(len(took_ms), figures)
-
-
-def connect(bootstrap: str) -> Connection:
-    connection = Connection(bootstrap)
-    connection.sendall(HELLO)
-    connection.frame()
-    return connection
 
 
 def beat_ms(member: Member, frame: bytes) -> float:

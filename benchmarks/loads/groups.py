@@ -73,6 +73,7 @@ class Rota:
         self._turns = deque(members)
         self._pause_s = INTERVAL_S / len(members)
         self._next_at = time.perf_counter()
+        self._unanswered = 0
         self._selector = selectors.DefaultSelector()
         for member in members:
             self._selector.register(member.connection, selectors.EVENT_READ, member)
@@ -84,10 +85,21 @@ class Rota:
             while self._next_at <= now:
                 self._turns[0].beat()
                 self._turns.rotate(-1)
+                self._unanswered += 1
                 self._next_at += self._pause_s
             left_s = min(self._next_at, until) - time.perf_counter()
-            took_ms += [key.data.answered_ms() for key, _ in self._selector.select(max(left_s, 0))]
+            took_ms += self._answered_ms(left_s)
         return took_ms
+
+    def finish(self) -> None:
+        """Wait for the last answers."""
+        while self._unanswered:
+            self._answered_ms(INTERVAL_S)
+
+    def _answered_ms(self, timeout_s: float) -> list[float]:
+        answered = self._selector.select(max(timeout_s, 0))
+        self._unanswered -= len(answered)
+        return [key.data.answered_ms() for key, _ in answered]
 
 
 def groups(target: Target, load: Load, seconds: float) -> Measured:
@@ -98,6 +110,9 @@ def groups(target: Target, load: Load, seconds: float) -> Measured:
     window_s = max(seconds, LEAST_WINDOW_S)
     with Window(target.pid) as window:
         took_ms = rota.run(time.perf_counter() + window_s)
+    rota.finish()
+    for group in formed:
+        group.close()
     if len(took_ms) < load["groups"] * MEMBERS * (window_s // INTERVAL_S - 1):
         raise RuntimeError("not all members could send their heartbeats in time")
     figures = {"p50 ms": percentile(took_ms, 50), "p99 ms": percentile(took_ms, 99)}

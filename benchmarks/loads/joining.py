@@ -20,9 +20,10 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-JOIN_VERSION, SYNC_VERSION = 3, 2
+JOIN_VERSION, SYNC_VERSION, LEAVE_VERSION = 3, 2, 3
 TIMEOUT_MS = 120_000
 ASSIGNMENT = bytes(40)
 PLACE = 0x5EAF_A11A
@@ -65,7 +66,7 @@ class Group:
 
     def __init__(self, bootstrap: str, members: int) -> None:
         self.group_id = f"benchmark-{uuid4()}"
-        self.connections = [Connection(bootstrap) for _ in range(members)]
+        self.connections = [Connection(bootstrap).greet() for _ in range(members)]
         self.member_ids = [""] * members
         self.generation_id = -1
 
@@ -87,6 +88,9 @@ class Group:
         return made
 
     def close(self) -> None:
+        """All leave: else the server would be busy with their sessions' ends while others are measured."""
+        members = tuple(MemberIdentity(member_id=member_id) for member_id in self.member_ids)
+        self.connections[0].ask(LEAVE_VERSION, LeaveGroupRequest(group_id=self.group_id, members=members))
         for connection in self.connections:
             connection.close()
 
