@@ -99,7 +99,7 @@ def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bo
                 run_alone(case, plan)
                 continue
             all_found.extend(run(name, case, plan))
-        except (ServerFailed, GeneratorFailed) as error:
+        except (ServerFailed, GeneratorFailed, RuntimeError, OSError) as error:
             failed = True
             click.echo(f"{COMMAND}: {name}: {error}", err=True)
         if all_found[begin:]:

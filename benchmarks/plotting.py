@@ -12,6 +12,7 @@ from benchmarks.servers import KSHIM
 
 FORMATS = (".svg", ".png")
 COLOURS = {"commit": "#3b6ea5", "os": "#9dbbd8"}
+TICKS = (1, 2, 5)
 BAR_INCHES, MARGIN_INCHES, WIDTH_INCHES = 0.24, 1.3, 9.0
 
 Bar = tuple[str, str, Spread]
@@ -49,6 +50,7 @@ def draw(path: Path, drawn: Sequence[Bar], peer: str) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
     from matplotlib.patches import Patch
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, MARGIN_INCHES + BAR_INCHES * len(drawn)))
     for place, (_, flush, ratio) in enumerate(drawn):
@@ -57,7 +59,7 @@ def draw(path: Path, drawn: Sequence[Bar], peer: str) -> None:
         axes.barh(place, ratio.middle - 1, left=1, xerr=error, color=colour, ecolor="#444444", capsize=2)
         axes.annotate(
             f"{ratio.middle:.2g}",
-            (ratio.most, place),
+            (max(ratio.most, 1), place),
             (4, 0),
             textcoords="offset points",
             va="center",
@@ -65,6 +67,9 @@ def draw(path: Path, drawn: Sequence[Bar], peer: str) -> None:
         )
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=TICKS))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_yticks(range(len(drawn)), [label for label, _, _ in drawn], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel(f"times as good as {peer}")
