@@ -1,4 +1,8 @@
-"""What connections cost that say nothing: memory for each, and how long a Heartbeat beside them waits."""
+"""What connections cost that say nothing: memory for each, and how long a Heartbeat beside them waits.
+
+Memory is how much more is resident than before. What a JVM finds room for in pages of its heap that it used
+before is not seen.
+"""
 
 from __future__ import annotations
 
