@@ -13,11 +13,11 @@ from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from benchmarks.generator import Load
 from benchmarks.processor import Measured, Window
-from benchmarks.raw import Connection
+from benchmarks.raw import RETRY_S, Connection
 from benchmarks.servers import Target
 
 TIMEOUT_S = 120
@@ -81,13 +81,22 @@ def ends(target: Target, topic: str, partitions: int) -> list[int]:
     """The high watermark of each partition."""
     consumer = Consumer({"bootstrap.servers": target.bootstrap, "group.id": "benchmark-ends"})
     try:
-        watermarks = [
-            consumer.get_watermark_offsets(TopicPartition(topic, index), timeout=TIMEOUT_S)
-            for index in range(partitions)
-        ]
+        return [end_of(consumer, TopicPartition(topic, index)) for index in range(partitions)]
     finally:
         consumer.close()
-    return [high for _, high in watermarks]
+
+
+def end_of(consumer: Consumer, partition: TopicPartition) -> int:
+    """Asks again until a new partition has its leader: Apache Kafka tells of it sooner than it leads."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)[1])
+        except KafkaException as error:
+            not_yet = error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
+            if not not_yet or time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_S)
 
 
 def synced_mb_s(path: Path) -> float:
