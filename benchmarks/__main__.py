@@ -14,9 +14,8 @@ import click
 
 from benchmarks import plotting
 from benchmarks.cases import CASES, COMPARED, problems
-from benchmarks.generator import GeneratorFailed
 from benchmarks.reporting import LEGEND, as_json, rows, titles
-from benchmarks.running import Plan, Series, run, run_alone
+from benchmarks.running import Failed, Plan, Series, run, run_alone
 from benchmarks.servers import APACHE_KAFKA, ServerFailed, Side
 from kshim.cli.faults import fail
 from kshim.cli.tables import print_table
@@ -27,6 +26,9 @@ COMMAND = "benchmarks"
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--against", metavar="PEER", default="", help="apache-kafka, or HOST:PORT of a running server.")
+@click.option(
+    "--load", metavar="TEXT", default="", help="Only loads with this in their name, such as `8 x 16`."
+)
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Rounds of each side.")
 @click.option(
     "--seconds", type=click.FloatRange(0.1), default=3.0, show_default=True, help="Length of a round."
@@ -42,6 +44,7 @@ COMMAND = "benchmarks"
 def benchmarks(
     names: tuple[str, ...],
     against: str,
+    load: str,
     rounds: int,
     seconds: float,
     flush: str | None,
@@ -61,10 +64,10 @@ def benchmarks(
     if listing:
         print_table(("Case", "What it measures"), [(name, case.summary) for name, case in CASES.items()])
         return
-    wrong = problems(names) + _wrong_options(against, plot_file)
+    wrong = problems(names, load) + _wrong_options(against, plot_file)
     if wrong:
         fail(*wrong, command=COMMAND)
-    plan = Plan(against, flush or "", rounds, seconds)
+    plan = Plan(against, flush or "", rounds, seconds, load)
     found, failed = _run_all(names or COMPARED, plan)
     if json_file is not None:
         flat = [series for each in found for series in each]
@@ -98,8 +101,13 @@ def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bo
             if case.servers == "alone":
                 run_alone(case, plan)
                 continue
-            all_found.extend(run(name, case, plan))
-        except (ServerFailed, GeneratorFailed, RuntimeError, OSError) as error:
+            for found in run(name, case, plan):
+                if isinstance(found, Failed):
+                    failed = True
+                    click.echo(f"{COMMAND}: {name} {found.load}: {found.why}", err=True)
+                else:
+                    all_found.append(found)
+        except ServerFailed as error:
             failed = True
             click.echo(f"{COMMAND}: {name}: {error}", err=True)
         if all_found[begin:]:

@@ -184,13 +184,18 @@ COMPARED = tuple(name for name, case in CASES.items() if case.servers != "alone"
 """What runs when no case is named."""
 
 
-def problems(names: Iterable[str]) -> list[str]:
+def problems(names: Iterable[str], load: str = "") -> list[str]:
     """Why these cases cannot run, a line each."""
     found = []
     for name in names:
         if name not in CASES:
             found.append(f"there is no case {name!r}; there are {', '.join(CASES)}")
             continue
+        loads = CASES[name].loads
+        if not any(load in each for each in loads):
+            found.append(
+                f"{name} has no load {load!r}; there are {' | '.join(filter(None, loads)) or 'none'}"
+            )
         missing = [module for module in CASES[name].needs if find_spec(module) is None]
         if missing:
             extra = "spark,benchmarks" if "pyspark" in missing else "benchmarks"

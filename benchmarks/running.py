@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks.cases import BOTH, Case
-from benchmarks.generator import Load, find, generate
+from benchmarks.generator import GeneratorFailed, Load, find, generate
 from benchmarks.processor import Measured, memory_mib, reset_peak
 from benchmarks.servers import KSHIM, Side, Target, all_serving
 
@@ -43,6 +44,11 @@ class Plan:
     """`commit`, `os` or `both`; "": both where it matters."""
     rounds: int = 3
     seconds: float = 3.0
+    load: str = ""
+    """Only loads with this in their name."""
+
+    def loads(self, case: Case) -> dict[str, Load]:
+        return {name: arguments for name, arguments in case.loads.items() if self.load in name}
 
     def sides(self, case: Case) -> list[Side]:
         """kshim, once or with both ways to flush, then the peer."""
@@ -57,48 +63,76 @@ def run_alone(case: Case, plan: Plan) -> None:
         find(case.function)(plan.sides(case), directory, case.settings, plan.rounds)
 
 
-def run(name: str, case: Case, plan: Plan) -> Iterator[list[Series]]:
-    """For each load the series of all sides. Raises ServerFailed, GeneratorFailed."""
+@dataclass(frozen=True)
+class Failed:
+    """A load that could not be measured to its end, and why."""
+
+    load: str
+    why: str
+
+
+def run(name: str, case: Case, plan: Plan) -> Iterator[list[Series] | Failed]:
+    """For each load the series of all sides. Raises ServerFailed."""
     sides = plan.sides(case)
     if case.servers == "own":
         sides = [side for side in sides if side.is_started_here]
     with _directory() as directory:
         runs = {"shared": _shared, "new": _new, "own": _own}[case.servers]
-        for load, rounds in runs(case, sides, plan, directory):
-            yield [Series(name, load, side, rounds[side]) for side in sides]
+        for load, found in runs(case, sides, plan, directory):
+            if isinstance(found, Failed):
+                yield found
+            else:
+                yield [Series(name, load, side, found[side]) for side in sides]
 
 
 Rounds = dict[Side, list[Measured]]
+Found = Iterator[tuple[str, Rounds | Failed]]
 
 
-def _shared(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
+def _rounds(
+    load: str, sides: list[Side], rounds: int, measure: Callable[[Side], Measured]
+) -> Rounds | Failed:
+    found: Rounds = {side: [] for side in sides}
+    try:
+        for side in turns(sides, rounds, load):
+            found[side].append(measure(side))
+    except (GeneratorFailed, RuntimeError, OSError) as error:
+        return Failed(load, f"{side.label}: {error}")
+    return found
+
+
+def _shared(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Found:
     with all_serving(sides, directory, case.settings) as targets:
-        for load, arguments in case.loads.items():
-            for side in sides if case.warm_up else ():
-                generate(case.function, targets[side], arguments, min(plan.seconds, WARM_UP_S))
-            rounds: Rounds = {side: [] for side in sides}
-            for side in turns(sides, plan.rounds, load):
-                rounds[side].append(_measured(case.function, targets[side], arguments, plan.seconds))
-            yield load, rounds
+
+        def measure(side: Side, arguments: Load, seconds: float) -> Measured:
+            return _measured(case.function, targets[side], arguments, seconds)
+
+        for load, arguments in plan.loads(case).items():
+            if case.warm_up:
+                seconds = min(plan.seconds, WARM_UP_S)
+                _rounds(load, sides, 1, partial(measure, arguments=arguments, seconds=seconds))
+            timed = partial(measure, arguments=arguments, seconds=plan.seconds)
+            yield load, _rounds(load, sides, plan.rounds, timed)
 
 
-def _new(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
-    for load, arguments in case.loads.items():
-        rounds: Rounds = {side: [] for side in sides}
-        for side in turns(sides, plan.rounds, load):
-            with all_serving([side], directory, case.settings) as targets:
-                rounds[side].append(_measured(case.function, targets[side], arguments, plan.seconds))
-            shutil.rmtree(directory / side.folder, ignore_errors=True)
-        yield load, rounds
+def _new(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Found:
+    def measure(side: Side, arguments: Load) -> Measured:
+        with all_serving([side], directory, case.settings) as targets:
+            measured = _measured(case.function, targets[side], arguments, plan.seconds)
+        shutil.rmtree(directory / side.folder, ignore_errors=True)
+        return measured
+
+    for load, arguments in plan.loads(case).items():
+        yield load, _rounds(load, sides, plan.rounds, partial(measure, arguments=arguments))
 
 
-def _own(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Iterator[tuple[str, Rounds]]:
-    measure = find(case.function)
-    for load, arguments in case.loads.items():
-        rounds: Rounds = {side: [] for side in sides}
-        for side in turns(sides, plan.rounds, load):
-            rounds[side].append(measure(side, directory / side.folder, case.settings, arguments))
-        yield load, rounds
+def _own(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Found:
+    def measure(side: Side, arguments: Load) -> Measured:
+        measured: Measured = find(case.function)(side, directory / side.folder, case.settings, arguments)
+        return measured
+
+    for load, arguments in plan.loads(case).items():
+        yield load, _rounds(load, sides, plan.rounds, partial(measure, arguments=arguments))
 
 
 def turns(sides: list[Side], rounds: int, load: str = "") -> Iterator[Side]:

@@ -35,20 +35,25 @@ class Beating:
 
     def __init__(self, connection: Connection, frame: bytes) -> None:
         self.connection, self.frame = connection, frame
-        self.sent_at = 0.0
+        self._sent_at: deque[float] = deque()
 
     def beat(self) -> None:
-        self.sent_at = time.perf_counter()
+        self._sent_at.append(time.perf_counter())
         self.connection.send(self.frame)
 
-    def answered_ms(self) -> float:
-        """Raises RuntimeError if the answer is an error."""
+    def answered_ms(self) -> list[float]:
+        """The latencies of the answers that came: more than one if the server is late.
+
+        Raises RuntimeError if an answer is an error, or if there is none.
+        """
         data = self.connection.recv(RECEIVE_BYTES)
-        took_ms = (time.perf_counter() - self.sent_at) * 1e3
-        error = _ANSWER.unpack(data)[3]
-        if error:
-            raise RuntimeError(f"the broker answered {ErrorCode(error).name}")
-        return took_ms
+        if not data:
+            raise RuntimeError("the broker closed a connection")
+        now = time.perf_counter()
+        for *_, error in _ANSWER.iter_unpack(data):
+            if error:
+                raise RuntimeError(f"the broker answered {ErrorCode(error).name}")
+        return [(now - self._sent_at.popleft()) * 1e3 for _ in range(len(data) // _ANSWER.size)]
 
 
 def members_of(group: Group) -> list[Beating]:
@@ -97,9 +102,10 @@ class Rota:
             self._answered_ms(INTERVAL_S)
 
     def _answered_ms(self, timeout_s: float) -> list[float]:
-        answered = self._selector.select(max(timeout_s, 0))
-        self._unanswered -= len(answered)
-        return [key.data.answered_ms() for key, _ in answered]
+        ready = self._selector.select(max(timeout_s, 0))
+        answered_ms = [took_ms for key, _ in ready for took_ms in key.data.answered_ms()]
+        self._unanswered -= len(answered_ms)
+        return answered_ms
 
 
 def groups(target: Target, load: Load, seconds: float) -> Measured:

@@ -83,6 +83,7 @@ def test_an_unknown_case_is_a_line_that_says_which_there_are(
     ("arguments", "said"),
     [
         (["--against", "kafka"], "--against kafka: expected apache-kafka or HOST:PORT"),
+        (["--load", "x"], "start has no load 'x'; there are none"),
         (["--rounds", "0"], "Invalid value for '--rounds': 0 is not in the range x>=1."),
         (["--against", "a:1", "--plot", "x.gif"], "--plot x.gif: expected a name that ends in .svg or .png"),
     ],
