@@ -64,7 +64,7 @@ def benchmarks(
     if listing:
         print_table(("Case", "What it measures"), [(name, case.summary) for name, case in CASES.items()])
         return
-    wrong = problems(names, load) + _wrong_options(against, plot_file)
+    wrong = (problems(names, load) if names else problems(COMPARED)) + _wrong_options(against, plot_file)
     if wrong:
         fail(*wrong, command=COMMAND)
     plan = Plan(against, flush or "", rounds, seconds, load)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -117,10 +116,11 @@ def _shared(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Found
 
 def _new(case: Case, sides: list[Side], plan: Plan, directory: Path) -> Found:
     def measure(side: Side, arguments: Load) -> Measured:
-        with all_serving([side], directory, case.settings) as targets:
-            measured = _measured(case.function, targets[side], arguments, plan.seconds)
-        shutil.rmtree(directory / side.folder, ignore_errors=True)
-        return measured
+        with (
+            tempfile.TemporaryDirectory(dir=directory) as own,
+            all_serving([side], Path(own), case.settings) as targets,
+        ):
+            return _measured(case.function, targets[side], arguments, plan.seconds)
 
     for load, arguments in plan.loads(case).items():
         yield load, _rounds(load, sides, plan.rounds, partial(measure, arguments=arguments))
