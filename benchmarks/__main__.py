@@ -91,7 +91,6 @@ def _wrong_options(against: str, plot_file: Path | None) -> list[str]:
 
 def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bool]:
     """Print a table for each case; returns the series of each load, and whether a case failed."""
-    peer = Side(plan.peer).name if plan.peer else ""
     all_found: list[list[Series]] = []
     failed = False
     for name in names:
@@ -111,7 +110,7 @@ def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bo
             failed = True
             click.echo(f"{COMMAND}: {name}: {error}", err=True)
         if all_found[begin:]:
-            print_table(titles(name, peer), [row for found in all_found[begin:] for row in rows(found)])
+            print_table(titles(all_found[begin]), [row for found in all_found[begin:] for row in rows(found)])
             click.echo()
     if all_found:
         click.echo(LEGEND)

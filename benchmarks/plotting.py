@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.comparing import Spread, ratios, spread
+from benchmarks.reporting import peer_of
 from benchmarks.running import Series
-from benchmarks.servers import KSHIM
 
 FORMATS = (".svg", ".png")
 COLOURS = {"commit": "#3b6ea5", "os": "#9dbbd8"}
@@ -32,12 +32,12 @@ def bars(all_found: Sequence[Sequence[Series]]) -> list[Bar]:
     """Of each load the first figure, for every way to run kshim. Series without a peer have none."""
     made = []
     for found in all_found:
-        peers = [each for each in found if each.side.kind != KSHIM]
+        peer = peer_of(found)
         for ours in found:
-            if ours.side.kind != KSHIM or not peers:
+            if peer is None or ours is peer:
                 continue
             figure = next(iter(ours.rounds[0].figures))
-            compared = spread(ratios(figure, ours.values(figure), peers[0].values(figure)))
+            compared = spread(ratios(figure, ours.values(figure), peer.values(figure)))
             if compared:
                 made.append((" ".join(filter(None, (ours.case, ours.load))), ours.side.flush, compared))
     return made

@@ -31,19 +31,25 @@ LEGEND = (
 Row = list[str]
 
 
-def titles(case: str, peer: str) -> Row:
+def peer_of(found: Sequence[Series]) -> Series | None:
+    """The peer's figures; it has none if it runs elsewhere and the case starts servers itself."""
+    return next((each for each in found if each.side.kind != KSHIM), None)
+
+
+def titles(found: Sequence[Series]) -> Row:
     """The titles of a case's table; without a peer it has fewer columns."""
-    if not peer:
+    case, peer = found[0].case, peer_of(found)
+    if peer is None:
         return [case, "flush", "figure", "kshim", "range", "µs/req", "MiB"]
     return [
-        *(case, "flush", "figure", "kshim", peer, "ratio", "range"),
+        *(case, "flush", "figure", "kshim", peer.side.name, "ratio", "range"),
         *("µs/req", "peer's", "MiB", "peer's"),
     ]
 
 
 def rows(found: Sequence[Series]) -> list[Row]:
     """A row for each figure of each way to run kshim under one load."""
-    peer = next((each for each in found if each.side.kind != KSHIM), None)
+    peer = peer_of(found)
     return [
         _row(ours, peer, figure, is_first=not number)
         for ours in found
@@ -57,7 +63,7 @@ def _row(ours: Series, peer: Series | None, figure: str, is_first: bool) -> Row:
     if peer is None:
         return [*row, _range(spread(ours.values(figure))), *(_used(ours) if is_first else ("", ""))]
     compared = spread(ratios(figure, ours.values(figure), peer.values(figure)))
-    row += [_figure(peer, figure), f"{compared.middle:.2f}" if compared else "-", _range(compared)]
+    row += [_figure(peer, figure), number(compared.middle if compared else None), _range(compared)]
     if not is_first:
         return [*row, "", "", "", ""]
     (our_cpu, our_memory), (their_cpu, their_memory) = _used(ours), _used(peer)
