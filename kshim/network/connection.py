@@ -247,7 +247,10 @@ class Connection(Protocol):
         if self._outgoing:
             outgoing, self._outgoing = self._outgoing, []
             outgoing_bytes, self._outgoing_bytes = self._outgoing_bytes, 0
-            self.transport.writeSequence(outgoing)
+            if self._in_flight:  # their replies may come in this turn, too
+                self.transport.writeSequence(outgoing)
+            else:
+                self.transport.send(outgoing)
             if self._state is State.STALLED:
                 self._unread_bytes += outgoing_bytes
                 self.shared.unread.bytes += outgoing_bytes

@@ -13,6 +13,7 @@ from twisted.internet.error import CannotListenError
 
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
+from kshim.network.client_socket import ClientSocket
 from kshim.network.connection import Dispatch, Shared
 from kshim.network.connections import Connections
 from kshim.network.intake import Intake
@@ -48,6 +49,7 @@ class Listener:
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise CannotListen(f"cannot listen at {address}: {reason}") from error
+        self._port.transport = ClientSocket
         self._connections.port = self._port
         host = self._port.getHost()
         self.address = Endpoint(host.host, host.port)

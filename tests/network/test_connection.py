@@ -1,7 +1,7 @@
 """A connection over a transport in memory: order, reading ahead, backpressure, closing."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
@@ -38,6 +38,9 @@ class Transport(StringTransport):
 
     def setTcpKeepAlive(self, enabled: bool) -> None:  # noqa: N802
         self.options.add("keep alive")
+
+    def send(self, pieces: Iterable[bytes]) -> None:
+        self.writeSequence(pieces)
 
     def abortConnection(self) -> None:  # noqa: N802
         self.aborted = True

@@ -1,0 +1,98 @@
+"""A client's connection as Twisted's transport, without its copies.
+
+Twisted joins what is to be sent, sends up to 128 KiB of it a turn of the reactor, and begins with the next
+turn. Here the socket is given the pieces as they are, as much as it takes, and `send` begins at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from twisted.internet import main, tcp
+
+SMALL_BYTES = 16 * 1024
+"""To join so many bytes costs less than to name their pieces to the system."""
+MOST_PIECES = 1024
+"""What one call of the system takes (IOV_MAX)."""
+
+Piece = bytes | memoryview
+
+
+class ClientSocket(tcp.Server):
+    """Sends `bytes` as they are; who hands them over does not change them."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._unsent: deque[Piece] = deque()
+        self._unsent_bytes = 0
+        super().__init__(*arguments)
+
+    def send(self, pieces: Iterable[bytes]) -> None:
+        """Send the pieces behind what is not sent yet: now, as far as the client has room for them."""
+        if self._unsent:
+            self.writeSequence(pieces)
+        elif self.connected:
+            self._add(pieces)
+            self._send()
+            if self._unsent:
+                self._send_later()
+
+    def write(self, data: bytes) -> None:
+        self.writeSequence((data,))
+
+    def writeSequence(self, pieces: Iterable[bytes]) -> None:  # noqa: N802
+        """Send the pieces at the end of this turn of the reactor, with all others of it."""
+        if self.connected:
+            self._add(pieces)
+            self._send_later()
+
+    def _add(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            if piece:
+                self._unsent.append(piece)
+                self._unsent_bytes += len(piece)
+
+    def _send_later(self) -> None:
+        if self.producer is not None and self._unsent_bytes > self.bufferSize:
+            self.producerPaused = True
+            self.producer.pauseProducing()
+        self.startWriting()  # type: ignore[no-untyped-call]
+
+    def doWrite(self) -> Any:  # noqa: N802
+        """Called when the socket has room. Returns None, or why it is lost."""
+        lost = self._send()
+        if lost is not None or self._unsent:
+            return lost
+        self.stopWriting()  # type: ignore[no-untyped-call]
+        if self.producer is not None and self.producerPaused:
+            self.producerPaused = False
+            self.producer.resumeProducing()
+        elif self.disconnecting:
+            return main.CONNECTION_DONE
+        return None
+
+    def _send(self) -> BaseException | None:
+        """Send what the socket takes. If it is lost, that is returned; the next doWrite finds it again."""
+        unsent = self._unsent
+        if not unsent:
+            return None
+        try:
+            if self._unsent_bytes <= SMALL_BYTES:
+                sent = self.socket.send(b"".join(unsent))
+            else:
+                sent = self.socket.sendmsg(islice(unsent, MOST_PIECES))
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return main.CONNECTION_LOST
+        self._unsent_bytes -= sent
+        if not self._unsent_bytes:
+            unsent.clear()
+            return None
+        while sent >= len(unsent[0]):
+            sent -= len(unsent.popleft())
+        if sent:
+            unsent[0] = memoryview(unsent[0])[sent:]
+        return None
