@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kshim.configs.config import Config
     from kshim.configs.endpoint import Endpoint
 
+LARGEST_FREED_BYTES = 16 * 1024 * 1024
+
 
 def run_with(properties: Mapping[str, str], log_level: str, *, end_with_stdin: bool = False) -> NoReturn:
     """Run the server that `properties` describe, and exit with its status; 2 if they cannot be used.
@@ -52,6 +54,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
 
     logs.take_in_twisted()
     _take_all_descriptors()
+    _keep_freed_memory()
     server = Server(config, reactor)
     status = 0
 
@@ -104,3 +107,11 @@ def _take_all_descriptors() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):  # macOS allows less than it says
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep up to 32 MiB that were freed: twice the largest block that it has got back so far (see
+    M_MMAP_THRESHOLD in mallopt(3)). Requests of a megabyte come and go, and fresh memory from the system,
+    page by page, costs more than what is done with them. Nothing is written to the block, so it takes none.
+    """
+    bytes(LARGEST_FREED_BYTES)
