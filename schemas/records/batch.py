@@ -420,7 +420,7 @@ def check_records(header: RecordBatchHeader, batch: View, *, max_bytes: int = MA
     Raises CorruptRecordBatch, and BatchExpandsTooFar if they are more than `max_bytes`.
     """
     if header.attributes & COMPRESSION_MASK == Compression.NONE:
-        body = bytes(memoryview(batch)[HEADER_BYTES : header.size])
+        body: bytes | memoryview = memoryview(batch)[HEADER_BYTES : header.size]
     else:
         body = body_of(header, batch, max_bytes)
     check_lengths(body, header.records_count)

@@ -150,43 +150,55 @@ _FIRST = [
     *(2 + (byte - 128 >> 1) if not byte & 1 else _BEYOND for byte in range(128, 256)),
 ]
 _SECOND = [byte << 6 if 0 < byte < 128 else _BEYOND for byte in range(256)]
-_BLOCK = 32
+_LEAST_BLOCK, _MOST_BLOCK = 32, 1024
 
 
-def check_lengths(body: bytes, count: int) -> None:
+_LARGE_RECORD_BYTES = 256
+"""To copy so many bytes costs more than to look twice into a memoryview instead of bytes."""
+
+
+def check_lengths(body: bytes | memoryview, count: int) -> None:
     """Check that `count` records fill `body` exactly, by their lengths alone. Raises CorruptRecordBatch."""
+    if len(body) < _LARGE_RECORD_BYTES * count:
+        body = bytes(body)
     if not _short_lengths_fill(body, count):
-        _check_each_length(body, count)
+        _check_each_length(bytes(body), count)
 
 
-def _short_lengths_fill(body: bytes, count: int) -> bool:
+def _short_lengths_fill(body: bytes | memoryview, count: int) -> bool:
     """Whether they do; False if a length has more than two bytes, which is rare. A hot path."""
     position, first, second = 0, _FIRST, _SECOND
+    block = _LEAST_BLOCK
     try:
         while count > 0:
-            if count >= _BLOCK and (end := _end_of_equals(body, position)):
+            if count >= block and (end := _end_of_equals(body, position, block)):
                 position = end
-            else:
-                for _ in range(min(count, _BLOCK)):
-                    byte = body[position]
-                    position += first[byte] if byte < 128 else first[byte] + second[body[position + 1]]
-            count -= _BLOCK
+                count -= block
+                block = min(2 * block, _MOST_BLOCK)
+                continue
+            if block > _LEAST_BLOCK:
+                block = _LEAST_BLOCK
+                continue
+            for _ in range(min(count, block)):
+                byte = body[position]
+                position += first[byte] if byte < 128 else first[byte] + second[body[position + 1]]
+            count -= block
     except IndexError:
         return False
     return position == len(body)
 
 
-def _end_of_equals(body: bytes, position: int) -> int:
+def _end_of_equals(body: bytes | memoryview, position: int, block: int) -> int:
     """Where a block of records ends if all are as long as the first; else 0.
 
     If they are, each begins with the same bytes of length, at equal distances.
     """
     byte = body[position]
     size = _FIRST[byte] if byte < 128 else _FIRST[byte] + _SECOND[body[position + 1]]
-    end = position + _BLOCK * size
-    if body[position:end:size] != body[position : position + 1] * _BLOCK:
+    end = position + block * size
+    if bytes(body[position:end:size]) != bytes((byte,)) * block:
         return 0
-    if byte >= 128 and body[position + 1 : end : size] != body[position + 1 : position + 2] * _BLOCK:
+    if byte >= 128 and bytes(body[position + 1 : end : size]) != bytes((body[position + 1],)) * block:
         return 0
     return end
 

@@ -78,6 +78,27 @@ def test_lengths_that_cannot_be(length: bytes, count: int) -> None:
     assert not found_right(length * count, count)
 
 
+@pytest.mark.parametrize("rest", [[], [101] * 40, [100, 60] * 700, [300] * 2500])
+def test_long_stretches_of_equal_records(rest: list[int]) -> None:
+    sizes = [100] * 3000 + rest
+    body = body_of(sizes)
+    assert found_right(body, len(sizes))
+    assert not found_right(body, len(sizes) - 1)
+    assert not found_right(body, len(sizes) + 1)
+    body = body[:-150] + bytes([body[-150] ^ 1]) + body[-149:]
+    assert found_right(body, len(sizes)) == fill(body, len(sizes))
+
+
+def test_records_are_counted_in_a_view_as_in_bytes() -> None:
+    for sizes in ([1000] * 500, [1000, 300] * 100, [20_000] * 3):
+        body = body_of(sizes)
+        check_lengths(memoryview(body), len(sizes))
+        with pytest.raises(CorruptRecordBatch):
+            check_lengths(memoryview(body), len(sizes) + 1)
+        with pytest.raises(CorruptRecordBatch):
+            check_lengths(memoryview(body)[:-1], len(sizes))
+
+
 def test_a_block_of_equal_records_is_not_more_than_were_announced() -> None:
     body = body_of([100] * 64)
     assert found_right(body, 64)
