@@ -1,9 +1,9 @@
 """The table of all messages and versions that exist, and the way from a frame to a message and back.
 
 A frame is what follows the four bytes of size: a header and a body. Bytes after the body of a request are
-ignored, as in Kafka: librdkafka sends three after some. Pass a frame as `bytes`: anything else is copied
-once. The module of a message is imported, and the code for a version written, at its first use: most are
-never used in one process.
+ignored, as in Kafka: librdkafka sends three after some. A memoryview of a frame is copied once. The module
+of a message is imported, and the code for a version written, at its first use: most are never used in one
+process.
 """
 
 from __future__ import annotations
@@ -104,6 +104,9 @@ class _Messages(Mapping[ApiKey, tuple[Any, Any]]):
 MESSAGES: Final = _Messages()
 
 
+Frame = bytes | bytearray | memoryview
+
+
 class UnsupportedVersion(MalformedMessage):
     """A request whose API or version is not in the table. `header`: its header."""
 
@@ -149,21 +152,23 @@ def _unserved_header_version(frame: bytes) -> int:
     return 2 if api_key == ApiKey.API_VERSIONS and version > 0 else 1
 
 
-def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]:
+def decode_request_header(frame: Frame) -> tuple[RequestHeader, int]:
     """The header of a request, and where its body begins. Raises MalformedMessage."""
     frame = bytes(frame)
     found = _decoders.get(frame[:4]) or _request_decoders(frame[:4])
     return (found[0] if found else decoder(RequestHeader, _unserved_header_version(frame)))(frame, 0)
 
 
-def decode_request(frame: bytes | memoryview, max_elements: int = NO_LIMIT) -> tuple[RequestHeader, Any]:
+def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestHeader, Any]:
     """Header and body of a request.
 
     Raises UnsupportedVersion for an API or version that is not in the table, MalformedMessage for a header or
     a body that cannot be read, and TooManyElements for a header or a body with more than `max_elements`.
     """
-    frame = bytes(frame)
-    found = _decoders.get(frame[:4]) or _request_decoders(frame[:4])
+    if isinstance(frame, memoryview):
+        frame = bytes(frame)
+    start = bytes(frame[:4])
+    found = _decoders.get(start) or _request_decoders(start)
     if found is None:
         raise UnsupportedVersion(decode_request_header(frame)[0])
     header, offset = found[0](frame, 0, max_elements)

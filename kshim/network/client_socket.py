@@ -1,5 +1,6 @@
 """A client's connection as Twisted's transport, without its copies.
 
+Twisted receives 64 KiB at a time. Here more of a large request is received at once, where it is to lie.
 Twisted joins what is to be sent, sends up to 128 KiB of it a turn of the reactor, and begins with the next
 turn. Here the socket is given the pieces as they are, as much as it takes, and `send` begins at once.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from twisted.internet import main, tcp
 
@@ -21,13 +22,41 @@ MOST_PIECES = 1024
 Piece = bytes | memoryview
 
 
+class Receiver(Protocol):
+    """What a client's socket needs of a protocol, besides Twisted's IProtocol."""
+
+    def room(self) -> memoryview | None:
+        """Where to receive what comes next; None stands for dataReceived."""
+
+    def filled(self, received: int) -> None:
+        """So many bytes were received into `room()`."""
+
+
 class ClientSocket(tcp.Server):
     """Sends `bytes` as they are; who hands them over does not change them."""
+
+    protocol: Receiver  # type: ignore[assignment]
 
     def __init__(self, *arguments: Any) -> None:
         self._unsent: deque[Piece] = deque()
         self._unsent_bytes = 0
         super().__init__(*arguments)
+
+    def doRead(self) -> Any:  # noqa: N802
+        """Called when something was received. Returns None, or why the client is lost."""
+        room = self.protocol.room()
+        if room is None:
+            return super().doRead()
+        try:
+            received = self.socket.recv_into(room)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return main.CONNECTION_LOST
+        if not received:
+            return main.CONNECTION_DONE
+        self.protocol.filled(received)
+        return None
 
     def send(self, pieces: Iterable[bytes]) -> None:
         """Send the pieces behind what is not sent yet: now, as far as the client has room for them."""

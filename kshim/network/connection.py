@@ -42,7 +42,7 @@ ENDED = (State.CLOSING, State.LOST)
 Response = bytes | None
 # Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
 # none. Raises Refused, or the Deferred fails with it.
-Dispatch = Callable[[bytes | memoryview, Client, Turn], "Response | defer.Deferred[Response]"]
+Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response]"]
 
 
 class InFlight(Turn):
@@ -115,10 +115,22 @@ class Connection(Protocol):
         self._made(self)
 
     def dataReceived(self, data: bytes) -> None:
-        self.active_at = self.shared.clock.seconds()
         self._frames.receive(data)
+        self._received()
+
+    def room(self) -> memoryview | None:
+        """Where the transport may receive what comes next, instead of calling dataReceived."""
+        return self._frames.room()
+
+    def filled(self, received: int) -> None:
+        """The transport has received so many bytes into `room()`."""
+        self._frames.filled(received)
+        self._received()
+
+    def _received(self) -> None:
+        self.active_at = self.shared.clock.seconds()
         self._read_ahead()
-        if self._frames.partial or self._cut_bytes:
+        if self._cut_bytes or self._frames.cut_bytes:
             self._count_cut()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -159,7 +171,7 @@ class Connection(Protocol):
         self._read_ahead()
 
     def _count_cut(self) -> None:
-        self._cut_bytes = len(self._frames.partial)
+        self._cut_bytes = self._frames.cut_bytes
         self.shared.intake.count(self, self._cut_bytes)
 
     # ---- requests
@@ -183,7 +195,7 @@ class Connection(Protocol):
             self._in_turn = False
         self._send()
 
-    def _request(self, frame: bytes | memoryview) -> None:
+    def _request(self, frame: bytes | bytearray) -> None:
         """Answer one request. Its reply is sent at once, unless an earlier request still waits for one."""
         if self._in_flight:
             self._in_flight[-1].fire()

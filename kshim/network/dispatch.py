@@ -70,7 +70,7 @@ API: dict[int, Served] = {key: Served(key, versions) for key, versions in ANNOUN
 
 def answer(
     broker: Broker,
-    frame: bytes | memoryview,
+    frame: bytes | bytearray,
     client: Client,
     turn: Turn,
     decoded: tuple[RequestHeader, Any] | None = None,
@@ -121,7 +121,7 @@ def answer(
         raise _failed(header, client, error) from error
 
 
-def _not_decoded(frame: bytes | memoryview, client: Client, error: BaseException | None) -> bytes:
+def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException | None) -> bytes:
     """Answer ApiVersions in an unsupported version; raises Refused for any other frame."""
     if frame[:1] == GSS_API_TOKEN:
         raise Refused(f"{client.address}: {Mistake.GSSAPI.line()}", once=Mistake.GSSAPI) from error
@@ -203,7 +203,7 @@ def _api(header: RequestHeader) -> str:
     return f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
 
 
-def _sender(frame: bytes | memoryview, client: Client) -> str:
+def _sender(frame: bytes | bytearray, client: Client) -> str:
     """The sender of a frame that cannot be decoded: its address, and its client id if that can be read."""
     try:
         header, _ = decode_request_header(frame)

@@ -1,8 +1,8 @@
 """Framing without IO: received chunks in, whole frames out.
 
-A frame is a 4-byte signed size and that many bytes. Every received byte is copied at most once, so the cost
-is linear in what was received however it was cut up, and memory grows with what was received, never with what
-was announced.
+A frame is a 4-byte signed size and that many bytes. The rest of a large frame is received where it is to
+lie (`room`). Every byte is copied a bounded number of times, so the cost is linear in what was received
+however it was cut up, and memory grows with what was received, never with what was announced.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from struct import Struct
 _SIZE = Struct(">i")
 _SIZE_BYTES = 4
 _START_BYTES = 32
+_GROWTH = 3
+"""A frame that is not whole takes at most so many times the memory of what was received of it."""
+_ROOM_BYTES = 32 * 1024
+"""For less than this, a frame's own memory is not worth a call of the system."""
 
 
 class FrameError(ValueError):
@@ -31,30 +35,50 @@ class Frames:
     two.
     """
 
-    __slots__ = ("_at", "_chunks", "_max_bytes", "partial")
+    __slots__ = ("_at", "_chunks", "_cut", "_max_bytes", "_received", "_size", "_start")
 
     def __init__(self, max_bytes: int) -> None:
         """max_bytes: the largest frame that is accepted, without its size (socket.request.max.bytes)."""
         self._max_bytes = max_bytes
         self._chunks: deque[bytes] = deque()
         self._at = 0  # how far the first chunk has been read
-        self.partial = bytearray()
-        """The size, and the bytes so far, of a frame that was cut."""
+        self._start = b""  # of a size that was cut
+        self._cut: bytearray | None = None  # a frame that was cut, and memory for more of it
+        self._size = 0  # of that frame
+        self._received = 0  # of that frame
+
+    @property
+    def cut_bytes(self) -> int:
+        """How much was received of a frame that is not whole, and of its size."""
+        return len(self._start) if self._cut is None else _SIZE_BYTES + self._received
 
     def receive(self, chunk: bytes) -> None:
         """Take what was received; `chunk` is kept until it has been read."""
         if chunk:
             self._chunks.append(chunk)
 
-    def next_frame(self) -> bytes | memoryview | None:
-        """The next whole frame, without its size; None until more is received.
+    def room(self) -> memoryview | None:
+        """The memory for what comes next of a large frame; None where `receive` is to be called instead.
+
+        The caller says with `filled` how much it has received there.
+        """
+        if self._cut is None or self._chunks or self._size - self._received < _ROOM_BYTES:
+            return None
+        return memoryview(self._with_room(1))[self._received :]
+
+    def filled(self, received: int) -> None:
+        """So many bytes were received into `room()`."""
+        self._received += received
+
+    def next_frame(self) -> bytes | bytearray | None:
+        """The next whole frame, without its size; None until more is received. A bytearray is the caller's.
 
         Raises FrameError for a size that is negative or above max_bytes; nothing can be read after it.
         """
         while self._chunks:
             chunk, at = self._chunks[0], self._at
             body = at + _SIZE_BYTES
-            if not self.partial and body <= len(chunk):
+            if self._cut is None and not self._start and body <= len(chunk):
                 end = body + self._checked_size(chunk, at)
                 if end <= len(chunk):  # the common case: the frame lies whole within one chunk
                     self._read_to(end)
@@ -62,27 +86,46 @@ class Frames:
             frame = self._collect()
             if frame is not None:
                 return frame
-        return None
+        return self._whole()
 
-    def _collect(self) -> memoryview | None:
-        """Move the first chunk's part of a cut frame into `partial`; return the frame once complete."""
-        partial = self.partial
-        if not self._fill(_SIZE_BYTES):
-            return None
-        if not self._fill(_SIZE_BYTES + self._checked_size(partial, 0)):
-            return None
-        self.partial = bytearray()
-        return memoryview(partial)[_SIZE_BYTES:].toreadonly()
+    def _collect(self) -> bytearray | None:
+        """Move the first chunk's part of a cut frame to the frame; return it once complete."""
+        if self._cut is None:
+            self._start += self._take(_SIZE_BYTES - len(self._start))
+            if len(self._start) < _SIZE_BYTES:
+                return None
+            self._size, self._received = self._checked_size(self._start, 0), 0
+            self._start, self._cut = b"", bytearray()
+        if self._chunks:
+            part = self._take(self._size - self._received)
+            end = self._received + len(part)
+            self._with_room(len(part))[self._received : end] = part
+            self._received = end
+        return self._whole()
 
-    def _fill(self, length: int) -> bool:
-        """Fill `partial` from the first chunk up to `length` bytes; return whether it has them all."""
-        partial = self.partial
-        missing = length - len(partial)
-        if missing > 0 and self._chunks:
-            end = min(self._at + missing, len(self._chunks[0]))
-            partial += memoryview(self._chunks[0])[self._at : end]
-            self._read_to(end)
-        return len(partial) >= length
+    def _with_room(self, more: int) -> bytearray:
+        """The cut frame, with memory for `more` bytes."""
+        assert self._cut is not None
+        needed = self._received + more
+        if needed > len(self._cut):
+            grown = bytearray(min(self._size, _GROWTH * needed))
+            grown[: self._received] = memoryview(self._cut)[: self._received]
+            self._cut = grown
+        return self._cut
+
+    def _whole(self) -> bytearray | None:
+        """The frame that was cut, if it is complete now."""
+        if self._cut is None or self._received < self._size:
+            return None
+        whole, self._cut = self._cut, None
+        return whole
+
+    def _take(self, most: int) -> memoryview:
+        """The next bytes of the first chunk."""
+        chunk, at = self._chunks[0], self._at
+        end = min(at + most, len(chunk))
+        self._read_to(end)
+        return memoryview(chunk)[at:end]
 
     def _read_to(self, end: int) -> None:
         if end == len(self._chunks[0]):
@@ -91,7 +134,7 @@ class Frames:
         else:
             self._at = end
 
-    def _checked_size(self, buffer: bytes | bytearray, at: int) -> int:
+    def _checked_size(self, buffer: bytes, at: int) -> int:
         size: int = _SIZE.unpack_from(buffer, at)[0]
         if 0 <= size <= self._max_bytes:
             return size

@@ -47,7 +47,7 @@ Seek = Callable[[int], Chunk | None]
 class Placed(NamedTuple):
     """Batches that have been given their offsets."""
 
-    batches: bytearray
+    batches: bytearray | memoryview
     next_offset: int
     max_timestamp: int
     produced: list[Produced]
@@ -57,14 +57,15 @@ class Placed(NamedTuple):
 def place(
     batch: bytes | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None
 ) -> Placed:
-    """Copy the batches, and number their records from `base_offset` on.
+    """Number the records of the batches from `base_offset` on: in place if they can be written to, in a copy
+    if not.
 
     They get the topic's timestamp type: LogAppendTime with `log_append_time_ms`, or CreateTime if it is None.
     """
     timestamp_type = (
         TimestampType.CREATE_TIME if log_append_time_ms is None else TimestampType.LOG_APPEND_TIME
     )
-    placed = bytearray(batch)
+    placed = batch if isinstance(batch, memoryview) and not batch.readonly else bytearray(batch)
     at, max_timestamp = 0, NO_TIMESTAMP
     produced: list[Produced] = []
     while at < len(placed):

@@ -143,8 +143,8 @@ class Log(Protocol):
 
         Offsets are assigned before this returns, so appends are ordered by their calls. With
         `log_append_time` every batch is stamped with `now_ms` (message.timestamp.type=LogAppendTime).
-        `batch` is copied before this returns. The Deferred fires when the records are durable and below
-        the high watermark; it errbacks StorageError, and then none of them was kept.
+        `batch` is given away if it can be written to, and else copied. The Deferred fires when the records
+        are durable and below the high watermark; it errbacks StorageError, and then none of them was kept.
         """
         ...
 

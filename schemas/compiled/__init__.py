@@ -25,7 +25,8 @@ def decoder(cls: Any, version: int) -> Decoder:
     """decode(frame, offset, left) -> (message, offset after it).
 
     Raises MalformedMessage; and TooManyElements if `left` is given, and the message has more elements than
-    that. `frame` must be bytes: fields of type `records` are memoryviews of it, all others are copies.
+    that. `frame` is bytes or a bytearray: fields of type `records` are memoryviews of it, all others are
+    copies.
     """
     return Reading(cls.__name__, struct(cls, version), version).compile()
 

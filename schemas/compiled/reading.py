@@ -53,7 +53,7 @@ def _unknown_tag(frame: bytes, offset: int, tag: int, size: int) -> tuple[tuple[
     end = offset + size
     if end > len(frame):
         refuse(f"{size} bytes announced, {len(frame) - offset} left")
-    return (tag, frame[offset:end]), end
+    return (tag, bytes(frame[offset:end])), end
 
 
 def _unknown_tags(frame: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
@@ -198,7 +198,7 @@ class Reading(Text):
 
     def bytes(self, wire: primitives.Bytes, target: str, path: str) -> None:
         is_view = isinstance(wire, primitives.Records)
-        self.cut(wire, target, path, "memoryview(frame)[{}]" if is_view else "frame[{}]")
+        self.cut(wire, target, path, "memoryview(frame)[{}]" if is_view else "bytes(frame[{}])")
 
     def array(self, wire: primitives.Array, target: str, path: str) -> None:
         count = self.length(wire, path)

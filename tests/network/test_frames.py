@@ -116,14 +116,50 @@ def test_no_memory_for_a_size_of_which_nothing_came() -> None:
         tracemalloc.stop()
 
 
-def test_a_frame_that_was_cut_is_not_copied_again() -> None:
-    frames = Frames(LIMIT)
-    frames.receive(WIRE[:9])
+def test_the_rest_of_a_large_frame_is_received_where_it_is_to_lie() -> None:
+    payload = bytes(range(256)) * 4096
+    wire = frame(payload) + WIRE
+    frames = Frames(len(payload))
+    assert frames.room() is None
+    frames.receive(wire[:65536])
     assert frames.next_frame() is None
-    frames.receive(WIRE[9:])
+    at, rooms = 65536, []
+    while (room := frames.room()) is not None:
+        assert frames.next_frame() is None
+        size = min(len(room), 100_000)
+        room[:size] = wire[at : at + size]
+        frames.filled(size)
+        at += size
+        rooms.append(room.obj)
+    assert len({id(room) for room in rooms}) <= 3, "it moves when it has become three times as large"
+    assert frames.cut_bytes == at
+    frames.receive(wire[at:])
     received = frames.next_frame()
-    assert isinstance(received, memoryview)
-    assert received.readonly
+    assert received is rooms[-1]
+    assert received == payload
+    assert frames.next_frame() == HEARTBEAT
+    assert frames.cut_bytes == 0
+
+
+def test_a_frame_that_fills_its_memory_is_there() -> None:
+    payload = bytes(100_000)
+    frames = Frames(len(payload))
+    frames.receive(frame(payload)[:60_000])
+    assert frames.next_frame() is None
+    room = frames.room()
+    assert room is not None
+    assert len(room) == len(payload) + 4 - 60_000
+    frames.filled(len(room))
+    assert frames.next_frame() == payload
+    assert frames.next_frame() is None
+
+
+def test_nothing_is_received_past_a_chunk_that_waits() -> None:
+    frames = Frames(1_000_000)
+    frames.receive(frame(bytes(1_000_000))[:1000])
+    assert frames.next_frame() is None
+    frames.receive(bytes(1000))
+    assert frames.room() is None
 
 
 def test_cost_is_linear_in_what_is_received() -> None:

@@ -65,12 +65,19 @@ class TestLog:
         assert validate(bytes(8) + stored[8:]).crc == decode_header(batch).crc
         assert [record.offset for record in records(stored)] == [1, 2]
 
-    def test_append_copies_its_argument(self) -> None:
-        frame = bytearray(b"--" + batch_of(1))
-        deferred = self.log.append(1, memoryview(frame)[2:], now_ms=0)
-        frame[:] = bytes(len(frame))
-        self.reactor.result(deferred)
-        assert stored_offsets(self.log.read(1, 0, 1000)) == [0]
+    def test_append_does_not_change_what_is_read_only(self) -> None:
+        batch = batch_of(1)
+        self.append(1, batch)
+        self.append(1, memoryview(bytearray(batch)).toreadonly())
+        assert batch == batch_of(1)
+        assert stored_offsets(self.log.read(1, 0, 1000)) == [0, 1]
+
+    def test_append_may_write_to_a_batch(self) -> None:
+        """As to one in the memory of its request, which is not needed any more."""
+        frame = bytearray(b"--" + batch_of(1) + b"--")
+        self.append(1, batch_of(1))
+        self.append(1, memoryview(frame)[2:-2])
+        assert stored_offsets(self.log.read(1, 0, 1000)) == [0, 1]
 
     def test_several_batches_in_one_append(self) -> None:
         self.append(1, batch_of(1))

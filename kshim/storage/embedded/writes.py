@@ -26,7 +26,7 @@ class Append:
     partition_no: int
     last_offset: int
     max_timestamp_so_far: int
-    batches: bytearray
+    batches: bytearray | memoryview
     changes: Changes
     result: Appended
     settled: Deferred[Appended] = field(default_factory=Deferred)
