@@ -8,17 +8,18 @@ process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from schemas.api_key import ApiKey
-from schemas.compiled import Decoder, Encoder, decoder, encoder, overfull
+from schemas.compiled import Decoder, decoder, encoder, overfull, piece_encoder
 from schemas.compiled.text import NO_LIMIT
 from schemas.header import RequestHeader, ResponseHeader, request_header_version, response_header_version
 from schemas.mapped import Mapped
 from schemas.message import MalformedMessage, Value, definition
+from schemas.pieces import Pieces
 from schemas.primitives import can_be_written
 
 VERSIONS: Final = {
@@ -82,6 +83,10 @@ VERSIONS: Final = {
 }
 
 
+IN_PIECES: Final = frozenset((ApiKey.FETCH,))
+"""The APIs whose responses hold records."""
+
+
 class _Messages(Mapping[ApiKey, tuple[Any, Any]]):
     """Request and response class by API key. Those of INIT_PRODUCER_ID are InitProducerIdRequest and
     InitProducerIdResponse in schemas/messages/init_producer_id.py, and so on.
@@ -141,7 +146,7 @@ def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
 def prepare(api_key: ApiKey, version: int) -> None:
     """Make the code with which a server reads and answers requests of one version, before it is needed."""
     _request_decoders(api_key.to_bytes(2) + version.to_bytes(2))
-    _response_encoder(api_key, version)
+    _response_encoder(api_key, version, api_key in IN_PIECES)
 
 
 def _unserved_header_version(frame: bytes) -> int:
@@ -176,18 +181,45 @@ def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestH
     return header, request
 
 
+@overload
 def encode_response(
     api_key: int, api_version: int, correlation_id: int, response: Any, max_elements: int = NO_LIMIT
-) -> bytes:
-    """A response with its header.
+) -> bytes: ...
+
+
+@overload
+def encode_response(
+    api_key: int,
+    api_version: int,
+    correlation_id: int,
+    response: Any,
+    max_elements: int = NO_LIMIT,
+    *,
+    in_pieces: bool,
+) -> bytes | Pieces: ...
+
+
+def encode_response(
+    api_key: int,
+    api_version: int,
+    correlation_id: int,
+    response: Any,
+    max_elements: int = NO_LIMIT,
+    *,
+    in_pieces: bool = False,
+) -> bytes | Pieces:
+    """A response with its header. in_pieces: its records are not copied.
 
     Raises TooManyElements if it has more than `max_elements`; StringTooLong for a string of more than 32767
     bytes, as a name that a client sent may have become (see `primitives.String`); and ValueError for any
     other value that this version cannot carry.
     """
-    encode, header_end = _response_encoder(api_key, api_version)
+    encode, header_end = _response_encoder(api_key, api_version, in_pieces)
     try:
-        return encode(response, correlation_id.to_bytes(4, signed=True) + header_end, max_elements)
+        encoded: bytes | Pieces = encode(
+            response, correlation_id.to_bytes(4, signed=True) + header_end, max_elements
+        )
+        return encoded
     except ValueError as error:
         if _holds_long_string(response):
             raise StringTooLong(str(error)) from None
@@ -203,11 +235,12 @@ def _holds_long_string(value: Any) -> bool:
 
 
 @cache
-def _response_encoder(api_key: int, version: int) -> tuple[Encoder, bytes]:
+def _response_encoder(api_key: int, version: int, in_pieces: bool) -> tuple[Callable[..., Any], bytes]:
     """The encoder of the body, and the bytes of the header after the correlation id."""
     response = MESSAGES[ApiKey(api_key)][1]
     has_tags = response_header_version(api_key, definition(response).is_flexible(version))
-    return encoder(response, version), b"\0" * has_tags
+    encode = (piece_encoder if in_pieces else encoder)(response, version)
+    return encode, b"\0" * has_tags
 
 
 def encode_request(header: RequestHeader, request: Any) -> bytes:

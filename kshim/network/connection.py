@@ -28,6 +28,7 @@ from kshim.requests import Client, Refused, Turn
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
+from schemas.pieces import Pieces
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ MAX_HELD_BYTES = 16 * 1024 * 1024
 WRITE_BYTES = 64 * 1024
 ENDED = (State.CLOSING, State.LOST)
 
-Response = bytes | None
+Response = bytes | Pieces | None
 # Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
 # none. Raises Refused, or the Deferred fails with it.
 Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response]"]
@@ -207,7 +208,7 @@ class Connection(Protocol):
         except Exception as error:
             self._refuse(error)
             return
-        if answer is not None and not isinstance(answer, bytes):
+        if isinstance(answer, defer.Deferred):
             self._hold(request, len(frame))
             answer.addCallbacks(self._answered, self._unanswered, (request,))
         elif self._in_flight:

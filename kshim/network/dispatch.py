@@ -23,7 +23,9 @@ from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements, Value
+from schemas.pieces import Pieces
 from schemas.registry import (
+    IN_PIECES,
     VERSIONS,
     StringTooLong,
     UnsupportedVersion,
@@ -43,6 +45,7 @@ MAX_ANSWER_ELEMENTS = 1_000_000
 GSS_API_TOKEN = b"\x60"
 """With it a client begins that authenticates as before SaslHandshake (KIP-43). No API has such a number."""
 
+Reply = bytes | Pieces | None
 ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
 
@@ -74,7 +77,7 @@ def answer(
     client: Client,
     turn: Turn,
     decoded: tuple[RequestHeader, Any] | None = None,
-) -> bytes | Deferred[bytes | None] | None:
+) -> Reply | Deferred[Reply]:
     """The reply to one request: header and body without the size, or None if there is none to send.
 
     decoded: the frame's header and request, if it was decoded aside.
@@ -132,16 +135,21 @@ def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException 
     raise Refused(f"{_sender(frame, client)}: {error}") from error
 
 
-def _encode(
-    broker: Broker, header: RequestHeader, client: Client, response: Any
-) -> bytes | Deferred[bytes | None] | None:
+def _encode(broker: Broker, header: RequestHeader, client: Client, response: Any) -> Reply | Deferred[Reply]:
     if response is None:
         return None
     api_key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
+    in_pieces = api_key in IN_PIECES
     try:
-        return encode_response(api_key, version, correlation_id, response, LIGHT_ELEMENTS)
+        return encode_response(
+            api_key, version, correlation_id, response, LIGHT_ELEMENTS, in_pieces=in_pieces
+        )
     except TooManyElements:
-        encode = partial(encode_response, api_key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
+        encode = partial(
+            encode_response,
+            *(api_key, version, correlation_id, response, MAX_ANSWER_ELEMENTS),
+            in_pieces=in_pieces,
+        )
         return broker.aside.run(encode).addErrback(
             lambda failure: _not_encoded(header, client, failure.value)
         )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from struct import Struct
 
+from schemas.pieces import Pieces
+
 _SIZE = Struct(">i")
 _SIZE_BYTES = 4
 _START_BYTES = 32
@@ -142,6 +144,7 @@ class Frames:
         raise FrameError(f"a request of {size} bytes{limit}", bytes(buffer[at : at + _START_BYTES]))
 
 
-def framed(payload: bytes) -> tuple[bytes, bytes]:
-    """The frame that carries `payload`, in two pieces, so that a large payload is not copied for its size."""
-    return _SIZE.pack(len(payload)), payload
+def framed(payload: bytes | Pieces) -> tuple[bytes, ...]:
+    """The frame that carries `payload`, in pieces, so that a large payload is not copied for its size."""
+    size = _SIZE.pack(len(payload))
+    return (size, payload) if isinstance(payload, bytes) else (size, *payload)

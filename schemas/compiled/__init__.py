@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from schemas.compiled.reading import Decoder, Reading
 from schemas.compiled.writing import Encoder, Writing
 from schemas.message import MalformedMessage, T, struct
+from schemas.pieces import Pieces
 
-__all__ = ["Decoder", "Encoder", "decode", "decoder", "encode", "encoder", "overfull"]
+__all__ = ["Decoder", "Encoder", "decode", "decoder", "encode", "encoder", "overfull", "piece_encoder"]
 
 
 @cache
@@ -39,6 +40,13 @@ def encoder(cls: Any, version: int) -> Encoder:
     `left` is given, and the message has more elements than that.
     """
     return Writing(cls.__name__, struct(cls, version), version).compile()
+
+
+@cache
+def piece_encoder(cls: Any, version: int) -> Callable[..., Pieces]:
+    """As `encoder`, but the function does not join the pieces."""
+    function: Any = Writing(cls.__name__, struct(cls, version), version).compile("Pieces({})")
+    return cast(Callable[..., Pieces], function)
 
 
 def decode(cls: Callable[..., T], version: int, data: bytes | memoryview) -> T:

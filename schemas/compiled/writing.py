@@ -10,6 +10,7 @@ from typing import Any, Final
 from schemas import primitives
 from schemas.compiled.text import NO_LIMIT, Place, Text, join, line_of
 from schemas.mapped import Written
+from schemas.pieces import Pieces
 from schemas.primitives import encode_uvarint
 
 Encoder = Callable[..., bytes]
@@ -31,6 +32,7 @@ _RUNTIME: Final[dict[str, Any]] = {
     "pack": struct.pack,
     "encode_tags": _encode_tags,
     "uvarint": encode_uvarint,
+    "Pieces": Pieces,
     "Written": Written,
     "UVARINT": tuple(bytes([value]) for value in range(128)),
 }
@@ -70,9 +72,10 @@ class Writing(Text):
             primitives.Entity: self.write_entity,
         }
 
-    def compile(self) -> Encoder:
+    def compile(self, result: str = "b''.join({})") -> Encoder:
+        """The function that returns `result`; {} in it stands for the pieces of the message."""
         self.write_entity(self.entity, "value", "")
-        self.join("return b''.join({})")
+        self.join(f"return {result}")
         self.depth = 1
         with self.block("except FAILURES as failure:"):
             self.line("raise explain(failure) from None")

@@ -20,9 +20,10 @@ from kshim.requests import Client, Refused, Turn
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
+from schemas.pieces import Pieces
 from tests.network.test_frames import frame
 
-Reply = bytes | None
+Reply = bytes | Pieces | None
 
 
 class Transport(StringTransport):
@@ -492,3 +493,22 @@ def test_a_large_request_is_not_parked() -> None:
     server = Server(max_request_bytes=2 * MODEST_BYTES)
     server.send(bytes(MODEST_BYTES + 1))
     assert server.signals[-1].fired
+
+
+def test_a_reply_in_pieces(server: Server) -> None:
+    server.answers = lambda request: Pieces([b"one", b"two"])
+    server.send(b"a", b"b")
+    assert server.sent() == frame(b"onetwo") * 2
+
+
+def test_the_rest_of_a_large_request_is_received_in_place() -> None:
+    server = Server(max_request_bytes=1_000_000)
+    server.answers = lambda request: b"%d" % len(request)
+    wire = frame(bytes(100_000))
+    server.connection.dataReceived(wire[:1000])
+    while (room := server.connection.room()) is not None:
+        server.connection.filled(len(room))
+    assert server.connection.shared.intake._cut_bytes > 60_000
+    server.connection.dataReceived(bytes(100_004 - server.connection.shared.intake._cut_bytes))
+    assert server.sent() == frame(b"100000")
+    assert server.connection.shared.intake._cut_bytes == 0

@@ -12,8 +12,10 @@ from schemas import registry
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, definition
+from schemas.messages import fetch, join_group
 from schemas.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.pieces import Pieces
 from schemas.registry import (
     MESSAGES,
     VERSIONS,
@@ -158,3 +160,28 @@ def test_a_value_that_the_version_cannot_carry() -> None:
     broken: Any = HeartbeatResponse(error_code=40000)
     with pytest.raises(ValueError, match=r"^HeartbeatResponse v4\.throttle_time_ms, error_code: "):
         encode_response(12, 4, 7, broken)
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.FETCH])
+def test_records_leave_as_they_are(version: int) -> None:
+    records = bytes(1_000_000)
+    partition = fetch.PartitionData(partition_index=0, high_watermark=1, records=records)
+    response = fetch.FetchResponse(responses=(fetch.FetchableTopicResponse(partitions=(partition,)),))
+    pieces = encode_response(ApiKey.FETCH, version, 7, response, in_pieces=True)
+    assert isinstance(pieces, Pieces)
+    assert any(piece is records for piece in pieces)
+    assert bytes(pieces) == encode_response(ApiKey.FETCH, version, 7, response)
+    assert len(pieces) == len(bytes(pieces))
+
+
+@pytest.mark.parametrize("decode_frame", [bytes, bytearray, memoryview])
+def test_a_request_is_read_the_same_from_any_memory(decode_frame: Any) -> None:
+    header = RequestHeader(
+        api_key=11, api_version=9, correlation_id=1, client_id="c", unknown_tags=((3, b"x"),)
+    )
+    protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"\0\1")
+    frame = encode_request(header, join_group.JoinGroupRequest(group_id="g", protocols=(protocol,)))
+    found = decode_request(decode_frame(frame))
+    assert found == decode_request(frame)
+    assert type(found[1].protocols[0].metadata) is bytes
+    assert type(found[0].unknown_tags[0][1]) is bytes
