@@ -16,6 +16,8 @@ from twisted.internet import main, tcp
 
 SMALL_BYTES = 16 * 1024
 """To join so many bytes costs less than to name their pieces to the system."""
+RECEIVES_A_TURN = 4
+"""As long as more is there of one large request. A megabyte takes as many: see `frames.Frames.room`."""
 MOST_PIECES = 1024
 """What one call of the system takes (IOV_MAX)."""
 
@@ -23,7 +25,10 @@ Piece = bytes | memoryview
 
 
 class Receiver(Protocol):
-    """What a client's socket needs of a protocol, besides Twisted's IProtocol."""
+    """What a client's socket hands over what it receives to."""
+
+    def dataReceived(self, data: bytes) -> None:
+        """These bytes were received."""
 
     def room(self) -> memoryview | None:
         """Where to receive what comes next; None stands for dataReceived."""
@@ -45,17 +50,26 @@ class ClientSocket(tcp.Server):
     def doRead(self) -> Any:  # noqa: N802
         """Called when something was received. Returns None, or why the client is lost."""
         room = self.protocol.room()
-        if room is None:
-            return super().doRead()
-        try:
-            received = self.socket.recv_into(room)
-        except (BlockingIOError, InterruptedError):
-            return None
-        except OSError:
-            return main.CONNECTION_LOST
-        if not received:
-            return main.CONNECTION_DONE
-        self.protocol.filled(received)
+        for _ in range(RECEIVES_A_TURN):
+            wanted = self.bufferSize if room is None else len(room)
+            data = b""
+            try:
+                if room is None:
+                    data = self.socket.recv(wanted)
+                received = len(data) if room is None else self.socket.recv_into(room)
+            except (BlockingIOError, InterruptedError):
+                return None
+            except OSError:
+                return main.CONNECTION_LOST
+            if not received:
+                return main.CONNECTION_DONE
+            if room is None:
+                self.protocol.dataReceived(data)
+            else:
+                self.protocol.filled(received)
+            room = self.protocol.room() if received == wanted else None
+            if room is None:
+                return None
         return None
 
     def send(self, pieces: Iterable[bytes]) -> None:

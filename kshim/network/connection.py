@@ -121,7 +121,7 @@ class Connection(Protocol):
 
     def room(self) -> memoryview | None:
         """Where the transport may receive what comes next, instead of calling dataReceived."""
-        return self._frames.room()
+        return self._frames.room() if self._state is State.READING else None
 
     def filled(self, received: int) -> None:
         """The transport has received so many bytes into `room()`."""

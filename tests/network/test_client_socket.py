@@ -33,7 +33,23 @@ class Reactor:
 
 
 class Producer(Protocol):
+    """Receives `large` in its own memory, and all else in chunks."""
+
     paused = False
+
+    def __init__(self) -> None:
+        self.received = b""
+        self.large = memoryview(b"")
+
+    def dataReceived(self, data: bytes) -> None:
+        self.received += data
+
+    def room(self) -> memoryview | None:
+        return self.large or None
+
+    def filled(self, received: int) -> None:
+        self.received += self.large[:received]
+        self.large = self.large[received:]
 
     def pauseProducing(self) -> None:
         self.paused = True
@@ -140,3 +156,49 @@ def test_a_lost_client_is_found_in_the_reactor_s_turn(pair: Pair) -> None:
     pair.transport.send([b"lost"])
     assert pair.wants_to_write
     assert pair.transport.doWrite() is main.CONNECTION_LOST
+
+
+def test_a_small_request_is_a_chunk(pair: Pair) -> None:
+    pair.client.sendall(b"small")
+    assert pair.transport.doRead() is None
+    assert pair.producer.received == b"small"
+    assert pair.transport.doRead() is None, "nothing is there"
+
+
+def test_a_large_request_is_received_where_it_is_to_lie(pair: Pair) -> None:
+    large = bytes(range(256)) * 400
+    pair.producer.large = memoryview(bytearray(len(large)))
+    pair.client.sendall(large + b"more")
+    assert pair.transport.doRead() is None
+    assert pair.producer.received == large
+    assert pair.transport.doRead() is None
+    assert pair.producer.received == large + b"more"
+
+
+def test_a_turn_goes_on_while_there_is_more_of_a_large_request(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair.transport, "bufferSize", 1000)
+    rooms = [memoryview(bytearray(1000)), memoryview(bytearray(5000))]
+    monkeypatch.setattr(pair.producer, "room", lambda: rooms[0] if pair.producer.received else None)
+    monkeypatch.setattr(pair.producer, "filled", lambda received: rooms.pop(0))
+    pair.client.sendall(bytes(4000))
+    assert pair.transport.doRead() is None
+    assert pair.producer.received == bytes(1000)
+    assert rooms == []
+    with pytest.raises(BlockingIOError):
+        pair.transport.socket.recv(1)
+
+
+@pytest.mark.parametrize("large", [b"", bytes(100)])
+def test_a_client_that_leaves(pair: Pair, large: bytes) -> None:
+    pair.producer.large = memoryview(bytearray(large))
+    pair.client.close()
+    assert pair.transport.doRead() is main.CONNECTION_DONE
+
+
+@pytest.mark.parametrize("large", [b"", bytes(100)])
+def test_a_client_that_is_lost(pair: Pair, large: bytes) -> None:
+    pair.producer.large = memoryview(bytearray(large))
+    pair.transport.socket.close()
+    assert pair.transport.doRead() is main.CONNECTION_LOST
