@@ -8,8 +8,11 @@ turn. Here the socket is given the pieces as they are, as much as it takes, and 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from fcntl import ioctl
 from itertools import islice
+from sys import byteorder
+from termios import FIONREAD
 from typing import Any, Protocol
 
 from twisted.internet import main, tcp
@@ -17,7 +20,7 @@ from twisted.internet import main, tcp
 SMALL_BYTES = 16 * 1024
 """To join so many bytes costs less than to name their pieces to the system."""
 RECEIVES_A_TURN = 4
-"""As long as more is there of one large request. A megabyte takes as many: see `frames.Frames.room`."""
+"""As long as more is there of one large request; most take two."""
 MOST_PIECES = 1024
 """What one call of the system takes (IOV_MAX)."""
 
@@ -30,8 +33,11 @@ class Receiver(Protocol):
     def dataReceived(self, data: bytes) -> None:
         """These bytes were received."""
 
-    def room(self) -> memoryview | None:
-        """Where to receive what comes next; None stands for dataReceived."""
+    def room(self, arrived: Callable[[], int]) -> memoryview | None:
+        """Where to receive what comes next; None stands for dataReceived.
+
+        arrived: how many bytes can be received now.
+        """
 
     def filled(self, received: int) -> None:
         """So many bytes were received into `room()`."""
@@ -49,7 +55,7 @@ class ClientSocket(tcp.Server):
 
     def doRead(self) -> Any:  # noqa: N802
         """Called when something was received. Returns None, or why the client is lost."""
-        room = self.protocol.room()
+        room = self.protocol.room(self._arrived)
         for _ in range(RECEIVES_A_TURN):
             wanted = self.bufferSize if room is None else len(room)
             data = b""
@@ -67,10 +73,13 @@ class ClientSocket(tcp.Server):
                 self.protocol.dataReceived(data)
             else:
                 self.protocol.filled(received)
-            room = self.protocol.room() if received == wanted else None
+            room = self.protocol.room(self._arrived) if received == wanted else None
             if room is None:
                 return None
         return None
+
+    def _arrived(self) -> int:
+        return int.from_bytes(ioctl(self.fileno(), FIONREAD, bytes(4)), byteorder)
 
     def send(self, pieces: Iterable[bytes]) -> None:
         """Send the pieces behind what is not sent yet: now, as far as the client has room for them."""

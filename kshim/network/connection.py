@@ -119,9 +119,9 @@ class Connection(Protocol):
         self._frames.receive(data)
         self._received()
 
-    def room(self) -> memoryview | None:
-        """Where the transport may receive what comes next, instead of calling dataReceived."""
-        return self._frames.room() if self._state is State.READING else None
+    def room(self, arrived: Callable[[], int]) -> memoryview | None:
+        """Where the transport may receive what comes next, instead of calling dataReceived; see Frames."""
+        return self._frames.room(arrived) if self._state is State.READING else None
 
     def filled(self, received: int) -> None:
         """The transport has received so many bytes into `room()`."""

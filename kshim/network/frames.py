@@ -8,6 +8,7 @@ however it was cut up, and memory grows with what was received, never with what 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from struct import Struct
 
 from schemas.pieces import Pieces
@@ -59,14 +60,16 @@ class Frames:
         if chunk:
             self._chunks.append(chunk)
 
-    def room(self) -> memoryview | None:
+    def room(self, arrived: Callable[[], int]) -> memoryview | None:
         """The memory for what comes next of a large frame; None where `receive` is to be called instead.
 
-        The caller says with `filled` how much it has received there.
+        The caller says with `filled` how much it has received there. arrived: how many bytes the system has
+        received already; there is room for as many.
         """
         if self._cut is None or self._chunks or self._size - self._received < _ROOM_BYTES:
             return None
-        return memoryview(self._with_room(1))[self._received :]
+        is_full = self._received == len(self._cut)
+        return memoryview(self._with_room(max(1, arrived()) if is_full else 0))[self._received :]
 
     def filled(self, received: int) -> None:
         """So many bytes were received into `room()`."""

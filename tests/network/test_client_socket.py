@@ -2,7 +2,7 @@
 
 import socket
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from twisted.internet import main
@@ -40,11 +40,14 @@ class Producer(Protocol):
     def __init__(self) -> None:
         self.received = b""
         self.large = memoryview(b"")
+        self.arrived = 0
 
     def dataReceived(self, data: bytes) -> None:
         self.received += data
 
-    def room(self) -> memoryview | None:
+    def room(self, arrived: Callable[[], int]) -> memoryview | None:
+        if self.large:
+            self.arrived = arrived()
         return self.large or None
 
     def filled(self, received: int) -> None:
@@ -171,6 +174,7 @@ def test_a_large_request_is_received_where_it_is_to_lie(pair: Pair) -> None:
     pair.client.sendall(large + b"more")
     assert pair.transport.doRead() is None
     assert pair.producer.received == large
+    assert pair.producer.arrived == len(large) + 4
     assert pair.transport.doRead() is None
     assert pair.producer.received == large + b"more"
 
@@ -180,7 +184,7 @@ def test_a_turn_goes_on_while_there_is_more_of_a_large_request(
 ) -> None:
     monkeypatch.setattr(pair.transport, "bufferSize", 1000)
     rooms = [memoryview(bytearray(1000)), memoryview(bytearray(5000))]
-    monkeypatch.setattr(pair.producer, "room", lambda: rooms[0] if pair.producer.received else None)
+    monkeypatch.setattr(pair.producer, "room", lambda arrived: rooms[0] if pair.producer.received else None)
     monkeypatch.setattr(pair.producer, "filled", lambda received: rooms.pop(0))
     pair.client.sendall(bytes(4000))
     assert pair.transport.doRead() is None
@@ -190,15 +194,16 @@ def test_a_turn_goes_on_while_there_is_more_of_a_large_request(
         pair.transport.socket.recv(1)
 
 
-@pytest.mark.parametrize("large", [b"", bytes(100)])
+@pytest.mark.parametrize("large", [b"", bytes(100)], ids=["small", "large"])
 def test_a_client_that_leaves(pair: Pair, large: bytes) -> None:
     pair.producer.large = memoryview(bytearray(large))
     pair.client.close()
     assert pair.transport.doRead() is main.CONNECTION_DONE
 
 
-@pytest.mark.parametrize("large", [b"", bytes(100)])
+@pytest.mark.parametrize("large", [b"", bytes(100)], ids=["small", "large"])
 def test_a_client_that_is_lost(pair: Pair, large: bytes) -> None:
     pair.producer.large = memoryview(bytearray(large))
-    pair.transport.socket.close()
+    pair.transport.send([b"it is reset when this is not read"])
+    pair.client.close()
     assert pair.transport.doRead() is main.CONNECTION_LOST

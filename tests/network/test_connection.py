@@ -506,7 +506,7 @@ def test_the_rest_of_a_large_request_is_received_in_place() -> None:
     server.answers = lambda request: b"%d" % len(request)
     wire = frame(bytes(100_000))
     server.connection.dataReceived(wire[:1000])
-    while (room := server.connection.room()) is not None:
+    while (room := server.connection.room(int)) is not None:
         server.connection.filled(len(room))
     assert server.connection.shared.intake._cut_bytes > 60_000
     server.connection.dataReceived(bytes(100_004 - server.connection.shared.intake._cut_bytes))

@@ -120,11 +120,11 @@ def test_the_rest_of_a_large_frame_is_received_where_it_is_to_lie() -> None:
     payload = bytes(range(256)) * 4096
     wire = frame(payload) + WIRE
     frames = Frames(len(payload))
-    assert frames.room() is None
+    assert frames.room(int) is None
     frames.receive(wire[:65536])
     assert frames.next_frame() is None
     at, rooms = 65536, []
-    while (room := frames.room()) is not None:
+    while (room := frames.room(int)) is not None:
         assert frames.next_frame() is None
         size = min(len(room), 100_000)
         room[:size] = wire[at : at + size]
@@ -141,12 +141,23 @@ def test_the_rest_of_a_large_frame_is_received_where_it_is_to_lie() -> None:
     assert frames.cut_bytes == 0
 
 
+def test_there_is_room_for_what_the_system_has_received() -> None:
+    frames = Frames(100_000_000)
+    frames.receive((100_000_000).to_bytes(4) + bytes(1000))
+    assert frames.next_frame() is None
+    for arrived in (0, 1000, 1_000_000):
+        room = frames.room(lambda arrived=arrived: arrived)  # type: ignore[misc]
+        assert room is not None
+        assert arrived <= len(room) <= 3 * (frames.cut_bytes + arrived)
+        frames.filled(len(room))
+
+
 def test_a_frame_that_fills_its_memory_is_there() -> None:
     payload = bytes(100_000)
     frames = Frames(len(payload))
     frames.receive(frame(payload)[:60_000])
     assert frames.next_frame() is None
-    room = frames.room()
+    room = frames.room(int)
     assert room is not None
     assert len(room) == len(payload) + 4 - 60_000
     frames.filled(len(room))
@@ -159,7 +170,7 @@ def test_nothing_is_received_past_a_chunk_that_waits() -> None:
     frames.receive(frame(bytes(1_000_000))[:1000])
     assert frames.next_frame() is None
     frames.receive(bytes(1000))
-    assert frames.room() is None
+    assert frames.room(int) is None
 
 
 def test_cost_is_linear_in_what_is_received() -> None:
