@@ -2,7 +2,8 @@
 
 Twisted receives 64 KiB at a time. Here more of a large request is received at once, where it is to lie.
 Twisted joins what is to be sent, sends up to 128 KiB of it a turn of the reactor, and begins with the next
-turn. Here the socket is given the pieces as they are, as much as it takes, and `send` begins at once.
+turn. Here the socket is given the pieces as they are, as much as it takes, and `send_at_once` does not wait
+for the next turn.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class ClientSocket(tcp.Server):
     def _arrived(self) -> int:
         return int.from_bytes(ioctl(self.fileno(), FIONREAD, bytes(4)), byteorder)
 
-    def send(self, pieces: Iterable[bytes]) -> None:
+    def send_at_once(self, pieces: Iterable[bytes]) -> None:
         """Send the pieces behind what is not sent yet: now, as far as the client has room for them."""
         if self._unsent:
             self.writeSequence(pieces)

@@ -263,7 +263,7 @@ class Connection(Protocol):
             if self._in_flight:  # their replies may come in this turn, too
                 self.transport.writeSequence(outgoing)
             else:
-                self.transport.send(outgoing)
+                self.transport.send_at_once(outgoing)
             if self._state is State.STALLED:
                 self._unread_bytes += outgoing_bytes
                 self.shared.unread.bytes += outgoing_bytes

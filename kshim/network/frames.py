@@ -14,6 +14,7 @@ from struct import Struct
 from schemas.pieces import Pieces
 
 _SIZE = Struct(">i")
+_size_at = _SIZE.unpack_from
 _SIZE_BYTES = 4
 _START_BYTES = 32
 _GROWTH = 3
@@ -80,13 +81,19 @@ class Frames:
 
         Raises FrameError for a size that is negative or above max_bytes; nothing can be read after it.
         """
-        while self._chunks:
-            chunk, at = self._chunks[0], self._at
-            body = at + _SIZE_BYTES
-            if self._cut is None and not self._start and body <= len(chunk):
-                end = body + self._checked_size(chunk, at)
-                if end <= len(chunk):  # the common case: the frame lies whole within one chunk
-                    self._read_to(end)
+        chunks = self._chunks
+        while chunks:
+            chunk, at = chunks[0], self._at
+            body, left = at + _SIZE_BYTES, len(chunk)
+            if body <= left and self._cut is None and not self._start:
+                size = _size_at(chunk, at)[0]
+                end = body + (size if 0 <= size <= self._max_bytes else self._checked_size(chunk, at))
+                if end <= left:  # the common case: the frame lies whole within one chunk
+                    if end == left:
+                        chunks.popleft()
+                        self._at = 0
+                    else:
+                        self._at = end
                     return chunk[body:end]
             frame = self._collect()
             if frame is not None:

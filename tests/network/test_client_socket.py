@@ -101,7 +101,7 @@ def pair() -> Iterator[Pair]:
 
 
 def test_what_is_sent_leaves_at_once(pair: Pair) -> None:
-    pair.transport.send([b"one", b"", b"two"])
+    pair.transport.send_at_once([b"one", b"", b"two"])
     assert pair.client.recv(100) == b"onetwo"
     assert not pair.wants_to_write
 
@@ -112,7 +112,7 @@ def test_what_is_written_leaves_with_the_rest_of_the_turn(pair: Pair) -> None:
     pair.client.setblocking(False)
     with pytest.raises(BlockingIOError):
         pair.client.recv(100)
-    pair.transport.send([b"three"])
+    pair.transport.send_at_once([b"three"])
     pair.transport.doWrite()
     assert pair.client.recv(100) == b"onetwothree"
     assert not pair.wants_to_write
@@ -121,9 +121,9 @@ def test_what_is_written_leaves_with_the_rest_of_the_turn(pair: Pair) -> None:
 def test_more_than_the_socket_holds_leaves_as_the_client_reads(pair: Pair) -> None:
     pieces = [bytes([index]) * 1_000_000 for index in range(MORE_THAN_A_SOCKET_HOLDS // 1_000_000)]
     whole = b"".join(pieces) + b"end"
-    pair.transport.send(pieces)
+    pair.transport.send_at_once(pieces)
     assert pair.producer.paused
-    pair.transport.send([b"end"])
+    pair.transport.send_at_once([b"end"])
     assert pair.read(len(whole)) == whole
     assert not pair.producer.paused
     assert not pair.wants_to_write
@@ -131,14 +131,14 @@ def test_more_than_the_socket_holds_leaves_as_the_client_reads(pair: Pair) -> No
 
 def test_more_pieces_than_the_system_takes_at_once(pair: Pair) -> None:
     pieces = [b"%020d" % index for index in range(3 * MOST_PIECES)]
-    pair.transport.send(pieces)
+    pair.transport.send_at_once(pieces)
     assert pair.read(20 * len(pieces)) == b"".join(pieces)
 
 
 def test_what_was_sent_is_not_kept(pair: Pair) -> None:
     """A client that stops reading holds what it has not got, not what it has."""
     pieces = [Piece(1_000_000) for _ in range(64)]
-    pair.transport.send(pieces)
+    pair.transport.send_at_once(pieces)
     kept = [weakref.ref(piece) for piece in pieces]
     pieces.clear()
     pair.read(16_000_000)
@@ -146,7 +146,7 @@ def test_what_was_sent_is_not_kept(pair: Pair) -> None:
 
 
 def test_it_closes_when_all_is_sent(pair: Pair) -> None:
-    pair.transport.send([bytes(MORE_THAN_A_SOCKET_HOLDS)])
+    pair.transport.send_at_once([bytes(MORE_THAN_A_SOCKET_HOLDS)])
     pair.transport.unregisterProducer()
     pair.transport.loseConnection()
     assert pair.transport.doWrite() is None
@@ -156,7 +156,7 @@ def test_it_closes_when_all_is_sent(pair: Pair) -> None:
 
 def test_a_lost_client_is_found_in_the_reactor_s_turn(pair: Pair) -> None:
     pair.client.close()
-    pair.transport.send([b"lost"])
+    pair.transport.send_at_once([b"lost"])
     assert pair.wants_to_write
     assert pair.transport.doWrite() is main.CONNECTION_LOST
 
@@ -204,6 +204,6 @@ def test_a_client_that_leaves(pair: Pair, large: bytes) -> None:
 @pytest.mark.parametrize("large", [b"", bytes(100)], ids=["small", "large"])
 def test_a_client_that_is_lost(pair: Pair, large: bytes) -> None:
     pair.producer.large = memoryview(bytearray(large))
-    pair.transport.send([b"it is reset when this is not read"])
+    pair.transport.send_at_once([b"it is reset when this is not read"])
     pair.client.close()
     assert pair.transport.doRead() is main.CONNECTION_LOST

@@ -40,7 +40,7 @@ class Transport(StringTransport):
     def setTcpKeepAlive(self, enabled: bool) -> None:  # noqa: N802
         self.options.add("keep alive")
 
-    def send(self, pieces: Iterable[bytes]) -> None:
+    def send_at_once(self, pieces: Iterable[bytes]) -> None:
         self.writeSequence(pieces)
 
     def abortConnection(self) -> None:  # noqa: N802
