@@ -293,7 +293,10 @@ class Journal(Protocol):
         ...
 
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
-        """Read everything that is durable in the shard, oldest first, in bounded memory."""
+        """Read everything that is durable in the shard, oldest first, in bounded memory.
+
+        Records of neighbouring appends that are part of no transaction may come as one batch.
+        """
         ...
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "decode_records",
     "encode_record",
     "invalid_record",
+    "keys_and_values",
     "move_timestamp",
     "split_records",
 ]
@@ -136,6 +137,69 @@ def decode_records(
         raise invalid_record("a record runs past the end of its batch") from None
     if position != len(body):
         raise invalid_record(f"{len(body) - position} bytes are left behind the last record")
+
+
+def keys_and_values(
+    data: bytes, position: int, end: int, count: int
+) -> list[tuple[bytes, bytes | None]] | None:
+    """Keys and values, without those of a null key, of the `count` records that fill `data` from `position`
+    to `end`: what `decode_records` finds, in less than half the time.
+
+    None for records with headers, and for bytes that contradict themselves. A hot path: all that a
+    coordinator has stored comes through here when it is loaded.
+    """
+    found: list[tuple[bytes, bytes | None]] = []
+    try:
+        for _ in range(count):
+            byte = data[position]
+            if byte & 1:
+                return None
+            if byte < 0x80:
+                record_end = position + 1 + (byte >> 1)
+                position += 2
+            elif (second := data[position + 1]) < 0x80:
+                record_end = position + 2 + (byte >> 1 & 0x3F) + (second << 6)
+                position += 3
+            else:
+                length, position = _read_varint(data, position)
+                record_end = position + length
+                position += 1
+            if data[position] < 0x80:
+                position += 1
+            else:
+                _, position = _read_varint(data, position)
+            if data[position] < 0x80:
+                position += 1
+            else:
+                offset_delta, position = _read_varint(data, position)
+                if not -(2**31) <= offset_delta < 2**31:
+                    return None
+            if (byte := data[position]) < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                length, position = _read_varint(data, position)
+            key = None
+            if length >= 0:
+                key = data[position : position + length]
+                position += length
+            if (byte := data[position]) < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                length, position = _read_varint(data, position)
+            value = None
+            if length >= 0:
+                value = data[position : position + length]
+                position += length
+            if data[position]:
+                return None
+            position += 1
+            if position != record_end:
+                return None
+            if key is not None:
+                found.append((key, value))
+    except (IndexError, CorruptRecordBatch):
+        return None
+    return found if position == end else None
 
 
 def _java_long(value: int) -> int:
