@@ -6,7 +6,7 @@ A shard of many offsets takes seconds to load, in which other shards are served.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
@@ -41,13 +41,15 @@ class Loadable(Protocol):
     def begin_load(self, shard: int, node_id: int) -> None:
         """Begin to load `shard` for the broker `node_id`; it is empty, and refuses requests until loaded."""
 
-    def decode(self, key: bytes, value: bytes | None) -> Any | None:
-        """The record of a key and value; None for a kind of record that is not known. Raises
-        MalformedMessage.
+    def load(
+        self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
+    ) -> Sequence[bytes]:
+        """Apply the keys and values of stored records as `replay` applies records; return the keys of unknown
+        kinds, which are skipped. Raises MalformedMessage.
         """
 
     def replay(self, shard: int, records: Iterable[Any], producer: ProducerIdAndEpoch | None) -> None:
-        """Apply records of `shard` in the order of its log, while loading and after each decision alike.
+        """Apply records of `shard` in the order of its log, after each decision.
 
         producer: the producer whose transaction they are part of, if any.
         """
@@ -83,8 +85,7 @@ class Loading:
             if isinstance(entry, EndTxnMarker):
                 self._coordinator.replay_marker(self.shard, entry)
             else:
-                producer = None if entry.producer == NO_PRODUCER else ProducerIdAndEpoch(*entry.producer)
-                self._coordinator.replay(self.shard, self._records(entry), producer)
+                self._load(entry)
             if is_long_enough():
                 return False
         return True
@@ -95,15 +96,13 @@ class Loading:
             self.call.cancel()
         self.served.callback(None)
 
-    def _records(self, batch: JournalBatch) -> Iterator[Any]:
-        """Decode records; an unknown kind is skipped, as in Kafka. Raises StorageError for a corrupt one."""
+    def _load(self, batch: JournalBatch) -> None:
+        """Apply a batch; an unknown kind of record is skipped, as in Kafka. Raises StorageDamaged."""
         name = f"{self._coordinator.topic}-{self.shard}"
-        for key, value in batch.records:
-            try:
-                record = self._coordinator.decode(key, value)
-            except MalformedMessage as error:
-                raise StorageDamaged(f"{name} holds a corrupt record: {error}") from error
-            if record is None:
-                logger.warning("%s: skipped a record of an unknown kind: %s", name, key.hex())
-            else:
-                yield record
+        producer = None if batch.producer == NO_PRODUCER else ProducerIdAndEpoch(*batch.producer)
+        try:
+            unknown = self._coordinator.load(self.shard, batch.records, producer)
+        except MalformedMessage as error:
+            raise StorageDamaged(f"{name} holds a corrupt record: {error}") from error
+        for key in unknown:
+            logger.warning("%s: skipped a record of an unknown kind: %s", name, key.hex())

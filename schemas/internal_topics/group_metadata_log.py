@@ -121,6 +121,24 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
     return value
 
 
+def is_plain_offset_commit(data: bytes) -> bool:
+    """Whether `data` is surely an OffsetCommitValue for `decode_plain_offset_commit`, told without decoding
+    it: v4, as Kafka 4.2 writes it, with metadata of less than 127 bytes and no tagged field but the topic id.
+    """
+    size = len(data)
+    if size < 24 or data[:2] != b"\0\4":
+        return False
+    length = data[14]  # of the metadata, and one more
+    if size == length + 23:
+        return data[-1] == 0 and length < 128
+    return size == length + 41 and data[-19:-16] == b"\1\0\x10" and 0 < length < 128
+
+
+def decode_plain_offset_commit(data: bytes) -> OffsetCommitValue:
+    value: OffsetCommitValue = compiled.decoder(OffsetCommitValue, 4)(data, 2)[0]
+    return value
+
+
 def encode_key(key: Key) -> bytes:
     """The bytes of a key; the key of an offset is written as kind 1."""
     if isinstance(key, UnknownKey):

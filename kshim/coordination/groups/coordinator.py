@@ -12,7 +12,7 @@ from typing import Any
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.draft import Surroundings
-from kshim.coordination.groups.records import decode_record, encode_record
+from kshim.coordination.groups.records import encode_record
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, refuse
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS, Shard
@@ -63,7 +63,6 @@ class Coordinator:
 
     topic = "__consumer_offsets"
     encode = staticmethod(encode_record)
-    decode = staticmethod(decode_record)
     refuse = staticmethod(refuse)
 
     def __init__(self, settings: Settings, new_member_id: Callable[[str], str], partitions: int = 50) -> None:
@@ -83,10 +82,18 @@ class Coordinator:
         """Begin to load `shard` for the broker `node_id`; it is empty, and refuses requests until loaded."""
         self._shards[shard] = Shard(shard, node_id, self._surroundings)
 
+    def load(
+        self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
+    ) -> list[bytes]:
+        """Apply stored records of `shard`, which is loading; return the keys of unknown kinds, which are
+        skipped. Raises MalformedMessage.
+        """
+        return self._shards[shard].load(records, producer)
+
     def replay(
         self, shard: int, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None = None
     ) -> None:
-        """Apply records of `shard` in the order of its log, while loading and after each decision alike.
+        """Apply records of `shard` in the order of its log, after each decision.
 
         producer: the producer whose transaction they are part of, if any.
         """

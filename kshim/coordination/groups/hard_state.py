@@ -2,7 +2,8 @@
 pending in transactions.
 
 `replay` and `end_transaction` are the only writers, at run time and at start-up alike, so that what a
-coordinator knows after a restart is what it knew before.
+coordinator knows after a restart is what it knew before. Only plain commits have a shorter way when they are
+loaded (`stored_records`), which comes to the same.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 
 from kshim.coordination.decision import GroupRecord
 from kshim.coordination.fencing import Fencing, ProducerIdAndEpoch
+from kshim.coordination.groups.group_offsets import GroupOffsets
 from kshim.coordination.groups.pending_offsets import PendingOffsets
 from schemas.internal_topics.group_metadata_log import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -23,8 +25,7 @@ class HardState:
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupMetadataValue] = {}
-        self.offsets: dict[str, dict[tuple[str, int], OffsetCommitValue]] = {}
-        """By group id, then by (topic, partition index)."""
+        self.offsets: dict[str, GroupOffsets] = {}
         self.pending = PendingOffsets()
         self.fencing = Fencing()
 
@@ -52,7 +53,14 @@ class HardState:
         """
         self.fencing.ended(marker)
         for group_id, partition, value in self.pending.end(marker.producer_id, committed=marker.committed):
-            self.offsets.setdefault(group_id, {})[partition] = value
+            self.of_group(group_id)[partition] = value
+
+    def of_group(self, group_id: str) -> dict[tuple[str, int], OffsetCommitValue | bytes]:
+        """The offsets of a group as they are stored, to be written to; see `GroupOffsets`."""
+        offsets = self.offsets.get(group_id)
+        if offsets is None:
+            offsets = self.offsets[group_id] = GroupOffsets()
+        return offsets.stored
 
     def group_ids(self) -> Iterable[str]:
         """Every group that has a record of any kind, once, in an order that only the records decide."""
@@ -66,7 +74,7 @@ class HardState:
         elif producer is not None:
             self.pending.add(producer.producer_id, key, value)
         else:
-            self.offsets.setdefault(key.group, {})[key.topic, key.partition] = value
+            self.of_group(key.group)[key.topic, key.partition] = value
             if self.pending:
                 self.pending.overtake(key)
 
@@ -76,5 +84,5 @@ class HardState:
         committed = self.offsets.get(key.group)
         if committed is None:
             return
-        if committed.pop((key.topic, key.partition), None) is not None and not committed:
+        if committed.stored.pop((key.topic, key.partition), None) is not None and not committed.stored:
             del self.offsets[key.group]

@@ -31,6 +31,7 @@ from kshim.coordination.groups.refusals import (
 )
 from kshim.coordination.groups.sizes import offsets_fit
 from kshim.coordination.groups.states import ANSWERS, State
+from kshim.coordination.groups.stored_records import StoredRecords
 from kshim.coordination.groups.sync_group import on_hold_deadline, sync_group
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, TimerKind
 from schemas.api_key import ApiKey
@@ -62,6 +63,7 @@ class Shard:
     """The groups of one partition. Requests go to `OPERATIONS`."""
 
     __slots__ = (
+        "_stored",
         "_surroundings",
         "_timer",
         "_unchecked",
@@ -81,10 +83,17 @@ class Shard:
         self._unchecked: Iterator[tuple[str, Sequence[Partition]]] | None = None
         """What the expiry run under way has still to check; None between runs."""
         self.hard_state = HardState()
+        self._stored = StoredRecords(self.hard_state)
         self.groups: dict[str, ClassicGroup] = {}
         self.is_loading = True
 
     # ---- loading and unloading
+
+    def load(
+        self, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
+    ) -> list[bytes]:
+        """See `StoredRecords`."""
+        return self._stored.replay(records, producer)
 
     def replay(self, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None) -> None:
         """Apply records to what survives; see `HardState`."""
@@ -94,6 +103,7 @@ class Shard:
         """Make the stored groups live: each member gets a session, a group above the limit rebalances."""
         draft = Draft(self.number, self._surroundings, now_ms)
         self.is_loading = False
+        del self._stored
         self._schedule_expiry(draft)
         for group_id in self.hard_state.group_ids():
             stored = self.hard_state.groups.get(group_id)

@@ -26,7 +26,6 @@ class TransactionCoordinator:
 
     topic = "__transaction_state"
     encode = staticmethod(encode_record)
-    decode = staticmethod(decode_record)
     refuse = staticmethod(refuse)
 
     def __init__(self, settings: Settings, new_producer_id: Callable[[], int], partitions: int = 50) -> None:
@@ -52,10 +51,25 @@ class TransactionCoordinator:
     def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
         """Do nothing: no record in this log is part of a transaction."""
 
+    def load(
+        self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
+    ) -> list[bytes]:
+        """Apply stored records of `shard`, which is loading; return the keys of unknown kinds, which are
+        skipped. Raises MalformedMessage.
+        """
+        apply, unknown = self._shards[shard].replay, []
+        for key, value in records:
+            record = decode_record(key, value)
+            if record is None:
+                unknown.append(key)
+            else:
+                apply(record)
+        return unknown
+
     def replay(
         self, shard: int, records: Iterable[TransactionRecord], producer: ProducerIdAndEpoch | None = None
     ) -> None:
-        """Apply records of `shard` in the order of its log, while loading and after each decision alike."""
+        """Apply records of `shard` in the order of its log, after each decision."""
         apply = self._shards[shard].replay
         for record in records:
             apply(record)

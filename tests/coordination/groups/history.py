@@ -216,7 +216,7 @@ class History:
             if isinstance(entry, EndTxnMarker):
                 coordinator.replay_marker(shard, entry)
             else:
-                coordinator.replay(shard, [entry.record], entry.producer)
+                assert coordinator.load(shard, [encode_record(entry.record)], entry.producer) == []
         self.coordinator = coordinator
         for shard in range(self.partitions):
             self._carry_out(coordinator.finish_load(shard, self.now_ms))

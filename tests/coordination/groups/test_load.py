@@ -1,13 +1,21 @@
 """After a restart a coordinator knows what its records say, and nothing else."""
 
 from dataclasses import replace
+from typing import Any
+from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kshim.coordination.decision import GroupRecord
+from kshim.coordination.fencing import ProducerIdAndEpoch
+from kshim.coordination.groups import stored_records
 from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.records import decode_record, encode_record
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.stored_records import StoredRecords
 from kshim.coordination.groups.timers import TimerKey, TimerKind
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
@@ -17,6 +25,7 @@ from schemas.internal_topics.group_metadata_log import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from schemas.records.end_txn_marker import EndTxnMarker
 from tests.coordination.groups.history import SESSION_MS, START_MS, History, Written, protocols
 
 GROUP = GroupMetadataKey(group="group")
@@ -136,6 +145,59 @@ class TestRecords:
         )
         assert list(history.group().members) == ["b"]
         assert history.client().committed() == 6
+
+
+KEYS = st.builds(
+    OffsetCommitKey,
+    group=st.sampled_from(["group", "other", ""]),
+    topic=st.sampled_from(["topic", "t" * 300, "\N{SNOWMAN}"]),
+    partition=st.sampled_from([0, 1, 2**31 - 1, -1]),
+)
+VALUES = st.builds(
+    OffsetCommitValue,
+    offset=st.integers(-1, 2**63 - 1),
+    leader_epoch=st.integers(-1, 3),
+    metadata=st.sampled_from(["", "note", "\N{SNOWMAN}" * 40, "m" * 500]),
+    commit_timestamp=st.just(START_MS),
+    expire_timestamp=st.sampled_from([-1, -1, -1, START_MS]),
+    topic_id=st.sampled_from([UUID(int=0), UUID(int=7)]),
+)
+COMMITS = st.builds(GroupRecord, KEYS, st.one_of(VALUES, VALUES, VALUES, st.none()))
+GROUPS = st.sampled_from([GroupRecord(GROUP, group()), GroupRecord(GROUP, None)])
+PRODUCERS = st.sampled_from([None, None, ProducerIdAndEpoch(1, 0), ProducerIdAndEpoch(2, 0)])
+BATCHES = st.tuples(st.lists(st.one_of(COMMITS, COMMITS, GROUPS), max_size=5), PRODUCERS)
+MARKERS = st.builds(EndTxnMarker, st.integers(1, 2), st.just(0), st.booleans(), st.just(0), st.just(1))
+
+
+@given(st.lists(st.one_of(BATCHES, BATCHES, MARKERS), max_size=12))
+def test_what_is_stored_is_replayed_as_it_was_decided(entries: list[Any]) -> None:
+    decided, loaded = HardState(), HardState()
+    stored = StoredRecords(loaded)
+    for entry in entries:
+        if isinstance(entry, EndTxnMarker):
+            decided.end_transaction(entry)
+            loaded.end_transaction(entry)
+        else:
+            as_stored = [encode_record(record) for record in entry[0]]
+            records = [decode_record(*each) for each in as_stored]
+            decided.replay([record for record in records if record is not None], entry[1])
+            assert stored.replay(as_stored, entry[1]) == []
+    assert loaded.groups == decided.groups
+    assert loaded.offsets == decided.offsets
+    assert list(loaded.group_ids()) == list(decided.group_ids())
+    assert loaded.pending == decided.pending
+
+
+def test_most_commits_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded = []
+    monkeypatch.setattr(
+        stored_records, "decode_record", lambda *stored: decoded.append(stored) or decode_record(*stored)
+    )
+    state = HardState()
+    keys = [OffsetCommitKey(group="group", topic="topic", partition=partition) for partition in range(9)]
+    StoredRecords(state).replay([encode_record(GroupRecord(key, committed(5))) for key in keys], None)
+    assert len(decoded) == 1
+    assert [value.offset for value in state.offsets["group"].values()] == [5] * 9
 
 
 class TestMembers:

@@ -4,6 +4,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
@@ -13,9 +15,11 @@ from schemas.internal_topics.group_metadata_log import (
     OffsetCommitValue,
     UnknownKey,
     decode_key,
+    decode_plain_offset_commit,
     decode_value,
     encode_key,
     encode_value,
+    is_plain_offset_commit,
 )
 from schemas.message import MalformedMessage
 
@@ -244,3 +248,46 @@ def test_a_value_with_a_byte_too_few_or_too_many_is_refused(key: Any, data: byte
     for wrong in (data[:-1], data + b"\0"):
         with pytest.raises(MalformedMessage):
             decode_value(key, wrong)
+
+
+def is_decoded_alike(data: bytes) -> bool:
+    """Whether it is plain; if so, it is decoded as any other."""
+    is_plain = is_plain_offset_commit(data)
+    assert not is_plain or decode_plain_offset_commit(data) == decode_value(OFFSET_KEY, data)
+    return is_plain
+
+
+@pytest.mark.parametrize(
+    ("data", "is_plain"),
+    [
+        (COMMITTED, True),
+        (COMMITTED_BY_TOPIC_ID, True),
+        (COMMITTED_FOR_A_MINUTE, False),
+        (COMMITTED + b"\0", False),
+        (COMMITTED[:-1] + b"\1", False),
+        (COMMITTED_BY_TOPIC_ID[:-1], False),
+        (b"", False),
+        (bytes(24), False),
+    ],
+)
+def test_what_is_plain(data: bytes, is_plain: bool) -> None:
+    assert is_decoded_alike(data) is is_plain
+
+
+@pytest.mark.parametrize("length", [0, 1, 126, 127, 128, 500])
+@pytest.mark.parametrize("topic_id", [UUID(int=0), GOLDEN])
+def test_metadata_of_a_plain_value(length: int, topic_id: UUID) -> None:
+    value = OffsetCommitValue(offset=7, metadata="m" * length, commit_timestamp=5, topic_id=topic_id)
+    assert is_decoded_alike(encode_value(value)) is (length < 127)
+
+
+@given(st.sampled_from([COMMITTED, COMMITTED_BY_TOPIC_ID]), st.data())
+def test_a_plain_value_with_a_byte_changed(data: bytes, draw: st.DataObject) -> None:
+    changed = bytearray(data)
+    changed[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    is_decoded_alike(bytes(changed))
+
+
+@given(st.binary(min_size=12, max_size=60))
+def test_any_value(rest: bytes) -> None:
+    is_decoded_alike(b"\0\4" + rest)
