@@ -20,7 +20,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.control.socket import ControlSocket, control_path
 from kshim.control.steering import Steering
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
-from kshim.coordination.loading import Leader
+from kshim.coordination.loading import Leader, Loader
 from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.fetching.sessions import FetchSessions
@@ -54,6 +54,7 @@ class Server:
         self._config = config
         self._reactor = reactor
         self._store = store or new_store(config, reactor)
+        self._loader = Loader(reactor)
         self._groups: GroupRuntime | None = None
         self._transactions: TransactionRuntime | None = None
         self._cleaning: Cleaning | None = None
@@ -82,9 +83,11 @@ class Server:
             await cluster.start()
             if self._stopped:
                 raise StartError("stopped before it was ready")
-            self._groups = _new_groups(cluster, self._store, config, self._reactor)
+            self._groups = _new_groups(cluster, self._store, config, self._reactor, self._loader)
             self._groups.start(_leaders(cluster))
-            self._transactions = TransactionRuntime(cluster, self._store.log, config, self._reactor)
+            self._transactions = TransactionRuntime(
+                cluster, self._store.log, config, self._reactor, self._loader
+            )
             cluster.watch_leaders(partial(_follow, groups=self._groups, log=self._store.log))
             cluster.watch_leaders(self._transactions.follow)
             broker = Broker(
@@ -106,7 +109,7 @@ class Server:
             addresses: list[Endpoint] = await self._listen(broker)
             interval_ms = config.log_retention_check_interval_ms
             self._cleaning = Cleaning(self._store.log, self._reactor, interval_ms)
-            self._cleaning.start()
+            self.loaded().addCallback(self._loaded)
         except (StorageError, CannotListen, StartError) as error:
             await self.stop()
             raise StartError(str(error)) from error
@@ -134,6 +137,16 @@ class Server:
             self._control = ControlSocket(path, steering, self._reactor)
             self._control.open()
         return addresses
+
+    def loaded(self) -> Deferred[None]:
+        """Fires when no coordinator has anything left to load: in large data directories some time after the
+        start, but not before the stop.
+        """
+        return self._loader.when_done()
+
+    def _loaded(self, _: None) -> None:
+        if self._cleaning is not None and not self._stopped:
+            self._cleaning.start()  # it would take time from loading, and may change what is read
 
     def stop(self) -> Deferred[None]:
         """Accept nothing more, finish the requests under way, close the store. Each call fires when that is
@@ -205,7 +218,7 @@ def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log) -> None:
         log.wake(after.partition_no)
 
 
-def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any) -> GroupRuntime:
+def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any, loader: Loader) -> GroupRuntime:
     partitions = cluster.group_metadata_topic.partitions
     journal = LogJournal(store.log, [partition.partition_no for partition in partitions])
-    return GroupRuntime(new_coordinator(config, len(partitions)), journal, reactor)
+    return GroupRuntime(new_coordinator(config, len(partitions)), journal, reactor, loader)

@@ -63,7 +63,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
         server.start().addCallbacks(ready, failed)
 
     def ready(addresses: Sequence[Endpoint]) -> None:
-        collector.begin()
+        server.loaded().addCallback(lambda _: collector.begin())
         print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
 
     def failed(failure: Failure) -> None:

@@ -13,6 +13,7 @@ from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.waiting import WaitsFor
+from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime
 from kshim.requests import RequestContext
 from kshim.requests.later import Later
@@ -48,8 +49,10 @@ def new_member_id(prefix: str) -> str:
 class GroupRuntime(Runtime):
     """Implements `kshim.coordination.interfaces.Groups`."""
 
-    def __init__(self, coordinator: Coordinator, journal: Journal, clock: Clock) -> None:
-        super().__init__(coordinator, journal, clock)
+    def __init__(
+        self, coordinator: Coordinator, journal: Journal, clock: Clock, loader: Loader | None = None
+    ) -> None:
+        super().__init__(coordinator, journal, clock, loader=loader)
         self._groups = coordinator
 
     def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
@@ -83,7 +86,10 @@ class GroupRuntime(Runtime):
         """See `Groups.refusal`."""
         if not self.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return self._groups.refusal(context.node_id, request)
+        error = self._groups.refusal(context.node_id, request)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            self._want(self.shard_for(request.group_id))
+        return error
 
     def shard_for(self, group_id: str) -> int:
         """The partition of __consumer_offsets that a group belongs to."""

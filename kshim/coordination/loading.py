@@ -1,6 +1,7 @@
-"""Loading one shard of a coordinator: its journal is replayed a little at a time.
+"""Loading the shards of coordinators: their journals are replayed one after the other, a little at a time.
 
-A shard of many offsets takes seconds to load, in which other shards are served.
+All that a large server has stored takes seconds to load, in which requests are answered, and each shard is
+served as soon as it is loaded.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
+from kshim.coordination.alarm import LONGEST_TURN_MS
 from kshim.coordination.decision import Decision
 from kshim.coordination.fencing import ProducerIdAndEpoch
+from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, JournalBatch, StorageDamaged
 from schemas.message import MalformedMessage
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -70,8 +73,8 @@ class Loading:
         """Fires when the shard is served, or given up before that; errbacks StorageError if it cannot be
         read.
         """
-        self.call: Any = None
-        """The scheduled next turn of loading."""
+        self.is_wanted = False
+        """Whether a client waits for it."""
         self._coordinator = coordinator
         self._journal = journal
         self._entries: Iterator[JournalBatch | EndTxnMarker] | None = None
@@ -90,12 +93,6 @@ class Loading:
                 return False
         return True
 
-    def cancel(self) -> None:
-        """Stop loading: the shard is given up."""
-        if self.call is not None:
-            self.call.cancel()
-        self.served.callback(None)
-
     def _load(self, batch: JournalBatch) -> None:
         """Apply a batch; an unknown kind of record is skipped, as in Kafka. Raises StorageDamaged."""
         name = f"{self._coordinator.topic}-{self.shard}"
@@ -106,3 +103,94 @@ class Loading:
             raise StorageDamaged(f"{name} holds a corrupt record: {error}") from error
         for key in unknown:
             logger.warning("%s: skipped a record of an unknown kind: %s", name, key.hex())
+
+
+GoOn = Callable[[Callable[[], bool]], bool]
+"""Loads a shard on until the function that it is given returns True; returns whether loading has ended."""
+
+
+class Loader:
+    """Loads shards one at a time, for at most 10 ms in a turn of the reactor, so that requests are not
+    starved: first those that a client waits for, then in the order in which they were added.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queue: dict[Loading, GoOn] = {}
+        self._until_s = 0.0
+        """When the turn of loading is over."""
+        self._next_turn: Any = None
+        """The scheduled call, while something waits or the time of this turn is used up."""
+        self._is_at_work = False
+        self._done: list[Deferred[None]] = []
+
+    def add(self, loading: Loading, go_on: GoOn) -> None:
+        """Load a shard: at once, if nothing else is loading and this turn has time left, else later."""
+        self._queue[loading] = go_on
+        if self._next_turn is None and not self._is_at_work:
+            if self._is_over():
+                self._begin_turn()
+            self._work()
+
+    def add_later(self, loading: Loading, go_on: GoOn) -> None:
+        """Load a shard from the next turn on."""
+        self._queue[loading] = go_on
+        self._schedule()
+
+    def want(self, loading: Loading) -> None:
+        """Let a shard that a client has asked for come before those that nobody has asked for."""
+        if not loading.is_wanted:
+            loading.is_wanted = True
+            self._queue = dict(sorted(self._queue.items(), key=lambda each: not each[0].is_wanted))
+
+    def remove(self, loading: Loading) -> None:
+        """Do not load a shard on."""
+        self._queue.pop(loading, None)
+        if not self._queue and not self._is_at_work:
+            self._rest()
+
+    def when_done(self) -> Deferred[None]:
+        """Fires as soon as nothing is left to load."""
+        done: Deferred[None] = Deferred()
+        self._done.append(done)
+        if not self._queue:
+            self._rest()
+        return done
+
+    def _take_turn(self) -> None:
+        self._next_turn = None
+        if self._queue:
+            self._begin_turn()
+            self._work()
+
+    def _begin_turn(self) -> None:
+        self._until_s = self._clock.seconds() + LONGEST_TURN_MS / 1000
+
+    def _is_over(self) -> bool:
+        return self._clock.seconds() >= self._until_s
+
+    def _work(self) -> None:
+        self._is_at_work = True
+        while self._queue:
+            loading, go_on = next(iter(self._queue.items()))
+            if go_on(self._is_over):
+                self._queue.pop(loading, None)
+            if self._is_over():
+                break
+        self._is_at_work = False
+        if not self._queue:
+            self._rest()
+        if self._queue or self._is_over():
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if self._next_turn is None:
+            self._next_turn = self._clock.callLater(0, self._take_turn)
+
+    def _rest(self) -> None:
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+            self._next_turn = None
+        done, self._done = self._done, []
+        for each in done:
+            each.callback(None)

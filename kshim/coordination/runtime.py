@@ -18,16 +18,17 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
-from kshim.coordination.alarm import LONGEST_TURN_MS, Alarm
+from kshim.coordination.alarm import Alarm
 from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
 from kshim.coordination.leads import Append, Entry, Lead
-from kshim.coordination.loading import Leader, Loadable, Loading
+from kshim.coordination.loading import Leader, Loadable, Loader, Loading
 from kshim.requests import RequestContext
 from kshim.requests.later import Later
 from kshim.storage.clock import Clock
@@ -36,6 +37,8 @@ from schemas.error_code import ErrorCode
 
 logger = logging.getLogger(__name__)
 
+START_MS = 20
+"""How long `start` may load; what is left is loaded while the others are served."""
 RELOAD_S = 1
 """The pause before a shard is loaded again whose journal could not be read."""
 
@@ -83,14 +86,18 @@ class Runtime:
         journal: Journal,
         clock: Clock,
         end: Callable[[Lead, Any], None] | None = None,
+        loader: Loader | None = None,
     ) -> None:
-        """end: called with each of a decision's endings, when it is durable."""
+        """end: called with each of a decision's endings, when it is durable. loader: shared with other
+        runtimes.
+        """
         self._coordinator = coordinator
         self._journal = journal
         self._clock = clock
         self._end = end
         self._is_running = False
         self._leads: dict[int, Lead] = {}
+        self._loader = loader or Loader(clock)
         self._loading: dict[int, Loading] = {}
         self._reloads: dict[int, Any] = {}
         """The calls that load a shard again whose journal could not be read."""
@@ -107,17 +114,25 @@ class Runtime:
     # ---- start and stop
 
     def start(self, leaders: Mapping[int, Leader] | None = None) -> None:
-        """Answer requests from now on, and load the shards that have a leader. Raises StorageError.
+        """Answer requests from now on, and load the shards that have a leader, as many as START_MS allow
+        before this returns. Raises StorageError if one of these cannot be read.
 
         leaders: by shard; None stands for node 0 as the leader of all.
         """
         self._is_running = True
         if leaders is None:
             leaders = dict.fromkeys(range(self._coordinator.partitions), Leader())
+        until_s = self._clock.seconds() + START_MS / 1000
+
+        def is_long_enough() -> bool:
+            return self._clock.seconds() >= until_s
+
         for shard, leader in leaders.items():
             self._leader_epochs[shard] = leader.leader_epoch
             loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
-            self._replay(loading, lambda: False)
+            if is_long_enough() or not self._replay(loading, is_long_enough):
+                loading.served.addErrback(lambda _: None)  # it is logged
+                self._loader.add_later(loading, partial(self._go_on_loading, loading))
         self._alarm.set()
 
     def stop(self) -> None:
@@ -159,6 +174,8 @@ class Runtime:
         replies = decision.replies
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
         if answered and decision.marker is None and (lead is None or not lead.unsettled):
+            if lead is None:
+                self._want(decision.shard)
             return replies[0].response
         assert lead is not None, f"{request} is answered by nobody"
         deferred: Deferred[Any] = Deferred()
@@ -282,9 +299,8 @@ class Runtime:
     def _landed(self, shard: int) -> None:
         """Note that an append has settled; loading the shard again may have waited for it."""
         self._in_flight[shard] -= 1
-        loading = self._loading.get(shard)
-        if loading is not None and loading.call is None:
-            self._go_on_loading(loading)
+        if (loading := self._loading.get(shard)) is not None:
+            self._load_if_alone(loading)
 
     def _release(
         self, lead: Lead, replies: list[Reply] | tuple[Reply, ...], endings: list[Any] | tuple[Any, ...]
@@ -330,25 +346,32 @@ class Runtime:
 
     def _begin_load(self, shard: int, leader: Leader) -> Loading:
         loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
-        self._go_on_loading(loading)
+        self._load_if_alone(loading)
         return loading
 
-    def _go_on_loading(self, loading: Loading) -> None:
-        """Load for one turn, unless appends of a former leader are still under way."""
-        loading.call = None
-        if self._in_flight[loading.shard]:
-            return
-        until_s = self._clock.seconds() + LONGEST_TURN_MS / 1000
+    def _load_if_alone(self, loading: Loading) -> None:
+        """Load a shard, unless appends of a former leader are still under way."""
+        if not self._in_flight[loading.shard]:
+            self._loader.add(loading, partial(self._go_on_loading, loading))
+
+    def _go_on_loading(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
+        """Load until `is_long_enough()`; return whether that has ended: the shard is served, or it failed."""
         try:
-            if not self._replay(loading, lambda: self._clock.seconds() >= until_s):
-                loading.call = self._clock.callLater(0, self._go_on_loading, loading)
+            has_ended = self._replay(loading, is_long_enough)
         except StorageError as error:
+            has_ended = True
             logger.error("%s-%d: cannot be loaded: %s", self._coordinator.topic, loading.shard, error)
             if not isinstance(error, StorageDamaged):
                 again = self._clock.callLater(RELOAD_S, self._load_again, loading.shard, loading.leader)
                 self._reloads[loading.shard] = again
             loading.served.errback(error)
         self._alarm.set()
+        return has_ended
+
+    def _want(self, shard: int) -> None:
+        """Note that a client waits for a shard, which is loading or led elsewhere."""
+        if (loading := self._loading.get(shard)) is not None:
+            self._loader.want(loading)
 
     def _load_again(self, shard: int, leader: Leader) -> None:
         del self._reloads[shard]
@@ -380,8 +403,9 @@ class Runtime:
         if (again := self._reloads.pop(shard, None)) is not None:
             again.cancel()
         if loading is not None:
+            self._loader.remove(loading)
             self._coordinator.unload(shard, self._now_ms())
-            loading.cancel()
+            loading.served.callback(None)
         if lead is None:
             return
         lead.gathering = None

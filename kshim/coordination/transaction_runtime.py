@@ -18,7 +18,7 @@ from kshim.cluster.changes import Move
 from kshim.configs.config import Config
 from kshim.coordination.decision import Caller
 from kshim.coordination.leads import Lead
-from kshim.coordination.loading import Leader
+from kshim.coordination.loading import Leader, Loader
 from kshim.coordination.markers import Markers, WriteMarker
 from kshim.coordination.runtime import Runtime
 from kshim.coordination.transactions.coordinator import TransactionCoordinator
@@ -47,10 +47,13 @@ from schemas.records.end_txn_marker import EndTxnMarker
 class TransactionRuntime:
     """The transaction coordinator of all brokers. Its topic is made when a client first asks for it."""
 
-    def __init__(self, cluster: Cluster, log: Log, config: Config, clock: Clock) -> None:
+    def __init__(
+        self, cluster: Cluster, log: Log, config: Config, clock: Clock, loader: Loader | None = None
+    ) -> None:
         self._cluster = cluster
         self._log = log
         self._clock = clock
+        self._loader = loader
         self._settings = _settings(config)
         self._coordinator = TransactionCoordinator(self._settings, self._take_producer_id)
         """Leads no shard until its topic is made."""
@@ -94,7 +97,7 @@ class TransactionRuntime:
             self._coordinator = TransactionCoordinator(
                 self._settings, self._take_producer_id, len(partitions)
             )
-            self._runtime = Runtime(self._coordinator, journal, self._clock, self._end)
+            self._runtime = Runtime(self._coordinator, journal, self._clock, self._end, self._loader)
             self._runtime.start(
                 {
                     partition.index: Leader(partition.leader, partition.leader_epoch)

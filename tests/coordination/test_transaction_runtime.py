@@ -355,7 +355,7 @@ def test_a_long_shard_is_loaded_a_turn_at_a_time(setting: Setting, monkeypatch: 
     setting.begin(T0)
     for index in range(1, 6):
         setting.ask(AddPartitions(ID, 0, 0, (("topic", index),)))
-    monkeypatch.setattr("kshim.coordination.runtime.LONGEST_TURN_MS", 0)
+    monkeypatch.setattr("kshim.coordination.loading.LONGEST_TURN_MS", 0)
     other = setting.broker.node_id + 1
     setting.runtime.follow([moved(setting, other, 1)])
     (asked,) = collect(setting.runtime.submit(replace(setting.context, node_id=other), end()))

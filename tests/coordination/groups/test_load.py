@@ -188,6 +188,16 @@ def test_what_is_stored_is_replayed_as_it_was_decided(entries: list[Any]) -> Non
     assert loaded.pending == decided.pending
 
 
+def test_a_plain_commit_overtakes_a_pending_one() -> None:
+    """[141]: it is later in the log, whenever the transaction ends."""
+    state, producer = HardState(), ProducerIdAndEpoch(1, 0)
+    stored = StoredRecords(state)
+    for offset, by in ((1, None), (2, producer), (3, None)):
+        stored.replay([encode_record(GroupRecord(OFFSET, committed(offset)))], by)
+    state.end_transaction(EndTxnMarker(1, 0, True, 0, 1))
+    assert state.offsets["group"]["topic", 0].offset == 3
+
+
 def test_most_commits_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded = []
     monkeypatch.setattr(

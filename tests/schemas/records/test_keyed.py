@@ -9,7 +9,7 @@ from schemas.records.keyed import read_plain
 from schemas.records.record import CorruptRecordBatch, decode_records, encode_record, keys_and_values
 
 CONTENT = st.one_of(st.none(), st.binary(max_size=3), st.integers(60, 70).map(bytes), st.just(bytes(9000)))
-DELTA = st.sampled_from([0, 1, -1, 63, 64, 9000, 2**31 - 1])
+DELTA = st.sampled_from([0, 1, -1, 63, 64, 9000, 2**31 - 1, 2**31])
 HEADERS = st.sampled_from([(), (), (), (("name", b"x"),)])
 RECORDS = st.lists(st.builds(Record, DELTA, DELTA, CONTENT, CONTENT, HEADERS), max_size=5)
 
@@ -38,6 +38,12 @@ def test_keys_and_values(some: list[Record], around: bytes) -> None:
     found = keys_and_values(data, len(around), len(around) + len(body), len(some))
     assert found == reference(body, len(some))
     assert found is None or len(found) == sum(record.key is not None for record in some)
+
+
+def test_an_offset_that_cannot_be() -> None:
+    body = body_of([Record(2**31, 0, b"key", b"value")])
+    assert reference(body, 1) is None
+    assert keys_and_values(body, 0, len(body), 1) is None
 
 
 @given(RECORDS.filter(bool), st.data())
