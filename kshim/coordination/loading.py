@@ -57,6 +57,9 @@ class Loadable(Protocol):
         producer: the producer whose transaction they are part of, if any.
         """
 
+    def revive(self, shard: int) -> Iterator[None]:
+        """Prepare to serve `shard`, all of whose records are replayed, a step at a time."""
+
     def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
         """Apply the end of a transaction, in the order of the log as well."""
 
@@ -77,21 +80,21 @@ class Loading:
         """Whether a client waits for it."""
         self._coordinator = coordinator
         self._journal = journal
-        self._entries: Iterator[JournalBatch | EndTxnMarker] | None = None
+        self._steps = self._replayed()
         coordinator.begin_load(shard, leader.node_id)
 
     def replay(self, is_long_enough: Callable[[], bool]) -> bool:
-        """Replay until `is_long_enough()`; return whether the journal has ended. Raises StorageError."""
-        if self._entries is None:
-            self._entries = self._journal.load(self.shard)
-        for entry in self._entries:
+        """Replay until `is_long_enough()`; return whether the shard can be served. Raises StorageError."""
+        return all(not is_long_enough() for _ in self._steps)
+
+    def _replayed(self) -> Iterator[None]:
+        for entry in self._journal.load(self.shard):
             if isinstance(entry, EndTxnMarker):
                 self._coordinator.replay_marker(self.shard, entry)
             else:
                 self._load(entry)
-            if is_long_enough():
-                return False
-        return True
+            yield
+        yield from self._coordinator.revive(self.shard)
 
     def _load(self, batch: JournalBatch) -> None:
         """Apply a batch; an unknown kind of record is skipped, as in Kafka. Raises StorageDamaged."""

@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 
 from kshim.coordination.alarm import LONGEST_TURN_MS
 from kshim.coordination.group_runtime import GroupRuntime
+from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
 from kshim.coordination.groups.settings import Settings
@@ -20,6 +21,8 @@ from kshim.coordination.runtime import RELOAD_S, START_MS
 from kshim.storage.interfaces import JournalBatch, StorageError
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
     encode_key,
@@ -179,6 +182,27 @@ class TestTurns:
         assert started.served() == [*GROUPS]
         started.turn()
         assert started.is_idle
+
+    def test_many_groups_are_made_in_several_turns(self, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+        names = [f"group-{number}" for number in range(20)]
+        value = encode_value(GroupMetadataValue(generation=1, protocol=None, leader=None))
+        stored = [(encode_key(GroupMetadataKey(group=name)), value) for name in names]
+        slow.journal.durable = {0: [JournalBatch(stored)]}
+        from_metadata = ClassicGroup.from_metadata
+
+        def slowly(group_id: str, stored: GroupMetadataValue) -> ClassicGroup:
+            slow.clock.rightNow += ENTRY_MS / 1000
+            return from_metadata(group_id, stored)
+
+        monkeypatch.setattr(ClassicGroup, "from_metadata", slowly)
+        slow.runtime.start()
+        assert slow.served() == []
+        while slow.runtime._loading:
+            before_s = slow.clock.seconds()
+            slow.turn()
+            assert (slow.clock.seconds() - before_s) * 1000 < LONGEST_TURN_MS + ENTRY_MS
+        listed = slow.runtime.list_groups(context(5), ListGroupsRequest())
+        assert [group.group_id for group in listed.groups] == names
 
     def test_the_groups_that_come_alive_count_too(
         self, started: Slow, monkeypatch: pytest.MonkeyPatch

@@ -103,6 +103,10 @@ class Coordinator:
         """Apply the end of a transaction, in the order of the log as well."""
         self._shards[shard].hard_state.end_transaction(marker)
 
+    def revive(self, shard: int) -> Iterator[None]:
+        """Prepare to serve `shard`, all of whose records are replayed, a step at a time."""
+        return self._shards[shard].revive()
+
     def finish_load(self, shard: int, now_ms: int) -> Decision:
         """Serve `shard` from now on."""
         return self._shards[shard].finish_load(now_ms)

@@ -99,16 +99,25 @@ class Shard:
         """Apply records to what survives; see `HardState`."""
         self.hard_state.replay(records, producer)
 
+    def revive(self) -> Iterator[None]:
+        """Make the groups that are stored, with their members, a step for each."""
+        for group_id, stored in self.hard_state.groups.items():
+            if group_id not in self.groups:
+                self.groups[group_id] = ClassicGroup.from_metadata(group_id, stored)
+                yield
+
     def finish_load(self, now_ms: int) -> Decision:
-        """Make the stored groups live: each member gets a session, a group above the limit rebalances."""
+        """Let the groups live: each member gets a session, a group above the limit rebalances."""
         draft = Draft(self.number, self._surroundings, now_ms)
+        for _ in self.revive():
+            pass
         self.is_loading = False
         del self._stored
         self._schedule_expiry(draft)
         for group_id in self.hard_state.group_ids():
-            stored = self.hard_state.groups.get(group_id)
-            group = ClassicGroup.from_metadata(group_id, stored) if stored else ClassicGroup(group_id, now_ms)
-            self.groups[group_id] = group
+            group = self.groups.get(group_id)
+            if group is None:
+                group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
             for member in group.members.values():
                 draft.restart_session(member)
             if len(group.members) > draft.settings.group_max_size:

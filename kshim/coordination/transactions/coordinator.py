@@ -74,6 +74,10 @@ class TransactionCoordinator:
         for record in records:
             apply(record)
 
+    def revive(self, shard: int) -> Iterator[None]:
+        """Do nothing: what is stored is what is served."""
+        return iter(())
+
     def finish_load(self, shard: int, now_ms: int) -> Decision:
         """Serve `shard` from now on; the decision says which transactions are still to get their markers."""
         if self._abort_at_ms is None or self._expire_at_ms is None:
