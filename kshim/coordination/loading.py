@@ -130,6 +130,7 @@ class Loader:
     def add(self, loading: Loading, go_on: GoOn) -> None:
         """Load a shard: at once, if nothing else is loading and this turn has time left, else later."""
         self._queue[loading] = go_on
+        self._sort()
         if self._next_turn is None and not self._is_at_work:
             if self._is_over():
                 self._begin_turn()
@@ -144,7 +145,7 @@ class Loader:
         """Let a shard that a client has asked for come before those that nobody has asked for."""
         if not loading.is_wanted:
             loading.is_wanted = True
-            self._queue = dict(sorted(self._queue.items(), key=lambda each: not each[0].is_wanted))
+            self._sort()
 
     def remove(self, loading: Loading) -> None:
         """Do not load a shard on."""
@@ -159,6 +160,9 @@ class Loader:
         if not self._queue:
             self._rest()
         return done
+
+    def _sort(self) -> None:
+        self._queue = dict(sorted(self._queue.items(), key=lambda each: not each[0].is_wanted))
 
     def _take_turn(self) -> None:
         self._next_turn = None
@@ -176,7 +180,12 @@ class Loader:
         self._is_at_work = True
         while self._queue:
             loading, go_on = next(iter(self._queue.items()))
-            if go_on(self._is_over):
+            try:
+                has_ended = go_on(self._is_over)
+            except Exception:
+                logger.exception("shard %d cannot be loaded by a fault of ours", loading.shard)
+                has_ended = True
+            if has_ended:
                 self._queue.pop(loading, None)
             if self._is_over():
                 break

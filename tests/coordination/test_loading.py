@@ -297,6 +297,35 @@ class TestMeanwhile:
         with pytest.raises(StorageError, match="__consumer_offsets-0 holds a corrupt record"):
             slow.runtime.start()
 
+    def test_a_fault_of_ours_does_not_keep_the_others_from_loading(
+        self, started: Slow, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        load = started.runtime._groups.load
+
+        def wrongly(shard: int, *arguments: Any) -> Any:
+            assert shard != 1
+            return load(shard, *arguments)
+
+        monkeypatch.setattr(started.runtime._groups, "load", wrongly)
+        for _ in range(50):
+            started.turn()
+        assert started.served() == ["d", "b", "c"]
+        assert "shard 1 cannot be loaded" in caplog.text
+        assert started.fetch("a").error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def test_a_shard_whose_last_append_is_under_way_keeps_its_place(self, started: Slow) -> None:
+        """It is asked for while it waits for that append, and comes next when it may be loaded."""
+        started.load_all()
+        started.clock.rightNow += 1
+        started.journal.loaded.clear()
+        started.commit("c")
+        for shard in (0, 3, 1, 2):
+            started.runtime.load(shard, Leader(1, 1))
+        started.runtime._want(3)
+        started.journal.release(3)
+        started.load_all()
+        assert list(dict.fromkeys(started.journal.loaded)) == [0, 3, 1, 2]
+
     def test_a_disk_that_does_not_answer_is_asked_again(self, started: Slow) -> None:
         started.journal.failing.add(2)
         started.load_all()
