@@ -30,6 +30,11 @@ from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.list_groups import ListGroupsRequest
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import decode_response, encode_request
 from tests.network.test_connection import Transport
@@ -351,6 +356,55 @@ def test_stop_before_the_start_is_through() -> None:
     assert stopped == [None]
     assert outcome(started).check(StartError)
     assert reactor.tcpServers == []
+
+
+def test_what_takes_long_to_load_is_loaded_behind_the_open_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cleaning waits for it."""
+    reactor, store = Reactor(), Store()
+    config = replace(CONFIG, offsets_topic_num_partitions=1)
+    first = Server(config, reactor, store)
+    outcome(first.start())
+    client = Client(reactor, 1)
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+    client.ask(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=(topic,)), 5)
+    partitions = (OffsetCommitRequestPartition(partition_index=0, committed_offset=7),)
+    commit = OffsetCommitRequest(
+        group_id="g", topics=(OffsetCommitRequestTopic(name="t", partitions=partitions),)
+    )
+    (committed,) = client.ask(ApiKey.OFFSET_COMMIT, commit, 8).topics
+    assert committed.partitions[0].error_code == ErrorCode.NONE
+    client.connection.connectionLost()
+    first.stop()
+
+    read, cleaned = store.log.read, []
+
+    def slowly(*arguments: Any, **more: Any) -> bytes:
+        reactor.rightNow += 1
+        return read(*arguments, **more)
+
+    monkeypatch.setattr(store.log, "read", slowly)
+    monkeypatch.setattr(store.log, "clean", cleaned.append)
+    server = Server(config, reactor, store)
+    outcome(server.start())
+    loaded = results(server.loaded())
+    client = Client(reactor, 2)  # the second listener
+    refused = client.ask(ApiKey.LIST_GROUPS, ListGroupsRequest(), 0)
+    assert refused.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    listed = client.ask(ApiKey.LIST_GROUPS, ListGroupsRequest(), 0)
+    assert [group.group_id for group in listed.groups] == ["g"]
+    assert (loaded, len(cleaned)) == ([None], 1)
+
+
+def test_a_stop_while_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    reactor, store = Reactor(), Store()
+    monkeypatch.setattr("kshim.coordination.runtime.START_MS", 0)
+    server = Server(CONFIG, reactor, store)
+    outcome(server.start())
+    loaded = results(server.loaded())
+    assert loaded == []
+    assert outcome(server.stop()) is None
+    assert loaded == [None]
+    assert reactor.getDelayedCalls() == []
 
 
 def test_a_second_stop_waits_for_the_first() -> None:
