@@ -387,6 +387,7 @@ def test_what_takes_long_to_load_is_loaded_behind_the_open_port(monkeypatch: pyt
     server = Server(config, reactor, store)
     outcome(server.start())
     loaded = results(server.loaded())
+    assert (loaded, cleaned) == ([], [])
     client = Client(reactor, 2)  # the second listener
     refused = client.ask(ApiKey.LIST_GROUPS, ListGroupsRequest(), 0)
     assert refused.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
