@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from kshim.cluster import Topic
 from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import answer_in_pieces, divided, merged
-from kshim.requests.later import Later, then
+from kshim.requests.divide import PARTITIONS_AT_ONCE, answer_in_pieces, divided, merged
+from kshim.requests.later import Later, Promise, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
@@ -28,9 +28,26 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
-) -> Later[OffsetCommitResponse]:
+) -> Later[OffsetCommitResponse] | Promise[OffsetCommitResponse]:
     """Each partition has its own answer: those refused here first, then the coordinator's."""
+    if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS and _is_plain(broker, request):
+        return broker.groups.promise(context, request)
     return answer_in_pieces(broker, context, request, _answer)
+
+
+def _is_plain(broker: Broker, request: OffsetCommitRequest) -> bool:
+    """Whether the coordinator can answer it as it is: a few partitions, by name, and all exist."""
+    left, topics = PARTITIONS_AT_ONCE, broker.cluster.topics
+    for named in request.topics:
+        topic = topics.get(named.name)
+        left -= len(named.partitions) + 1
+        if topic is None or not named.partitions or left < 0:
+            return False
+        count = len(topic.partitions)
+        for partition in named.partitions:
+            if not 0 <= partition.partition_index < count:
+                return False
+    return left < PARTITIONS_AT_ONCE
 
 
 def _answer(

@@ -16,7 +16,7 @@ from kshim.coordination.groups.refusals import (
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.transactions.requests import AddPartitions
 from kshim.requests.context import RequestContext
-from kshim.requests.later import Later
+from kshim.requests.later import Later, Promise
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -84,6 +84,12 @@ class Groups(Protocol):
         """Answer a Heartbeat. In a stable group it is parked until a rebalance begins, until another request
         follows on its connection, or until the next heartbeat of the member is near.
         """
+        ...
+
+    def promise(
+        self, context: RequestContext, request: OffsetCommitRequest
+    ) -> OffsetCommitResponse | Promise[OffsetCommitResponse]:
+        """The same as `submit` for the most frequent of the requests whose answer must become durable."""
         ...
 
     def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:

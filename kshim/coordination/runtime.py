@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, Protocol
@@ -30,7 +29,7 @@ from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
 from kshim.coordination.leads import Append, Entry, Lead
 from kshim.coordination.loading import Leader, Loadable, Loader, Loading
 from kshim.requests import RequestContext
-from kshim.requests.later import Later
+from kshim.requests.later import Afterwards, Later, Promise, do_all
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
 from schemas.error_code import ErrorCode
@@ -68,13 +67,15 @@ class Coordinator(Loadable, Protocol):
         """Do all that is due; each decision is carried out before the next is taken."""
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Promise[Any]):
     """A request without an answer yet."""
 
-    deferred: Deferred[Any]
-    request: Any
-    caller: Caller
+    __slots__ = ("caller", "request")
+
+    def __init__(self, request: Any, caller: Caller) -> None:
+        self._answer = self._listener = None  # here, not by the base: one is made for each commit
+        self.request = request
+        self.caller = caller
 
 
 class Runtime:
@@ -156,6 +157,10 @@ class Runtime:
         """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
         return self._ask(self._caller(context), request)
 
+    def promise(self, context: RequestContext, request: Any) -> Any | Promise[Any]:
+        """The same, with a Promise in place of a Deferred."""
+        return self._promise(self._caller(context), request)
+
     def submit_as_broker(self, api_version: int, request: Any) -> Later[Any]:
         """The same for a request of a broker to whichever broker leads the shard."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
@@ -165,6 +170,10 @@ class Runtime:
         return Caller(token, it.api_version, it.client_id, it.client_host, it.node_id)
 
     def _ask(self, caller: Caller, request: Any) -> Later[Any]:
+        answer = self._promise(caller, request)
+        return answer.deferred() if answer.__class__ is _Waiting else answer
+
+    def _promise(self, caller: Caller, request: Any) -> Any | _Waiting:
         token = caller.token
         if not self._is_running:
             return self._coordinator.refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -178,10 +187,9 @@ class Runtime:
                 self._want(decision.shard)
             return replies[0].response
         assert lead is not None, f"{request} is answered by nobody"
-        deferred: Deferred[Any] = Deferred()
-        self._waiting[token] = _Waiting(deferred, request, caller)
+        waiting = self._waiting[token] = _Waiting(request, caller)
         self._carry_out(lead, decision)
-        return deferred
+        return waiting
 
     def decide(self, lead: Lead, decide: Callable[[int, int], Decision]) -> None:
         """Carry out `decide(shard, now_ms)`, unless the shard has another lead by now, or none."""
@@ -311,10 +319,12 @@ class Runtime:
             self._end(lead, ending)
 
     def _deliver(self, replies: list[Reply] | tuple[Reply, ...]) -> None:
+        afterwards: Afterwards = {}
         for token, response in replies:
             waiting = self._waiting.pop(token, None)
             if waiting is not None:
-                waiting.deferred.callback(response)
+                waiting.answer(response, afterwards)
+        do_all(afterwards)
 
     # ---- shards
 

@@ -25,6 +25,7 @@ from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State
 from kshim.requests import Client, Refused, Turn
+from kshim.requests.later import Afterwards, Later, Promised
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
@@ -43,7 +44,7 @@ ENDED = (State.CLOSING, State.LOST)
 Response = bytes | Pieces | None
 # Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
 # none. Raises Refused, or the Deferred fails with it.
-Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response]"]
+Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response] | Promised"]
 
 
 class InFlight(Turn):
@@ -208,9 +209,12 @@ class Connection(Protocol):
         except Exception as error:
             self._refuse(error)
             return
-        if isinstance(answer, defer.Deferred):
+        if answer is not None and not isinstance(answer, (bytes, Pieces)):
             self._hold(request, len(frame))
-            answer.addCallbacks(self._answered, self._unanswered, (request,))
+            if isinstance(answer, Promised):
+                answer.promise.listen(self._promised, request, answer.encode)
+            else:
+                answer.addCallbacks(self._answered, self._unanswered, (request,))
         elif self._in_flight:
             request.done, request.reply = True, answer
             self._hold(request, len(answer or b""))
@@ -231,8 +235,31 @@ class Connection(Protocol):
 
     # ---- replies
 
+    def _promised(
+        self,
+        response: object,
+        afterwards: Afterwards,
+        request: InFlight,
+        encode: Callable[[object], Later[Response]],
+    ) -> None:
+        """A promise is kept. The replies of one moment leave in one write."""
+        try:
+            reply = encode(response)
+        except Exception as error:
+            self._refuse(error)
+            return
+        if isinstance(reply, defer.Deferred):
+            reply.addCallbacks(self._answered, self._unanswered, (request,))
+            return
+        self._take(reply, request)
+        afterwards[self._move_on] = None
+
     def _answered(self, reply: Response, request: InFlight) -> None:
-        """Keep a reply until all earlier requests are answered; send the replies whose turn has come."""
+        self._take(reply, request)
+        self._move_on()
+
+    def _take(self, reply: Response, request: InFlight) -> None:
+        """Keep a reply until all earlier requests are answered; put out the replies whose turn has come."""
         request.done, request.reply = True, reply
         waiting = self._in_flight
         if waiting and waiting[0] is not request:
@@ -245,6 +272,9 @@ class Connection(Protocol):
             self._held_bytes -= first.held_bytes
             self.shared.unread.bytes -= first.held_bytes
             self._put(first.reply)
+
+    def _move_on(self) -> None:
+        """Send the replies that are put out, and read further requests."""
         self._look_for_room()
         if not self._in_turn:
             self.active_at = self.shared.clock.seconds()

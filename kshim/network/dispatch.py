@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 from kshim.api.api_versions import ANNOUNCED, unsupported
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.arrivals import is_question
+from kshim.requests.later import Promise, Promised
 from kshim.requests.mistake import Mistake
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
@@ -77,7 +78,7 @@ def answer(
     client: Client,
     turn: Turn,
     decoded: tuple[RequestHeader, Any] | None = None,
-) -> Reply | Deferred[Reply]:
+) -> Reply | Deferred[Reply] | Promised:
     """The reply to one request: header and body without the size, or None if there is none to send.
 
     decoded: the frame's header and request, if it was decoded aside.
@@ -91,7 +92,7 @@ def answer(
     except TooManyElements:
         turn.is_alone = True
         return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS)).addCallbacks(
-            lambda decoded: answer(broker, frame, client, turn, decoded),
+            lambda decoded: _now_or_deferred(answer(broker, frame, client, turn, decoded)),
             lambda failure: _not_decoded(frame, client, failure.value),
         )
     except MalformedMessage as error:
@@ -116,12 +117,21 @@ def answer(
         response = served.function(broker, context, request)
         if isinstance(response, Value) or response is None:
             return _encode(broker, header, client, response)
+        if isinstance(response, Promise):
+            return Promised(response, partial(_encode, broker, header, client))
         later: Deferred[Any] = response
         return later.addCallbacks(partial(_encode, broker, header, client), partial(_fail, header, client))
     except Refused:
         raise
     except Exception as error:
         raise _failed(header, client, error) from error
+
+
+def _now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:
+    """A Deferred in place of a promised reply."""
+    if isinstance(reply, Promised):
+        return reply.promise.deferred().addCallback(reply.encode)
+    return reply
 
 
 def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException | None) -> bytes:

@@ -14,7 +14,7 @@ from schemas.api_key import ApiKey
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_response
-from tests.api.harness import advance, context, new_broker
+from tests.api.harness import advance, context, later, new_broker
 
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
@@ -41,7 +41,7 @@ class Groups:
             seen.append(decode_response(api_key, version, encode_response(api_key, version, 7, response))[1])
             return response
 
-        answer = API[api_key].function(self.broker, context(version), request)
+        answer = later(API[api_key].function(self.broker, context(version), request))
         if hasattr(answer, "addCallback"):
             answer.addCallback(see)
         else:

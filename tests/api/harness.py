@@ -21,6 +21,7 @@ from kshim.fetching.sessions import FetchSessions
 from kshim.producing.appends import ProducerAppends
 from kshim.requests import Broker, Client, RequestContext, Turn
 from kshim.requests.arrivals import Arrivals
+from kshim.requests.later import Promise, Promised
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.chunk import place
@@ -132,6 +133,7 @@ def ask(function: Any, broker: Broker, request: Any, version: int) -> Any:
 def result(answer: Any) -> Any:
     """What a Deferred has fired with, PENDING if it has not fired; any other value is returned as it is.
     Raises the error that a Deferred failed with."""
+    answer = later(answer)
     if not isinstance(answer, Deferred):
         return answer
     seen: list[Any] = []
@@ -143,9 +145,17 @@ def result(answer: Any) -> Any:
     return seen[0]
 
 
+def later(answer: Any) -> Any:
+    """A Deferred in place of a promise, of a response or of a reply."""
+    if isinstance(answer, Promised):
+        return answer.promise.deferred().addCallback(answer.encode)
+    return answer.deferred() if isinstance(answer, Promise) else answer
+
+
 def collect(answer: Any) -> list[Any]:
     """A list that gets the answer once it is there."""
     seen: list[Any] = []
+    answer = later(answer)
     if isinstance(answer, Deferred):
         answer.addBoth(seen.append)
     else:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Shared
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.requests import Client, Refused, Turn
+from kshim.requests.later import Afterwards, Promise, Promised, do_all
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
@@ -121,6 +123,38 @@ def test_replies_of_one_turn_leave_in_one_write(server: Server) -> None:
     server.answers = bytes.upper
     server.send(b"a", b"b", b"c")
     assert [b"".join(write) for write in writes] == [frame(b"A") + frame(b"B") + frame(b"C")]
+
+
+def test_promised_replies_of_one_moment_leave_in_one_write(server: Server) -> None:
+    promises: list[Promise[bytes]] = [Promise() for _ in range(3)]
+    waiting = iter(promises)
+    server.connection.shared = replace(
+        server.connection.shared, answer=lambda *_: Promised(next(waiting), bytes.upper)
+    )
+    writes: list[list[bytes]] = []
+    server.transport.writeSequence = writes.append
+    server.send(b"a", b"b", b"c")
+    afterwards: Afterwards = {}
+    for promise, answer in zip(reversed(promises), (b"c", b"b", b"a"), strict=True):
+        promise.answer(answer, afterwards)
+    assert writes == []
+    do_all(afterwards)
+    assert [b"".join(write) for write in writes] == [frame(b"A") + frame(b"B") + frame(b"C")]
+
+
+def test_a_promised_reply_that_cannot_be_made_closes(server: Server) -> None:
+    promise: Promise[bytes] = Promise()
+
+    def encode(_: object) -> bytes:
+        raise Refused("no reply")
+
+    server.connection.shared = replace(server.connection.shared, answer=lambda *_: Promised(promise, encode))
+    server.send(b"a")
+    afterwards: Afterwards = {}
+    promise.answer(b"a", afterwards)
+    do_all(afterwards)
+    assert server.transport.disconnecting
+    assert server.sent() == b""
 
 
 def test_replies_leave_in_the_order_of_the_requests(server: Server) -> None:
