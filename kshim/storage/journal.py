@@ -6,7 +6,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, Log, StorageDamaged
-from schemas.records.batch import CorruptRecordBatch, Record, batches, decode_header, encode, records
+from schemas.records.batch import CorruptRecordBatch, batches, decode_header, encode_entries, records
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
 from schemas.records.keyed import read_plain
 
@@ -39,8 +39,9 @@ class LogJournal:
         if not records:
             return succeed(None)
         producer_id, producer_epoch = producer
-        batch = encode(
-            (Record(delta, now_ms, key, value) for delta, (key, value) in enumerate(records)),
+        batch = encode_entries(
+            records,
+            now_ms,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             is_transactional=producer != NO_PRODUCER,

@@ -11,6 +11,7 @@ written in v3 and offsets in v4, or in v1 without a leader epoch if they expire 
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, overload
 from uuid import UUID
 
@@ -143,14 +144,17 @@ def encode_key(key: Key) -> bytes:
     """The bytes of a key; the key of an offset is written as kind 1."""
     if isinstance(key, UnknownKey):
         return key.kind.to_bytes(2, signed=True) + key.data
-    kind = 1 if isinstance(key, OffsetCommitKey) else 2
-    return _encode(key, 0, kind)
+    cls: Any = type(key)
+    encode, _ = _encoder(cls, 0)
+    return encode(key, b"\0\1" if isinstance(key, OffsetCommitKey) else b"\0\2")
 
 
 def encode_value(value: Value) -> bytes:
     """The bytes of a value, in the version in which Kafka 4.2 writes it."""
     version = 3 if isinstance(value, GroupMetadataValue) else _offset_version(value)
-    return _encode(value, version, version)
+    cls: Any = type(value)
+    encode, start = _encoder(cls, version)
+    return encode(value, start)
 
 
 def _offset_version(value: OffsetCommitValue) -> int:
@@ -170,6 +174,7 @@ def _decode(cls: Any, version: int, data: bytes) -> Any:
     return value
 
 
-def _encode(value: Any, version: int, number: int) -> bytes:
-    cls: Any = type(value)
-    return compiled.encoder(cls, version)(value, number.to_bytes(2))
+@cache
+def _encoder(cls: Any, version: int) -> tuple[compiled.Encoder, bytes]:
+    """The encoder of one version, and the bytes of its number, with which a value begins."""
+    return compiled.encoder(cls, version), version.to_bytes(2)

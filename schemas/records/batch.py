@@ -7,7 +7,7 @@ https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and K
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from functools import cache, partial
 from typing import Final, NamedTuple
@@ -27,6 +27,7 @@ from schemas.records.record import (
     Record,
     check_lengths,
     decode_records,
+    encode_plain_records,
     encode_record,
     invalid_record,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "check_records",
     "decode_header",
     "encode",
+    "encode_entries",
     "is_transactional",
     "patch",
     "patch_in_place",
@@ -386,6 +388,22 @@ def encode(
         *(producer_id, producer_epoch, base_sequence, count),
     )
     return _join(base_offset, leader_epoch, covered, payload)
+
+
+def encode_entries(
+    entries: Sequence[tuple[bytes | None, bytes | None]],
+    timestamp_ms: int,
+    *,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    is_transactional: bool = False,
+) -> bytes:
+    """What `encode` makes of records with these keys and values, all of one time and without headers."""
+    covered = COVERED.pack(
+        *(TRANSACTIONAL_BIT * is_transactional, len(entries) - 1, timestamp_ms, timestamp_ms),
+        *(producer_id, producer_epoch, -1, len(entries)),
+    )
+    return _join(0, -1, covered, encode_plain_records(entries))
 
 
 def assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:

@@ -4,7 +4,8 @@
 end of the bytes is found when it is followed, so it takes no memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from schemas.error_code import ErrorCode
@@ -15,6 +16,7 @@ __all__ = [
     "Record",
     "check_lengths",
     "decode_records",
+    "encode_plain_records",
     "encode_record",
     "invalid_record",
     "keys_and_values",
@@ -66,6 +68,20 @@ def encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_
     into += body
 
 
+def encode_plain_records(entries: Sequence[tuple[bytes | None, bytes | None]]) -> bytes:
+    """Records with these keys and values, of the time of their batch and without headers."""
+    pieces: list[bytes] = []
+    for offset_delta, (key, value) in enumerate(entries):
+        delta = _length(offset_delta)
+        key_length = _NULL if key is None else _length(len(key))
+        value_length = _NULL if value is None else _length(len(value))
+        key, value = key or b"", value or b""
+        size = 3 + len(delta) + len(key_length) + len(key) + len(value_length) + len(value)
+        # the attributes and the timestamp delta before the offset delta, and the number of headers, are 0
+        pieces += (_length(size), b"\0\0", delta, key_length, key, value_length, value, b"\0")
+    return b"".join(pieces)
+
+
 _NULL = b"\x01"
 """The length -1."""
 
@@ -83,6 +99,8 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
+_length = lru_cache(4096)(_varint)
+"""For lengths and offset deltas, which are small and come again."""
 _SMALL_VARINTS = {value: bytes(((value << 1) ^ (value >> 63),)) for value in range(-64, 64)}
 
 

@@ -90,7 +90,8 @@ class Draft:
             tuple(self._records),
             tuple(self._replies),
             tuple(self._reports),
-            producer=self.producer if self._records else None,
+            (),
+            self.producer if self._records else None,
         )
 
     # ---- timers, by what they are for

@@ -7,6 +7,7 @@ Whether the topics exist and the caller may see them is checked before a request
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
@@ -44,6 +45,7 @@ Committed = Mapping[Partition, OffsetCommitValue]
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
 NO_TIMESTAMP = -1
 LONG_MAX = 2**63 - 1
+_COMMITS = ANSWERS[ApiKey.OFFSET_COMMIT]
 
 
 def validate_commit(
@@ -63,7 +65,7 @@ def validate_commit(
         return ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION
     if group.state is State.EMPTY and generation < 0:
         return ErrorCode.NONE
-    answer = ANSWERS[ApiKey.OFFSET_COMMIT][group.state]
+    answer = _COMMITS[group.state]
     if group.state not in (State.EMPTY, State.DEAD):
         error = group.validate(request.member_id, request.group_instance_id)
         if error is ErrorCode.NONE and generation != group.generation:
@@ -78,26 +80,28 @@ def validate_commit(
 
 def commit(draft: Draft, caller: Caller, request: OffsetCommitRequest) -> None:
     """Write a record for every partition whose metadata is not too long, and answer for each."""
-    limit = draft.settings.offset_metadata_max_bytes
+    limit, group_id = draft.settings.offset_metadata_max_bytes, request.group_id
     topics = []
     for topic in request.topics:
         partitions = []
         for partition in topic.partitions:
-            error = ErrorCode.NONE
+            index, error = partition.partition_index, ErrorCode.NONE
             if too_long(partition.committed_metadata, limit):
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                key = OffsetCommitKey(
-                    group=request.group_id, topic=topic.name, partition=partition.partition_index
-                )
+                key = OffsetCommitKey(group=group_id, topic=topic.name, partition=index)
                 draft.write(key, _value(draft.now_ms, request.retention_time_ms, topic, partition))
-            partitions.append(
-                OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
-            )
+            partitions.append(_answer(index, error))
         topics.append(
             OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
         )
     draft.reply(caller.token, OffsetCommitResponse(topics=tuple(topics)))
+
+
+@lru_cache(4096)
+def _answer(index: int, error: ErrorCode) -> OffsetCommitResponsePartition:
+    """The answer for one partition, made once: the partitions of all topics have few indexes."""
+    return OffsetCommitResponsePartition(partition_index=index, error_code=error)
 
 
 def too_long(metadata: str | None, limit: int) -> bool:

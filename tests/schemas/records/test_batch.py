@@ -25,6 +25,7 @@ from schemas.records.batch import (
     crc32c,
     decode_header,
     encode,
+    encode_entries,
     patch,
     patch_in_place,
     records,
@@ -67,6 +68,16 @@ class TestAgainstJava:
         assert encode(at(100, JAVA_RECORDS), base_offset=100) == JAVA["none"]
         assert encode(JAVA_RECORDS, **PRODUCER) == JAVA["idempotent"]
         assert encode(JAVA_RECORDS, **PRODUCER, is_transactional=True) == JAVA["transactional"]
+
+    @pytest.mark.parametrize("count", [1, 3, 70, 9000])
+    def test_entries_are_records_of_one_time(self, count: int) -> None:
+        """Lengths and offset deltas of one, two and three bytes."""
+        entries = [(b"k" * (n % 70), (None, b"", b"v" * n)[n % 3]) for n in range(count)]
+        same = [Record(delta, 1700000000000, key, value) for delta, (key, value) in enumerate(entries)]
+        assert encode_entries(entries, 1700000000000) == encode(same)
+        of_producer: dict[str, Any] = {"producer_id": 4000, "producer_epoch": 3, "is_transactional": True}
+        found = encode_entries([(None, b"v")], 5, **of_producer)
+        assert found == encode([Record(0, 5, None, b"v")], **of_producer)
 
     def test_sets_log_append_time_as_java_does(self) -> None:
         java = JAVA["log_append_time"]
