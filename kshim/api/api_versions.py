@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from kshim.cluster.features import SUPPORTED
 from kshim.requests import Broker, RequestContext
@@ -61,8 +62,9 @@ def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRe
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if context.client is not None:
             context.client.software = " ".join(software)[:MOST_CHARACTERS]
+        context.stays_the_same = True
     return ApiVersionsResponse(
-        api_keys=_entries(ANNOUNCED),
+        api_keys=_announced(),
         supported_features=SUPPORTED_FEATURES if context.api_version >= FIRST_VERSION_WITH_MINIMUM_0 else (),
         finalized_features_epoch=broker.cluster.writer.offset,
         finalized_features=tuple(
@@ -78,6 +80,11 @@ def unsupported(versions: range) -> ApiVersionsResponse:
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_entries({ApiKey.API_VERSIONS: versions})
     )
+
+
+@cache
+def _announced() -> tuple[ApiVersion, ...]:
+    return _entries(ANNOUNCED)
 
 
 def _entries(served: Mapping[ApiKey, range]) -> tuple[ApiVersion, ...]:

@@ -57,6 +57,7 @@ def _respond(
     """One coordinator for each key; up to v3 there is one key, and its coordinator is the answer itself."""
     if topic is not None:
         warn_if_lost(broker, context, names_any=True)
+        context.stays_the_same = True
     if context.api_version >= FIRST_VERSION_WITH_KEYS:
         find = partial(_find, broker, context, request.key_type, topic)
         found_all = in_slices(broker, context, request.coordinator_keys, find, _cost_us)

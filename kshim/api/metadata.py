@@ -214,6 +214,7 @@ def _response(
     asked = request.include_cluster_authorized_operations
     topics = tuple(topics)
     _watch(broker, context, request, topics)
+    context.stays_the_same = not any(topic.error_code for topic in topics)
     return MetadataResponse(
         brokers=node_endpoints(
             broker,

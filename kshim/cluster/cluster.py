@@ -305,6 +305,7 @@ class Cluster:
     def _show_running(self, running: tuple[int, ...]) -> None:
         controller_id = self.controller_id
         self.running = running
+        self.writer.version += 1
         self.registered = tuple(sorted({*self.registered, *running}))
         if self.controller_id not in (controller_id, NO_LEADER):
             self.writer.leader_epoch += 1
@@ -408,6 +409,7 @@ class Cluster:
 
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = self._by_id[topic.topic_id] = topic
+        self.writer.version += 1
         self._metric_names.add(topic.name)
         for partition in topic.partitions:
             config = self.log_config(topic, partition.leader)

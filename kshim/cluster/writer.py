@@ -28,6 +28,7 @@ class Writer:
         self._metadata = metadata
         self._changing = DeferredLock()
         self.offset = 0  # how many changes are durable, in the whole life of the cluster
+        self.version = 0  # rises whenever clients may see something else of the cluster than before
         self.leader_epoch = 0  # rises with each start, and whenever another broker is the controller
 
     def start(self) -> None:
@@ -44,3 +45,4 @@ class Writer:
         offset = self.offset + 1
         await self._metadata.put(changes | {METADATA_OFFSET: b"%d %d" % (offset, self.leader_epoch)})
         self.offset = offset
+        self.version += 1

@@ -20,6 +20,7 @@ from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.arrivals import is_question
 from kshim.requests.later import Promise, Promised
 from kshim.requests.mistake import Mistake
+from kshim.requests.replies import KEYS, Question
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
@@ -87,6 +88,9 @@ def answer(
     unsupported version, a body that does not match its API and version), if the request has more than
     MAX_ELEMENTS, or if one of our own functions failed.
     """
+    question = _question(broker, frame, client)
+    if question is not None and (known := broker.replies.find(question, client)) is not None:
+        return known
     try:
         header, request = decoded or decode_request(frame, LIGHT_ELEMENTS)
     except TooManyElements:
@@ -116,7 +120,10 @@ def answer(
     try:
         response = served.function(broker, context, request)
         if isinstance(response, Value) or response is None:
-            return _encode(broker, header, client, response)
+            reply = _encode(broker, header, client, response)
+            if question is not None and context.stays_the_same and isinstance(reply, bytes):
+                broker.replies.keep(question, client, reply)
+            return reply
         if isinstance(response, Promise):
             return Promised(response, partial(_encode, broker, header, client))
         later: Deferred[Any] = response
@@ -125,6 +132,19 @@ def answer(
         raise
     except Exception as error:
         raise _failed(header, client, error) from error
+
+
+def _question(broker: Broker, frame: bytes | bytearray, client: Client) -> Question | None:
+    """What a kept reply is looked for by; None for a request whose reply is not kept.
+
+    A client that may be unable to reach the brokers is always answered anew, and so are those whose requests
+    are in the log.
+    """
+    if not isinstance(frame, bytes) or frame[:2] not in KEYS or logger.isEnabledFor(logging.DEBUG):
+        return None
+    if not broker.arrivals.has_arrived(client):
+        return None
+    return Question(frame, broker.node_id, broker.cluster.writer.version)
 
 
 def _now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:

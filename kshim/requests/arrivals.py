@@ -71,6 +71,10 @@ class Arrivals:
         """By host; mostly empty, so that a request can be known quickly as one that nobody waits for."""
         self._arrived: dict[str, None] = {}
 
+    def has_arrived(self, client: Client) -> bool:
+        """Whether its address is never to be noticed again."""
+        return client.address.host in self._arrived
+
     def came(self, client: Client) -> None:
         """A request came that is no question."""
         host = client.address.host

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kshim.configs.endpoint import Endpoint
 from kshim.requests.context import RequestContext
+from kshim.requests.replies import Replies
 from kshim.requests.written import WrittenArrays
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Broker:
     once: Once
     arrivals: Arrivals
     written: WrittenArrays = field(default_factory=WrittenArrays)
+    replies: Replies = field(default_factory=Replies)
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
         """The address at which this client reaches the broker `node_id`; None while that one does not run."""

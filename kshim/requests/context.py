@@ -80,13 +80,16 @@ class RequestContext:
     """The address that this client should connect to: the advertised listener, else the one its connection
     arrived at.
     """
-    principal: str = "User:ANONYMOUS"
     turn: Turn = field(default_factory=Turn)
     """A parked Fetch finishes when it fires, because replies leave in request order."""
     node_id: int = 0
     """The broker that was asked."""
     client: Client | None = None
     """None in a request of the server's own."""
+    stays_the_same: bool = False
+    """Whether the reply to these bytes stays the same until the cluster changes (see `replies`). Set it
+    before returning.
+    """
 
     @property
     def sender(self) -> str:

@@ -20,6 +20,7 @@ from kshim.requests import Client, Refused, RequestContext, Turn
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
+from kshim.requests.replies import Replies
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -27,10 +28,16 @@ from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.api.harness import AtOnce, result
 
 HERE = Endpoint("10.0.0.1", 9092)
-CLUSTER = SimpleNamespace(features=SimpleNamespace(levels=LATEST), writer=SimpleNamespace(offset=1))
+WRITER = SimpleNamespace(offset=1, version=1)
+CLUSTER = SimpleNamespace(features=SimpleNamespace(levels=LATEST), writer=WRITER)
 CLOCK = Clock()
 BROKER: Any = SimpleNamespace(
-    node_id=1, aside=AtOnce(), cluster=CLUSTER, once=Once(CLOCK), arrivals=Arrivals(CLOCK)
+    node_id=1,
+    aside=AtOnce(),
+    cluster=CLUSTER,
+    once=Once(CLOCK),
+    arrivals=Arrivals(CLOCK),
+    replies=Replies(),
 )
 TURN = Turn()
 
@@ -160,7 +167,6 @@ def test_a_request_goes_to_its_function_and_its_response_back(kind: Any, heartbe
     assert (context.api_version, context.client_id, context.client_host) == (0, "c", "/10.0.0.7")
     assert context.advertised == HERE
     assert context.turn is TURN
-    assert context.principal == "User:ANONYMOUS"
 
 
 def test_a_null_client_id_is_empty(heartbeats: list[Any]) -> None:
