@@ -88,7 +88,8 @@ def answer(
     unsupported version, a body that does not match its API and version), if the request has more than
     MAX_ELEMENTS, or if one of our own functions failed.
     """
-    question = _question(broker, frame, client)
+    # A bytearray holds a large request, and is never hashed.
+    question = _question(broker, frame, client) if isinstance(frame, bytes) and frame[:2] in KEYS else None
     if question is not None and (known := broker.replies.find(question, client)) is not None:
         return known
     try:
@@ -134,13 +135,13 @@ def answer(
         raise _failed(header, client, error) from error
 
 
-def _question(broker: Broker, frame: bytes | bytearray, client: Client) -> Question | None:
-    """What a kept reply is looked for by; None for a request whose reply is not kept.
+def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
+    """What a kept reply is looked for by; None if it is not to be looked for.
 
     A client that may be unable to reach the brokers is always answered anew, and so are those whose requests
     are in the log.
     """
-    if not isinstance(frame, bytes) or frame[:2] not in KEYS or logger.isEnabledFor(logging.DEBUG):
+    if logger.isEnabledFor(logging.DEBUG):
         return None
     if not broker.arrivals.has_arrived(client):
         return None

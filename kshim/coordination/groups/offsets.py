@@ -139,21 +139,19 @@ def fetch(
     A partition without a commit has offset -1 and no error, whether or not it exists. unstable: partitions
     whose offset is refused, since a transaction that is still open may move it (KIP-447).
     """
-    wanted = _all_topics(committed) if request.topics is None else request.topics
-    topics = tuple(
-        OffsetFetchResponseTopics(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=tuple(
-                _unstable(index)
-                if (topic.name, index) in unstable
-                else _fetched(topic, index, committed.get((topic.name, index)))
-                for index in topic.partition_indexes
-            ),
+    topics = []
+    for topic in _all_topics(committed) if request.topics is None else request.topics:
+        name = topic.name
+        partitions = [
+            _unstable(index)
+            if unstable and (name, index) in unstable
+            else _fetched(topic, index, committed.get((name, index)))
+            for index in topic.partition_indexes
+        ]
+        topics.append(
+            OffsetFetchResponseTopics(name=name, topic_id=topic.topic_id, partitions=tuple(partitions))
         )
-        for topic in wanted
-    )
-    return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
+    return OffsetFetchResponseGroup(group_id=request.group_id, topics=tuple(topics))
 
 
 def _all_topics(committed: Committed) -> tuple[OffsetFetchRequestTopics, ...]:
