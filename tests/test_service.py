@@ -13,6 +13,7 @@ from twisted.internet.testing import MemoryReactorClock
 
 from kshim.configs.config import Config, new_config
 from kshim.configs.endpoint import Endpoint
+from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
@@ -315,7 +316,9 @@ def test_a_group_is_coordinated_where_its_partition_is_led(reactor: Reactor) -> 
         protocol_type="consumer",
         protocols=(JoinGroupRequestProtocol(name="range"),),
     )
-    joined = first.ask(ApiKey.JOIN_GROUP, join, 0)
+    assert first.ask(ApiKey.JOIN_GROUP, join, 0) is None
+    reactor.advance(SHORTEST_DELAY_MS / 1000)
+    joined = first.answer
     assert joined.generation_id == 1
     heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id=joined.member_id)
     sync = SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id)
