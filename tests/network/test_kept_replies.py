@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kshim.cluster import NewTopic
 from kshim.cluster.features import TRANSACTION_VERSION, FeatureUpdate, UpgradeType
 from kshim.cluster.leaders import move_leader, start_broker, stop_broker
 from kshim.configs.endpoint import Endpoint
@@ -104,6 +105,28 @@ def test_no_reply_outlives_a_change(change: str, broker: Broker) -> None:
     after = {name: ask(broker, name, known) for name in REQUESTS}
     assert after == {name: ask(replace(broker, replies=Replies()), name, known) for name in REQUESTS}
     assert after != before
+
+
+def test_topics_are_seen_one_by_one_while_many_are_created(broker: Broker) -> None:
+    known = arrived(broker)
+    seen: list[bytes] = []
+
+    async def pause(_: int) -> None:
+        seen.append(ask(broker, "all topics", known))
+
+    wanted = [NewTopic(name, 1, 1) for name in ("two", "three")]
+    result(broker.cluster.create_topics(wanted, pause=pause))
+    assert [reply.count(b"two") + reply.count(b"three") for reply in seen] == [0, 0, 1, 2]
+
+
+def test_a_broker_without_partitions_that_stops_is_seen() -> None:
+    broker = new_broker(brokers=2, offsets_topic_num_partitions=1, offsets_topic_replication_factor=1)
+    known = arrived(broker)
+    before = ask(broker, "all topics", known)
+    assert all(2 not in each.replicas for each in broker.cluster.group_metadata_topic.partitions)
+    result(stop_broker(broker.cluster, 2))
+    after = ask(broker, "all topics", known)
+    assert len(after) < len(before)
 
 
 def test_each_broker_and_each_address_has_its_own(broker: Broker) -> None:
