@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from benchmarks.raw import SOFTWARE
 from benchmarks.servers import APACHE_KAFKA, KSHIM, Settings
 
 Servers = Literal["shared", "new", "own", "alone"]
@@ -49,6 +50,8 @@ REBALANCES = {
         ("kafka-clients-4.2", "cooperative-sticky"),
     )
 }
+PATIENT = "apache-kafka-java"
+"""Clients whose heartbeats kshim parks until a rebalance begins."""
 NO_COMPACTION: Settings = {
     KSHIM: {"log.cleaner.min.cleanable.ratio": "1"},
     APACHE_KAFKA: {"log.cleaner.enable": "false"},
@@ -135,7 +138,14 @@ CASES = {
     "groups": Case(
         "what groups of ten members cost that send a Heartbeat every 3 s",
         "loads.groups:groups",
-        {f"{groups:,} group{'s' * (groups > 1)}": {"groups": groups} for groups in (1, 10, 100, 1_000)},
+        {
+            f"{groups:,} group{'s' * (groups > 1)}{', parked' * (software != SOFTWARE)}": {
+                "groups": groups,
+                "software": software,
+            }
+            for software in (SOFTWARE, PATIENT)
+            for groups in (1, 10, 100, 1_000)
+        },
         warm_up=False,
     ),
     "connections": Case(

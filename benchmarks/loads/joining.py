@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from benchmarks.generator import Load
 from benchmarks.processor import Measured, Window
-from benchmarks.raw import Connection
+from benchmarks.raw import SOFTWARE, Connection
 from benchmarks.servers import Target
 from integration.support.wire import framed
 from schemas.api_key import ApiKey
@@ -64,18 +64,18 @@ class Group:
     `Group.form` makes many at once: the steps of a group wait for the server, not for one another.
     """
 
-    def __init__(self, bootstrap: str, members: int) -> None:
+    def __init__(self, bootstrap: str, members: int, software: str = SOFTWARE) -> None:
         self.group_id = f"benchmark-{uuid4()}"
-        self.connections = [Connection(bootstrap).greet() for _ in range(members)]
+        self.connections = [Connection(bootstrap).greet(software) for _ in range(members)]
         self.member_ids = [""] * members
         self.generation_id = -1
 
     @staticmethod
-    def form(bootstrap: str, groups: int, members: int) -> list[Group]:
+    def form(bootstrap: str, groups: int, members: int, software: str = SOFTWARE) -> list[Group]:
         """So many groups, complete and stable."""
         watch = Connection(bootstrap)
         watch.find_coordinator("benchmark")
-        made = [Group(bootstrap, members) for _ in range(groups)]
+        made = [Group(bootstrap, members, software) for _ in range(groups)]
         for group in made:
             group._first_joins(watch)
         for group in made:
