@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later
+from kshim.requests.later import Later, Promise
 from kshim.requests.patience import is_patient
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
-def heartbeat(broker: Broker, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
+def heartbeat(
+    broker: Broker, context: RequestContext, request: HeartbeatRequest
+) -> Later[HeartbeatResponse] | Promise[HeartbeatResponse]:
     """Forward to the group's coordinator; the reply says whether the member must rejoin.
 
     The coordinator may park it if the client can wait, and nothing follows on its connection yet.

@@ -16,7 +16,7 @@ from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime
 from kshim.requests import RequestContext
-from kshim.requests.later import Later
+from kshim.requests.later import Promise
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Journal
 from schemas.error_code import ErrorCode
@@ -55,11 +55,15 @@ class GroupRuntime(Runtime):
         super().__init__(coordinator, journal, clock, loader=loader)
         self._groups = coordinator
 
-    def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
+    def heartbeat(
+        self, context: RequestContext, request: HeartbeatRequest
+    ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
         """See `Groups.heartbeat`."""
         caller = self._caller(context)
-        answer: Later[HeartbeatResponse] = self._ask(caller, WaitingHeartbeat(request))
-        if answer.__class__ is Deferred:
+        answer: HeartbeatResponse | Promise[HeartbeatResponse] = self._promise(
+            caller, WaitingHeartbeat(request)
+        )
+        if isinstance(answer, Promise):
             context.turn.watch(partial(self._release_heartbeat, request, caller.token))
         return answer
 

@@ -80,7 +80,9 @@ class Groups(Protocol):
     @overload
     def submit(self, context: RequestContext, request: DeleteGroup) -> Later[DeletableGroupResult]: ...
 
-    def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Later[HeartbeatResponse]:
+    def heartbeat(
+        self, context: RequestContext, request: HeartbeatRequest
+    ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
         """Answer a Heartbeat. In a stable group it is parked until a rebalance begins, until another request
         follows on its connection, or until the next heartbeat of the member is near.
         """

@@ -9,7 +9,7 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatRequest
 from tests.api.groups import Groups, join, versions
-from tests.api.harness import context, result
+from tests.api.harness import context, later, result
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.HEARTBEAT))
@@ -41,7 +41,7 @@ def beats(groups: Groups, member_id: str, turn: Turn, software: str = "librdkafk
 
 def test_the_answer_waits_for_a_rebalance() -> None:
     groups = Groups()
-    answer = beats(groups, groups.member(), Turn())
+    answer = later(beats(groups, groups.member(), Turn()))
     assert isinstance(answer, Deferred)
     assert not answer.called
     groups.send(join())

@@ -11,12 +11,16 @@ from kshim.coordination.groups.member import Member
 from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatResponse
 
+TOGETHER_MS = 20
+"""The answers that are due within such a time leave together, as each turn of the reactor has its cost."""
+
 
 def park_heartbeat(draft: Draft, member: Member, token: int, park_ms: int) -> None:
     """Hold a heartbeat for at most `park_ms`; an older one of the member is answered NONE."""
     answer_heartbeat(draft, member, ErrorCode.NONE)
     member.parked_heartbeat = token
-    draft.timers.arm(member.heartbeat_timer, draft.now_ms + park_ms)
+    deadline_ms = draft.now_ms + park_ms
+    draft.timers.arm(member.heartbeat_timer, deadline_ms - deadline_ms % TOGETHER_MS)
 
 
 def answer_heartbeat(draft: Draft, member: Member, error: ErrorCode) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from kshim.coordination.groups.heartbeat import EARLY_MS, FIRST_PARK_MS, LONGEST_PARK_MS
+from kshim.coordination.groups.parked import TOGETHER_MS
 from schemas.error_code import ErrorCode
 from tests.coordination.groups.history import SESSION_MS, Client, History, assign, protocols
 
@@ -116,7 +117,19 @@ def test_the_answer_leaves_before_the_next_heartbeat_is_due(history: History, in
     assert waits_ms(history, client) == FIRST_PARK_MS
     due_ms = max(interval_ms, FIRST_PARK_MS)
     history.sleep(began_ms + due_ms - history.now_ms)
-    assert waits_ms(history, client) == due_ms - EARLY_MS
+    assert 0 <= due_ms - EARLY_MS - waits_ms(history, client) < TOGETHER_MS
+
+
+def test_answers_that_are_due_together_leave_together(history: History) -> None:
+    one, other = history.stable(2)
+    history.sleep(TOGETHER_MS - history.now_ms % TOGETHER_MS)
+    first = one.wait()
+    history.sleep(TOGETHER_MS - 1)
+    second = other.wait()
+    history.sleep(FIRST_PARK_MS - TOGETHER_MS)
+    assert history.is_parked(first)
+    history.sleep(1)
+    assert (told(history, first), told(history, second)) == (ErrorCode.NONE, ErrorCode.NONE)
 
 
 def test_it_waits_for_a_third_of_the_session_at_most(history: History) -> None:
