@@ -75,6 +75,11 @@ class Producing(Client):
         self.count += 1
         self._producer.poll(0.005)
 
+    def produce_to(self, partitions: int) -> None:
+        """Use so many partitions from now on, which the producer itself asks for once a second."""
+        self._producer.list_topics(self._topic, 10)
+        self.partitions = partitions
+
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
             self.errors.append(confluent_kafka.KafkaException(error))
@@ -201,7 +206,7 @@ def test_nobody_rebalances_because_a_broker_moves(story: Story) -> None:
     with story.chapter(f"{PARTITIONS} partitions added", rebalances=1):
         story.admin.add_partitions(topic, 2 * PARTITIONS)
         wait_until(lambda: story.owned() == 2 * PARTITIONS, 30, story.report)
-        story.producing.partitions = 2 * PARTITIONS
+        story.producing.produce_to(2 * PARTITIONS)
     with story.chapter(f"{len(BROKERS)} brokers stopped and started"):
         for node_id in BROKERS:
             steer("stop-broker", node_id)
