@@ -1,8 +1,8 @@
 """Which clients can wait for the answer to a heartbeat: they consume meanwhile, and do all else that they do.
 
-Not every client can: kafkajs and ruby-kafka, for two, consume nothing until they have the answer. So these
-are the clients that the tests run, known by the name of their software (KIP-511), or else by the client id
-that they have by default.
+Not every client can: kafkajs, for one, consumes nothing until it has the answer. So these are the clients
+that the tests run, known by the name of their software (KIP-511), or else by the client id that they have by
+default.
 """
 
 from __future__ import annotations

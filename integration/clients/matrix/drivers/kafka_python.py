@@ -72,6 +72,8 @@ class KafkaPython(LikeKafkaPython):
         options: dict[str, Any] = {"enable_idempotence": idempotent} if VERSION >= (2, 2) else {}
         if idempotent and not options:
             raise Cannot("no idempotence")
+        if acks == 0 and VERSION == (2, 3):
+            raise Cannot("what is to be sent with acks=0 is never sent, to any broker")
         producer = KafkaProducer(
             bootstrap_servers=self._bootstrap,
             acks="all" if acks == -1 else acks,
