@@ -134,7 +134,7 @@ def test_where_it_began_is_kept(
     """The initial offsets are in the checkpoint even before there is a record."""
     create(admin, topic)
     send(server, topic, range(3))
-    with running(kafka_stream(spark, server, subscribe=topic), tmp_path) as (query, _):  # from the topic's end
+    with running(kafka_stream(spark, server, subscribe=topic), tmp_path) as (query, _):  # from its end
         wait_until(lambda: (tmp_path / "sources" / "0" / "0").exists(), 60, "the initial offsets")
         # A query that is stopped before may leave what Spark 4.2 does not begin with.
         wait_until(lambda: query.status["message"] == "Waiting for data to arrive", 60, "the records")
