@@ -25,6 +25,9 @@ MOST_BYTES = 256 * 1024 * 1024
 """So much is produced in a round, and so much is there to consume, at most."""
 AT_ONCE_BYTES = 256 * 1024
 CONSUMED_AT_ONCE = 10_000
+PAUSE_MS = 5
+"""When librdkafka has 100,000 records that the application has not taken, it fetches no more for a second: a
+server that is faster than the application would be found slow for it."""
 DISK_BYTES = 1024 * 1024
 DISK_SECONDS = 1.0
 
@@ -122,8 +125,15 @@ def consume(target: Target, load: Load, seconds: float) -> Measured:
     size, partitions = load["value_bytes"], load["partitions"]
     topic = f"consume-{size}-{partitions}"
     fill(target, topic, load)
-    settings = {"bootstrap.servers": target.bootstrap, "group.id": f"benchmark-{uuid4()}"}
-    consumer = Consumer({**settings, "enable.auto.commit": False, "auto.offset.reset": "error"})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": target.bootstrap,
+            "group.id": f"benchmark-{uuid4()}",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "fetch.queue.backoff.ms": PAUSE_MS,
+        }
+    )
     consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
     if consumer.poll(TIMEOUT_S) is None:
         raise TimeoutError("no record came")
