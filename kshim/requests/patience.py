@@ -1,15 +1,15 @@
 """Which clients can wait for the answer to a heartbeat: they consume meanwhile, and do all else that they do.
 
-Not every client can: kafkajs, for one, consumes nothing until it has the answer. So these are the clients
-that the tests run, known by the name of their software (KIP-511), or else by the client id that they have by
-default.
+Not every client can: kafkajs consumes nothing until it has the answer, and sarama does not close. So these
+are clients that the tests run, known by the name of their software (KIP-511), or else by the client id that
+they have by default.
 """
 
 from __future__ import annotations
 
 from kshim.requests.context import RequestContext
 
-SOFTWARE = ("apache-kafka-java ", "kafka-python ", "kgo ", "platformatic-kafka ", "sarama ")
+SOFTWARE = ("apache-kafka-java ", "kafka-python ", "kgo ", "platformatic-kafka ")
 """How the name and version of a patient client's software begins."""
 RDKAFKA = "rdkafka"
 """In the name or the version of all that is built on librdkafka."""

@@ -16,7 +16,7 @@ from tests.api.harness import context
         ("confluent-kafka-javascript 1.10.1-librdkafka-2.15.0", "rdkafka", True),
         ("kgo v1.22.2", "kgo", True),
         ("platformatic-kafka 1.35.0", "id", True),
-        ("sarama v1.61.1", "sarama", True),
+        ("sarama v1.61.1", "sarama", False),
         ("", "aiokafka-0.13.0", True),
         ("", "kafkajs", False),
         ("", "consumer-2", False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,9 @@ from integration.support.awaiting import wait_until
 SETTLED_S = 40
 SESSION_TIMEOUT_MS = 6_000
 PARTITIONS = 6
+IDLE_SESSION_MS = 16_000
+AT_ONCE_MS = 1_500
+"""Less than half of the interval between two heartbeats with such a session."""
 
 
 @pytest.fixture
@@ -55,6 +59,20 @@ def test_a_crashed_member_is_replaced(driver: Driver, second: Driver, shared: st
     wait_for([3, 3], driver, second)
     second.crash()
     wait_for([PARTITIONS], driver)
+
+
+def test_a_member_with_nothing_to_do_is_not_held_up(driver: Driver, shared: str) -> None:
+    """Whatever its heartbeats wait for, records come at once, and it leaves at once."""
+    driver.open(name="c", topics=[shared], group=shared, session_timeout_ms=IDLE_SESSION_MS)
+    wait_for([PARTITIONS], driver)
+    began_s, sent = time.monotonic(), 0
+    while time.monotonic() - began_s < 2 * IDLE_SESSION_MS / 4000:  # the drivers' interval is a quarter of it
+        send(driver, shared, str(sent))
+        assert values(driver, 1, timeout_ms=AT_ONCE_MS) == [str(sent)]
+        sent += 1
+    closing_s = time.monotonic()
+    driver.close(name="c")
+    assert time.monotonic() - closing_s < AT_ONCE_MS / 1000
 
 
 def send_to_each(driver: Driver, topic: str, letter: str) -> list[str]:
