@@ -72,7 +72,7 @@ class KafkaPython(LikeKafkaPython):
         options: dict[str, Any] = {"enable_idempotence": idempotent} if VERSION >= (2, 2) else {}
         if idempotent and not options:
             raise Cannot("no idempotence")
-        if acks == 0 and VERSION == (2, 3):
+        if acks == 0 and (2, 2) <= VERSION < (3, 0):
             raise Cannot("what is to be sent with acks=0 is never sent, to any broker")
         producer = KafkaProducer(
             bootstrap_servers=self._bootstrap,
@@ -108,7 +108,7 @@ class KafkaPython(LikeKafkaPython):
         options.need(ASSIGNORS)
         settings: dict[str, Any] = {"isolation_level": options.isolation} if VERSION >= (2, 1) else {}
         if options.instance is not None:
-            if VERSION < (2, 1):
+            if VERSION < (2, 3):
                 raise Cannot("no static members")
             settings["group_instance_id"] = options.instance
         if options.isolation == "read_committed" and VERSION < (2, 1):
@@ -215,6 +215,8 @@ class KafkaPython(LikeKafkaPython):
         self._admin.delete_topics([topic])
 
     def grow_topic(self, topic: str, partitions: int) -> None:
+        if VERSION == (2, 2):
+            raise Cannot("now and then a member misses partitions that are added, with any broker")
         self._admin.create_partitions({topic: NewPartitions(partitions)})
 
     def topics(self) -> list[str]:
