@@ -12,12 +12,12 @@ from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
-from kshim.coordination.groups.parked import park_heartbeat
+from kshim.coordination.groups.parked import HEARTBEATS, park_heartbeat
 from kshim.coordination.groups.states import ANSWERS, State
 from kshim.coordination.groups.timers import Timers
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.heartbeat import HeartbeatRequest
 
 FIRST_PARK_MS = 2_500
 """How long the first heartbeat of a member is parked; the interval of most clients is 3 s."""
@@ -61,7 +61,7 @@ def heartbeat_that_waits(
         if group.state is State.STABLE and park_ms > 0:
             park_heartbeat(draft, member, caller.token, park_ms)
             return
-    draft.reply(caller.token, HeartbeatResponse(error_code=error))
+    draft.reply(caller.token, HEARTBEATS[error])
 
 
 def _park_ms(member: Member, now_ms: int) -> int:

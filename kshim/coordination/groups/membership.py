@@ -9,11 +9,10 @@ from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
-from kshim.coordination.groups.parked import answer_heartbeat
+from kshim.coordination.groups.parked import answer_heartbeat, refuse_sync
 from kshim.coordination.groups.timers import TimerKey, TimerKind
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from schemas.messages.sync_group import SyncGroupResponse
 
 
 def update_member(
@@ -52,6 +51,5 @@ def remove_member(draft: Draft, group: ClassicGroup, member_id: str) -> None:
         return
     if member.parked_join is not None:
         draft.reply(member.parked_join, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-    if member.parked_sync is not None:
-        draft.reply(member.parked_sync, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    refuse_sync(draft, member, ErrorCode.UNKNOWN_MEMBER_ID)
     answer_heartbeat(draft, member, ErrorCode.UNKNOWN_MEMBER_ID)

@@ -10,12 +10,9 @@ arrives then.
 from __future__ import annotations
 
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
-from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription
-from schemas.error_code import ErrorCode
 from schemas.message import MalformedMessage
-from schemas.messages.sync_group import SyncGroupResponse
 
 HOLD_MS = 300
 """A client that gives up partitions joins again within some 50 ms, unless its application takes long."""
@@ -40,18 +37,6 @@ def who_may_wait(group: ClassicGroup) -> frozenset[str]:
     if all(owned[member_id] <= assigned[member_id] for member_id in owned):
         return frozenset()
     return frozenset(member_id for member_id in owned if owned[member_id] == assigned[member_id])
-
-
-def release(draft: Draft, group: ClassicGroup) -> None:
-    """The next generation begins: answer the SyncGroups that have waited for it."""
-    if group.may_wait:
-        group.may_wait = frozenset()
-        draft.cancel_hold(group)
-        for member in group.members.values():
-            parked, member.parked_sync = member.parked_sync, None
-            if parked is not None:
-                draft.reply(parked, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-                draft.restart_session(member)
 
 
 def _owned(group: ClassicGroup, member: Member) -> Partitions:

@@ -14,13 +14,11 @@ from kshim.coordination.groups.classic_group import ClassicGroup, InitialDelay
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import remove_member
-from kshim.coordination.groups.parked import answer_heartbeats
-from kshim.coordination.groups.passing import release
+from kshim.coordination.groups.parked import answer_heartbeats, refuse_syncs
 from kshim.coordination.groups.rebalance_report import RebalanceReport, Trigger
 from kshim.coordination.groups.states import CAN_REBALANCE, State
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
-from schemas.messages.sync_group import SyncGroupResponse
 
 SHORTEST_DELAY_MS = 5
 """Members that start together share their first generation, as where Apache Kafka's timer takes as long."""
@@ -45,9 +43,12 @@ def prepare_rebalance(
     any more.
     """
     if group.state is State.COMPLETING_REBALANCE:
-        reset_assignments(draft, group)
-    release(draft, group)
+        for member in group.members.values():
+            member.assignment = b""
+    refuse_syncs(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     answer_heartbeats(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    group.may_wait = frozenset()
+    draft.cancel_hold(group)
     group.pending_sync.clear()
     draft.cancel_sync(group)
     from_empty = group.state is State.EMPTY
@@ -181,20 +182,6 @@ def listed(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
         )
         for member in group.members.values()
     )
-
-
-def reset_assignments(draft: Draft, group: ClassicGroup) -> None:
-    """Drop the assignments of a sync phase that will not complete, and answer its SyncGroups
-    REBALANCE_IN_PROGRESS.
-
-    An answered member's session starts anew: it could not expire while the request was parked.
-    """
-    for member in group.members.values():
-        member.assignment = b""
-        parked, member.parked_sync = member.parked_sync, None
-        if parked is not None:
-            draft.reply(parked, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-            draft.restart_session(member)
 
 
 def on_sync_deadline(draft: Draft, group: ClassicGroup) -> None:

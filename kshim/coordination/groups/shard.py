@@ -19,7 +19,7 @@ from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.heartbeat import heartbeat, heartbeat_that_waits
 from kshim.coordination.groups.join_group import join_group, refuse_join
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
-from kshim.coordination.groups.parked import answer_heartbeat, answer_heartbeats
+from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeat, answer_heartbeats, refuse_sync
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.rebalance_report import Trigger
 from kshim.coordination.groups.refusals import (
@@ -38,7 +38,7 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue
 from schemas.messages.delete_groups import DeletableGroupResult
-from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest
 from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
@@ -55,8 +55,6 @@ all have expired. The offsets of a large group are divided among steps; the last
 """
 
 _NO_OFFSETS: Mapping[Any, Any] = {}
-_HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode}
-"""The answers to heartbeats, made once: the most frequent request needs no new message."""
 
 
 class Shard:
@@ -136,8 +134,7 @@ class Shard:
                         error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id
                     )
                     draft.reply(member.parked_join, refusal)
-                if member.parked_sync is not None:
-                    draft.reply(member.parked_sync, SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+                refuse_sync(draft, member, ErrorCode.NOT_COORDINATOR)
             answer_heartbeats(draft, group, ErrorCode.NOT_COORDINATOR)
             group.transition_to(State.DEAD, now_ms)
         self.groups.clear()
@@ -174,13 +171,13 @@ class Shard:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         else:
             error = heartbeat(self._surroundings.timers, now_ms, group, request)
-        return self._reply(caller, _HEARTBEATS[error])
+        return self._reply(caller, HEARTBEATS[error])
 
     def heartbeat_that_waits(self, caller: Caller, request: WaitingHeartbeat, now_ms: int) -> Decision:
         """See `heartbeat_that_waits`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return self._reply(caller, _HEARTBEATS[ErrorCode.UNKNOWN_MEMBER_ID])
+            return self._reply(caller, HEARTBEATS[ErrorCode.UNKNOWN_MEMBER_ID])
         draft = Draft(self.number, self._surroundings, now_ms)
         heartbeat_that_waits(draft, group, caller, request.request)
         return draft.decision()

@@ -11,14 +11,13 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import update_member
-from kshim.coordination.groups.parked import answer_heartbeat
+from kshim.coordination.groups.parked import answer_heartbeat, refuse_sync
 from kshim.coordination.groups.rebalance import listed, rebalance_or_complete
 from kshim.coordination.groups.rebalance_report import Trigger
 from kshim.coordination.groups.sizes import group_fits
 from kshim.coordination.groups.states import State
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from schemas.messages.sync_group import SyncGroupResponse
 
 FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
 
@@ -57,9 +56,7 @@ def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
     if parked_join is not None:
         fenced = JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, member_id=member.member_id)
         draft.reply(parked_join, fenced)
-    parked_sync, member.parked_sync = member.parked_sync, None
-    if parked_sync is not None:
-        draft.reply(parked_sync, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    refuse_sync(draft, member, ErrorCode.FENCED_INSTANCE_ID)
     answer_heartbeat(draft, member, ErrorCode.FENCED_INSTANCE_ID)
 
 

@@ -11,6 +11,7 @@ from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.parked import refuse_syncs
 from kshim.coordination.groups.passing import HOLD_MS, who_may_wait
 from kshim.coordination.groups.rebalance import complete_rebalance, prepare_rebalance
 from kshim.coordination.groups.rebalance_report import Trigger
@@ -104,11 +105,7 @@ def on_hold_deadline(draft: Draft, group: ClassicGroup) -> None:
 
 def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:
     """Refuse a generation that cannot be stored: fail the parked SyncGroups, and rebalance."""
-    for member in group.members.values():
-        parked, member.parked_sync = member.parked_sync, None
-        if parked is not None:
-            draft.reply(parked, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
-            draft.restart_session(member)
+    refuse_syncs(draft, group, ErrorCode.UNKNOWN_SERVER_ERROR)
     prepare_rebalance(draft, group, Trigger.TOO_LARGE_TO_STORE, group.leader or "")
 
 
