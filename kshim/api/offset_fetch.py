@@ -51,8 +51,6 @@ def offset_fetch(
         )
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     ask = partial(_fetch_by_id, broker.cluster, fetch) if by_id else fetch
-    if len(request.groups) == 1:
-        return then(ask(request.groups[0]), lambda group: OffsetFetchResponse(groups=(group,)))
     return ask_each_group(
         broker, context, request.groups, ask, lambda groups: OffsetFetchResponse(groups=tuple(groups))
     )

@@ -71,6 +71,8 @@ def ask_each_group(
     respond: Callable[[list[R]], A],
 ) -> Later[A]:
     """`respond(answers)` with the answer to `ask(each)` for each group, asked in slices."""
+    if len(asked) == 1:
+        return then(ask(asked[0]), lambda answer: respond([answer]))
     answers = in_slices(broker, context, asked, ask, lambda _: GROUP_US)
     return then(answers, lambda answers: gather(answers, respond))
 
