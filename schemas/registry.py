@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from schemas.api_key import ApiKey
 from schemas.compiled import Decoder, decoder, encoder, overfull, piece_encoder
@@ -83,7 +83,7 @@ VERSIONS: Final = {
 }
 
 
-IN_PIECES: Final = frozenset((ApiKey.FETCH,))
+_IN_PIECES: Final = frozenset((ApiKey.FETCH,))
 """The APIs whose responses hold records."""
 
 
@@ -146,7 +146,7 @@ def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
 def prepare(api_key: ApiKey, version: int) -> None:
     """Make the code with which a server reads and answers requests of one version, before it is needed."""
     _request_decoders(api_key.to_bytes(2) + version.to_bytes(2))
-    _response_encoder(api_key, version, api_key in IN_PIECES)
+    _response_encoder(api_key, version)
 
 
 def _unserved_header_version(frame: bytes) -> int:
@@ -181,45 +181,25 @@ def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestH
     return header, request
 
 
-@overload
 def encode_response(
     api_key: int, api_version: int, correlation_id: int, response: Any, max_elements: int = NO_LIMIT
-) -> bytes: ...
+) -> bytes:
+    """A response with its header, joined. Raises what `encode_reply` does."""
+    return bytes(encode_reply(api_key, api_version, correlation_id, response, max_elements))
 
 
-@overload
-def encode_response(
-    api_key: int,
-    api_version: int,
-    correlation_id: int,
-    response: Any,
-    max_elements: int = NO_LIMIT,
-    *,
-    in_pieces: bool,
-) -> bytes | Pieces: ...
-
-
-def encode_response(
-    api_key: int,
-    api_version: int,
-    correlation_id: int,
-    response: Any,
-    max_elements: int = NO_LIMIT,
-    *,
-    in_pieces: bool = False,
+def encode_reply(
+    api_key: int, api_version: int, correlation_id: int, response: Any, max_elements: int = NO_LIMIT
 ) -> bytes | Pieces:
-    """A response with its header. in_pieces: its records are not copied.
+    """A response with its header; in pieces if it holds records, which are then not copied.
 
     Raises TooManyElements if it has more than `max_elements`; StringTooLong for a string of more than 32767
     bytes, as a name that a client sent may have become (see `primitives.String`); and ValueError for any
     other value that this version cannot carry.
     """
-    encode, header_end = _response_encoder(api_key, api_version, in_pieces)
+    encode, header_end = _response_encoder(api_key, api_version)
     try:
-        encoded: bytes | Pieces = encode(
-            response, correlation_id.to_bytes(4, signed=True) + header_end, max_elements
-        )
-        return encoded
+        return encode(response, correlation_id.to_bytes(4, signed=True) + header_end, max_elements)
     except ValueError as error:
         if _holds_long_string(response):
             raise StringTooLong(str(error)) from None
@@ -235,12 +215,13 @@ def _holds_long_string(value: Any) -> bool:
 
 
 @cache
-def _response_encoder(api_key: int, version: int, in_pieces: bool) -> tuple[Callable[..., Any], bytes]:
+def _response_encoder(api_key: int, version: int) -> tuple[Callable[..., bytes | Pieces], bytes]:
     """The encoder of the body, and the bytes of the header after the correlation id."""
     response = MESSAGES[ApiKey(api_key)][1]
     has_tags = response_header_version(api_key, definition(response).is_flexible(version))
-    encode = (piece_encoder if in_pieces else encoder)(response, version)
-    return encode, b"\0" * has_tags
+    new_encoder: Callable[..., Callable[..., bytes | Pieces]]
+    new_encoder = piece_encoder if api_key in _IN_PIECES else encoder
+    return new_encoder(response, version), b"\0" * has_tags
 
 
 def encode_request(header: RequestHeader, request: Any) -> bytes:

@@ -27,12 +27,12 @@ from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements, Value
 from schemas.pieces import Pieces
 from schemas.registry import (
-    IN_PIECES,
     VERSIONS,
     StringTooLong,
     UnsupportedVersion,
     decode_request,
     decode_request_header,
+    encode_reply,
     encode_response,
 )
 
@@ -170,17 +170,10 @@ def _encode(broker: Broker, header: RequestHeader, client: Client, response: Any
     if response is None:
         return None
     api_key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
-    in_pieces = api_key in IN_PIECES
     try:
-        return encode_response(
-            api_key, version, correlation_id, response, LIGHT_ELEMENTS, in_pieces=in_pieces
-        )
+        return encode_reply(api_key, version, correlation_id, response, LIGHT_ELEMENTS)
     except TooManyElements:
-        encode = partial(
-            encode_response,
-            *(api_key, version, correlation_id, response, MAX_ANSWER_ELEMENTS),
-            in_pieces=in_pieces,
-        )
+        encode = partial(encode_reply, api_key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
         return broker.aside.run(encode).addErrback(
             lambda failure: _not_encoded(header, client, failure.value)
         )

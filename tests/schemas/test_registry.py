@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from schemas import registry
 from schemas.api_key import ApiKey
+from schemas.compiled import encoder
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, definition
 from schemas.messages import fetch, join_group
@@ -23,6 +24,7 @@ from schemas.registry import (
     decode_request,
     decode_request_header,
     decode_response,
+    encode_reply,
     encode_request,
     encode_response,
 )
@@ -167,10 +169,12 @@ def test_records_leave_as_they_are(version: int) -> None:
     records = bytes(1_000_000)
     partition = fetch.PartitionData(partition_index=0, high_watermark=1, records=records)
     response = fetch.FetchResponse(responses=(fetch.FetchableTopicResponse(partitions=(partition,)),))
-    pieces = encode_response(ApiKey.FETCH, version, 7, response, in_pieces=True)
+    pieces = encode_reply(ApiKey.FETCH, version, 7, response)
     assert isinstance(pieces, Pieces)
     assert any(piece is records for piece in pieces)
     assert bytes(pieces) == encode_response(ApiKey.FETCH, version, 7, response)
+    header = (7).to_bytes(4) + b"\0" * definition(fetch.FetchResponse).is_flexible(version)
+    assert bytes(pieces) == encoder(fetch.FetchResponse, version)(response, header)
     assert len(pieces) == len(bytes(pieces))
 
 
