@@ -15,6 +15,8 @@ def heartbeat(
 
     The coordinator may park it if the client can wait, and nothing follows on its connection yet.
     """
+    if context.client is not None:
+        context.client.member = request
     if broker.config.group_heartbeat_park_enable and is_patient(context) and not context.turn.fired:
         return broker.groups.heartbeat(context, request)
     return broker.groups.submit(context, request)

@@ -6,6 +6,8 @@ If there is no protocol, its name is "" up to v6 and null from v7 on (KIP-559).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, then
@@ -18,10 +20,22 @@ def join_group(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
 ) -> Later[JoinGroupResponse]:
     """Forward to the group's coordinator, which answers when the join phase is complete."""
-    answer = broker.groups.submit(context, request)
+    answer = then(broker.groups.submit(context, request), partial(_remember, context, request.group_id))
     if context.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL:
         return then(answer, _with_null_protocol)
     return then(answer, _with_empty_protocol)
+
+
+class _Member(NamedTuple):
+    group_id: str
+    member_id: str
+
+
+def _remember(context: RequestContext, group_id: str, response: JoinGroupResponse) -> JoinGroupResponse:
+    """Note which member the client is, also if it was only given an id."""
+    if context.client is not None and response.member_id:
+        context.client.member = _Member(group_id, response.member_id)
+    return response
 
 
 def _with_null_protocol(response: JoinGroupResponse) -> JoinGroupResponse:

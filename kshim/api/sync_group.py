@@ -21,4 +21,6 @@ def sync_group(
         request.protocol_type is None or request.protocol_name is None
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if context.client is not None:
+        context.client.member = request
     return broker.groups.submit(context, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred, succeed
 from kshim.configs.config import Config
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
+from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
@@ -50,9 +51,14 @@ class GroupRuntime(Runtime):
     """Implements `kshim.coordination.interfaces.Groups`."""
 
     def __init__(
-        self, coordinator: Coordinator, journal: Journal, clock: Clock, loader: Loader | None = None
+        self,
+        coordinator: Coordinator,
+        journal: Journal,
+        clock: Clock,
+        loader: Loader | None = None,
+        tell: Callable[[object], None] | None = None,
     ) -> None:
-        super().__init__(coordinator, journal, clock, loader=loader)
+        super().__init__(coordinator, journal, clock, loader=loader, tell=tell)
         self._groups = coordinator
 
     def heartbeat(
@@ -102,6 +108,29 @@ class GroupRuntime(Runtime):
     def waits_for(self, group_id: str) -> WaitsFor | None:
         """See `Groups.waits_for`."""
         return self._groups.waits_for(group_id)
+
+    def topic_changed(self, name: str, change: str) -> None:
+        """Note what has become of a topic, in words, for who asks why groups rebalance."""
+        self._groups.topic_changed(name, change, self._now_ms())
+
+    def group_ids(self) -> list[str]:
+        """See `Groups.group_ids`."""
+        return self._groups.group_ids()
+
+    def see(self, group_id: str) -> SeenGroup | None:
+        """See `Groups.see`."""
+        return self._groups.see(group_id)
+
+    def keep_sessions(self, members: Iterable[tuple[str, str]], by_ms: int) -> None:
+        """Let members, by group and member id, stay in their groups when time moves ahead by `by_ms`."""
+        self._groups.keep_sessions(members, self._now_ms(), by_ms)
+
+    def hasten(self) -> None:
+        """Answer the requests that were to be answered in a moment: time is held before that."""
+        if self.is_running:
+            for decision in self._groups.hasten(self._now_ms()):
+                self._carry_out(self._leads[decision.shard], decision)
+            self._alarm.set()
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Delete the offsets committed for deleted topics: a new topic may get the same name."""

@@ -10,9 +10,13 @@ from twisted.internet.defer import Deferred
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,
+    ExpireMember,
+    FenceMember,
+    ForceRebalance,
     GroupRequest,
     StableOffsetFetch,
 )
+from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.transactions.requests import AddPartitions
 from kshim.requests.context import RequestContext
@@ -79,6 +83,10 @@ class Groups(Protocol):
     def submit(self, context: RequestContext, request: DescribeGroup) -> Later[DescribedGroup]: ...
     @overload
     def submit(self, context: RequestContext, request: DeleteGroup) -> Later[DeletableGroupResult]: ...
+    @overload
+    def submit(
+        self, context: RequestContext, request: ForceRebalance | ExpireMember | FenceMember
+    ) -> Later[ErrorCode]: ...
 
     def heartbeat(
         self, context: RequestContext, request: HeartbeatRequest
@@ -108,6 +116,14 @@ class Groups(Protocol):
 
     def waits_for(self, group_id: str) -> WaitsFor | None:
         """What a group waits for, for people to read; None if there is no such group."""
+        ...
+
+    def group_ids(self) -> list[str]:
+        """All groups that any broker of this process coordinates, in no order."""
+        ...
+
+    def see(self, group_id: str) -> SeenGroup | None:
+        """A group as people are shown it; None if there is none, or its coordinator is still loading."""
         ...
 
     def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:

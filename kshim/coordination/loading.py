@@ -118,7 +118,7 @@ class Loader:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self.clock = clock
         self._queue: dict[Loading, GoOn] = {}
         self._until_s = 0.0
         """When the turn of loading is over."""
@@ -171,10 +171,10 @@ class Loader:
             self._work()
 
     def _begin_turn(self) -> None:
-        self._until_s = self._clock.seconds() + LONGEST_TURN_MS / 1000
+        self._until_s = self.clock.seconds() + LONGEST_TURN_MS / 1000
 
     def _is_over(self) -> bool:
-        return self._clock.seconds() >= self._until_s
+        return self.clock.seconds() >= self._until_s
 
     def _work(self) -> None:
         self._is_at_work = True
@@ -197,7 +197,7 @@ class Loader:
 
     def _schedule(self) -> None:
         if self._next_turn is None:
-            self._next_turn = self._clock.callLater(0, self._take_turn)
+            self._next_turn = self.clock.callLater(0, self._take_turn)
 
     def _rest(self) -> None:
         if self._next_turn is not None:

@@ -88,17 +88,21 @@ class Runtime:
         clock: Clock,
         end: Callable[[Lead, Any], None] | None = None,
         loader: Loader | None = None,
+        tell: Callable[[object], None] | None = None,
     ) -> None:
-        """end: called with each of a decision's endings, when it is durable. loader: shared with other
-        runtimes.
+        """clock: the time that the coordinator is told; it may be steered, where turns and retries go by the
+        loader's. end: called with each of a decision's endings, when it is durable. loader: shared with other
+        runtimes. tell: called with all that is reported.
         """
         self._coordinator = coordinator
         self._journal = journal
         self._clock = clock
         self._end = end
+        self._tell = tell
         self._is_running = False
         self._leads: dict[int, Lead] = {}
         self._loader = loader or Loader(clock)
+        self._real_clock = self._loader.clock
         self._loading: dict[int, Loading] = {}
         self._reloads: dict[int, Any] = {}
         """The calls that load a shard again whose journal could not be read."""
@@ -107,7 +111,7 @@ class Runtime:
         """How many appends of each shard are under way, whether or not it is still led."""
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
-        self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due)
+        self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due, self._real_clock)
         self._turn: list[Lead] = []
         """The shards that have gathered records in this turn."""
         self._turn_ends: Any = None
@@ -123,10 +127,10 @@ class Runtime:
         self._is_running = True
         if leaders is None:
             leaders = dict.fromkeys(range(self._coordinator.partitions), Leader())
-        until_s = self._clock.seconds() + START_MS / 1000
+        until_s = self._real_clock.seconds() + START_MS / 1000
 
         def is_long_enough() -> bool:
-            return self._clock.seconds() >= until_s
+            return self._real_clock.seconds() >= until_s
 
         for shard, leader in leaders.items():
             self._leader_epochs[shard] = leader.leader_epoch
@@ -182,7 +186,8 @@ class Runtime:
         lead = self._leads.get(decision.shard)
         replies = decision.replies
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
-        if answered and decision.marker is None and (lead is None or not lead.unsettled):
+        is_all = answered and decision.marker is None and not decision.reports
+        if is_all and (lead is None or not lead.unsettled):
             if lead is None:
                 self._want(decision.shard)
             return replies[0].response
@@ -214,7 +219,7 @@ class Runtime:
 
     def _carry_out(self, lead: Lead, decision: Decision) -> None:
         for report in decision.reports:
-            logger.info("%s", report)
+            self._report(report)
         if decision.records or decision.marker is not None:
             self._gather(lead, decision)
         elif lead.unsettled:
@@ -222,6 +227,12 @@ class Runtime:
             lead.unsettled[-1].endings.extend(decision.endings)
         else:
             self._release(lead, decision.replies, decision.endings)
+
+    def _report(self, what: object) -> None:
+        """Tell people what has happened."""
+        logger.log(logging.DEBUG if getattr(what, "is_minor", False) else logging.INFO, "%s", what)
+        if self._tell is not None:
+            self._tell(what)
 
     def _gather(self, lead: Lead, decision: Decision) -> None:
         """Replay a decision's records, and append them with the rest of this turn."""
@@ -248,7 +259,7 @@ class Runtime:
             lead.unsettled.append(append)
             self._turn.append(lead)
             if self._turn_ends is None:
-                self._turn_ends = self._clock.callLater(0, self._turn_is_over)
+                self._turn_ends = self._real_clock.callLater(0, self._turn_is_over)
         append.entries += entries
         for key, value in entries:
             append.size += len(key) + len(value or b"")
@@ -372,7 +383,7 @@ class Runtime:
             has_ended = True
             logger.error("%s-%d: cannot be loaded: %s", self._coordinator.topic, loading.shard, error)
             if not isinstance(error, StorageDamaged):
-                again = self._clock.callLater(RELOAD_S, self._load_again, loading.shard, loading.leader)
+                again = self._real_clock.callLater(RELOAD_S, self._load_again, loading.shard, loading.leader)
                 self._reloads[loading.shard] = again
             loading.served.errback(error)
         self._alarm.set()
@@ -420,10 +431,19 @@ class Runtime:
             return
         lead.gathering = None
         void = [reply for append in lead.unsettled for reply in append.replies]
-        self._deliver(self._coordinator.unload(shard, self._now_ms()).replies)
+        decision = self._coordinator.unload(shard, self._now_ms())
+        for report in decision.reports:
+            self._report(report)
+        self._deliver(decision.replies)
         self._void(void, ErrorCode.NOT_COORDINATOR)
 
     # ---- time
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether work is due that has not been done."""
+        deadline_ms = self._coordinator.next_deadline_ms()
+        return self._is_running and deadline_ms is not None and deadline_ms <= self._now_ms()
 
     def _now_ms(self) -> int:
         return int(self._clock.seconds() * 1000)

@@ -53,7 +53,7 @@ class TransactionRuntime:
         self._cluster = cluster
         self._log = log
         self._clock = clock
-        self._loader = loader
+        self._loader = loader or Loader(clock)
         self._settings = _settings(config)
         self._coordinator = TransactionCoordinator(self._settings, self._take_producer_id)
         """Leads no shard until its topic is made."""
@@ -189,8 +189,13 @@ class TransactionRuntime:
         def complete(shard: int, now_ms: int) -> Any:
             return self._coordinator.complete(ending, now_ms)
 
-        markers = Markers(ending.transactional_id, write, self._clock, is_wanted)
+        markers = Markers(ending.transactional_id, write, self._loader.clock, is_wanted)
         markers.write(transaction.partitions).addCallback(lambda _: runtime.decide(lead, complete))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether work is due that has not been done."""
+        return self._runtime is not None and self._runtime.is_behind
 
     def _now_ms(self) -> int:
         return int(self._clock.seconds() * 1000)

@@ -90,6 +90,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         unread=Unread(clock),
         once=Once(clock),
         arrivals=Arrivals(clock),
+        wall_clock=clock,
     )
 
 

@@ -166,12 +166,12 @@ def test_the_broker(broker: Broker) -> None:
 
 def test_what_the_user_gave_is_static_and_passwords_are_not_shown() -> None:
     given = {"num.io.threads": "4", "ssl.key.password": "secret", "num.partitions": "1"}
-    given |= {"listener.name.outside.ssl.key.password": "secret"}
+    given |= {"listener.name.outside.ssl.key.password": "secret", "http.token": "secret"}
     broker = new_broker(given=given)
     by_name = {config.name: config for config in describe(broker, BROKER, "1", include_synonyms=True).configs}
     assert (by_name["num.io.threads"].value, by_name["num.io.threads"].config_source) == ("4", STATIC)
     assert by_name["num.partitions"].config_source == STATIC
-    for name in ("ssl.key.password", "listener.name.outside.ssl.key.password"):
+    for name in ("ssl.key.password", "listener.name.outside.ssl.key.password", "http.token"):
         password = by_name[name]
         assert (password.value, password.is_sensitive, password.config_source) == (None, True, STATIC)
         assert [synonym.value for synonym in password.synonyms] == [None]

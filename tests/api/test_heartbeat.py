@@ -4,10 +4,12 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.api.heartbeat import heartbeat
+from kshim.api.sync_group import sync_group
 from kshim.requests import Turn
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.sync_group import SyncGroupRequest
 from tests.api.groups import Groups, join, versions
 from tests.api.harness import context, later, result
 
@@ -76,3 +78,20 @@ def test_a_broker_that_stops_answers() -> None:
     groups.runtime.stop()
     assert result(answer).error_code == ErrorCode.NOT_COORDINATOR
     turn.fire()
+
+
+@pytest.mark.parametrize("software", ["librdkafka 2.12.1", "other 1"])
+def test_the_client_is_known_by_its_member(software: str) -> None:
+    """So that the member stays in its group while time is moved ahead and its client is connected."""
+    groups = Groups()
+    member_id = groups.member()
+    sender = context(4)
+    assert sender.client is not None
+    sender.client.software = software
+    for request, function in (
+        (SyncGroupRequest(group_id="group", generation_id=1, member_id=member_id), sync_group),
+        (HeartbeatRequest(group_id="group", generation_id=1, member_id=member_id), heartbeat),
+    ):
+        sender.client.member = None
+        function(groups.broker, sender, request)
+        assert sender.client.member is request

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kshim.coordination.groups.member import Member
-from kshim.coordination.groups.rebalance_report import RebalanceReport
+from kshim.coordination.groups.rebalance_record import Part, Rebalance
 from kshim.coordination.groups.states import TRANSITIONS, State
 from kshim.coordination.java import in_order_of_a_hash_map
 from schemas.consumer_protocol import decode_topics
@@ -61,8 +61,14 @@ class ClassicGroup:
     subscriptions: tuple[bytes, ...] | None = None
     """What the members of the last generation sent for its protocol; None before the first one."""
     initial_delay: InitialDelay | None = None
-    rebalance: RebalanceReport | None = None
+    rebalance: Rebalance | None = None
     """The rebalance under way and why it started."""
+    departed: list[Part] = field(default_factory=list)
+    """Members that are gone, of which no rebalance tells yet."""
+    joined_ms: int = 0
+    """When the last join phase ended."""
+    loaded_ms: int | None = None
+    """When its coordinator began to serve it, if it has not rebalanced since."""
     _offered: Counter[str] = field(default_factory=Counter)
     """How many members offer each protocol name."""
 
@@ -178,9 +184,13 @@ class ClassicGroup:
 
         A tie goes to the one that comes first in Kafka's hash map of votes.
         """
-        candidates = {name for name, offering in self._offered.items() if offering == len(self.members)}
-        votes = Counter(member.vote(candidates) for member in self.members.values())
+        votes = self.votes()
         return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
+
+    def votes(self) -> Counter[str]:
+        """How many members vote for each protocol: its first one that all offer. O(members)."""
+        candidates = {name for name, offering in self._offered.items() if offering == len(self.members)}
+        return Counter(member.vote(candidates) for member in self.members.values())
 
     def subscribed_topics(self) -> Collection[str] | None:
         """The topics that the members of the last generation consume, even if all have left since.

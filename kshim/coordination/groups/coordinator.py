@@ -6,17 +6,21 @@ call passes the time; `next_deadline_ms` says when to call `advance`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.draft import Surroundings
+from kshim.coordination.groups.passing_time import keep_members, only_paces
 from kshim.coordination.groups.records import encode_record
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, refuse
+from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS, Shard
-from kshim.coordination.groups.timers import ShardTimer, Timers
+from kshim.coordination.groups.timers import AnyTimer, ShardTimer, Timers
+from kshim.coordination.groups.topic_changes import TopicChanges
 from kshim.coordination.groups.waiting import WaitsFor, waits_for
 from kshim.coordination.shards import partition_for
 from schemas.error_code import ErrorCode
@@ -69,7 +73,8 @@ class Coordinator:
         self.settings = settings
         self.partitions = partitions
         self._timers = Timers()
-        self._surroundings = Surroundings(settings, self._timers, new_member_id)
+        self._topics = TopicChanges()
+        self._surroundings = Surroundings(settings, self._timers, self._topics, new_member_id)
         self._shards: dict[int, Shard] = {}
 
     # ---- shards
@@ -157,7 +162,21 @@ class Coordinator:
         """What a group waits for; None if there is no such group, or its shard is not led."""
         shard = self._shards.get(self.shard_for(group_id))
         group = None if shard is None else shard.groups.get(group_id)
-        return None if group is None else waits_for(group)
+        return None if group is None else waits_for(group, self._timers)
+
+    def topic_changed(self, topic: str, change: str, now_ms: int) -> None:
+        """Note what has become of a topic, in words: its leader will join again."""
+        self._topics.note(topic, change, now_ms)
+
+    def group_ids(self) -> list[str]:
+        """All groups of the shards that are served, in no order."""
+        served = (shard for shard in self._shards.values() if not shard.is_loading)
+        return [group_id for shard in served for group_id in shard.groups]
+
+    def see(self, group_id: str) -> SeenGroup | None:
+        """A group as people are shown it; None if there is none, or its shard is not led or is loading."""
+        shard = self._shards.get(self.shard_for(group_id))
+        return None if shard is None or shard.is_loading else shard.see(group_id)
 
     def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
         """Delete the offsets that groups of `shard` have committed for deleted topics."""
@@ -193,7 +212,25 @@ class Coordinator:
 
         Timers that the caller does not take stay due, and come first the next time.
         """
-        for key in self._timers.due(now_ms):
+        return self._fire(self._timers.due(now_ms), now_ms)
+
+    def hasten(self, now_ms: int) -> Iterator[Decision]:
+        """Yield the decisions of the timers that clients cannot wait for while time is held. O(timers)."""
+        return self._fire(self._timers.take(lambda key, at_ms: only_paces(key, at_ms - now_ms)), now_ms)
+
+    def keep_sessions(self, members: Iterable[tuple[str, str]], now_ms: int, by_ms: int) -> None:
+        """Let members, by group and member id, stay in their groups when time moves ahead by `by_ms`."""
+        connected: defaultdict[str, set[str]] = defaultdict(set)
+        for group_id, member_id in members:
+            connected[group_id].add(member_id)
+        for group_id, member_ids in connected.items():
+            shard = self._shards.get(self.shard_for(group_id))
+            group = None if shard is None else shard.groups.get(group_id)
+            if group is not None:
+                keep_members(self._timers, group, member_ids, now_ms, by_ms)
+
+    def _fire(self, keys: Iterator[AnyTimer], now_ms: int) -> Iterator[Decision]:
+        for key in keys:
             number = key.shard if isinstance(key, ShardTimer) else self.shard_for(key.group_id)
             shard = self._shards.get(number)
             if shard is not None:

@@ -15,6 +15,7 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
+from kshim.coordination.groups.topic_changes import TopicChanges
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -28,6 +29,7 @@ class Surroundings(NamedTuple):
 
     settings: Settings
     timers: Timers
+    topics: TopicChanges
     new_member_id: Callable[[str], str]
     """Makes a member id that was never used before from a client id or group instance id."""
 
@@ -45,11 +47,12 @@ class Draft:
         "producer",
         "settings",
         "timers",
+        "topics",
     )
 
     def __init__(self, shard: int, surroundings: Surroundings, now_ms: int) -> None:
         self._shard = shard
-        self.settings, self.timers, self.new_member_id = surroundings
+        self.settings, self.timers, self.topics, self.new_member_id = surroundings
         self.now_ms = now_ms
         self._records: list[GroupRecord] = []
         self._replies: list[Reply] = []

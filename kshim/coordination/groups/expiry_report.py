@@ -11,6 +11,7 @@ class ExpiryReport(NamedTuple):
     group_id: str
     offsets: int
     is_deleted: bool
+    kind: str = "offsets expired"
 
     def __str__(self) -> str:
         expired = [f"{self.offsets} offset(s) expired"] if self.offsets else []

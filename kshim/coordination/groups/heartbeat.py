@@ -46,6 +46,8 @@ def heartbeat(timers: Timers, now_ms: int, group: ClassicGroup, request: Heartbe
         return ErrorCode.ILLEGAL_GENERATION
     member = group.members[request.member_id]
     timers.arm(member.timer, now_ms + member.session_timeout_ms)
+    if answer is not ErrorCode.NONE and group.rebalance is not None:
+        group.rebalance.told(member.member_id, now_ms)
     return answer
 
 

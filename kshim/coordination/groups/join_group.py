@@ -14,10 +14,13 @@ from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import rebalance_timeout_ms, remove_member, update_member
 from kshim.coordination.groups.rebalance import joined, maybe_complete_join, rebalance_or_complete
-from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.rebalance_record import who
+from kshim.coordination.groups.recording import joins
 from kshim.coordination.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kshim.coordination.groups.states import ANSWERS, Action, State
 from kshim.coordination.groups.timers import TimerKey, TimerKind
+from kshim.coordination.groups.trigger import Gone, Trigger
+from kshim.coordination.groups.why_again import why_again
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -30,7 +33,7 @@ LONGEST_PREFIX_BYTES = 32_767 - 37
 def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
     """Admit, park, answer or refuse one JoinGroup to an existing group."""
     if not _has_room(draft, group, request):
-        remove_member(draft, group, request.member_id)
+        remove_member(draft, group, request.member_id, Gone.REFUSED)
         maybe_complete_join(draft, group)
         refuse_join(draft, caller, ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif group.state is State.DEAD:
@@ -107,9 +110,9 @@ def _join_existing(draft: Draft, group: ClassicGroup, caller: Caller, request: J
     if answer is Action.COMPARE and unchanged and not leads_stable_group:
         draft.reply(caller.token, joined(group, member))
         return
+    trigger, detail = why_again(draft, group, member, request)
     update_member(draft, group, member, caller, request)
-    trigger = Trigger.LEADER_REJOINED if unchanged else Trigger.MEMBER_REJOINED
-    rebalance_or_complete(draft, group, trigger, member.member_id, request.reason or "")
+    rebalance_or_complete(draft, group, trigger, [who(member)], request.reason or "", detail)
 
 
 def _add_member(
@@ -128,7 +131,8 @@ def _add_member(
     )
     group.add(member, request.protocol_type)
     group.park_join(member, caller.token)
+    joins(draft, group, member)
     if group.initial_delay is not None:
         group.initial_delay.member_added = True
     draft.timers.arm(member.timer, draft.now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
-    rebalance_or_complete(draft, group, Trigger.MEMBER_JOINED, member_id, request.reason or "")
+    rebalance_or_complete(draft, group, Trigger.MEMBER_JOINED, [who(member)], request.reason or "")

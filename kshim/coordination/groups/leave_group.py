@@ -11,8 +11,9 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.membership import remove_member
 from kshim.coordination.groups.rebalance import maybe_complete_join, rebalance_or_complete
-from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.rebalance_record import Who, who
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.trigger import Gone, Trigger
 from schemas.error_code import ErrorCode
 from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
@@ -28,14 +29,16 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
     if group.state is State.DEAD:
         draft.reply(caller.token, LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return
-    left: list[str] = []
+    left: list[Who] = []
     responses: list[MemberResponse] = []
     for identity in leaving(caller, request):
-        responses.append(_answer(identity, _leave(draft, group, identity, left)))
+        responses.append(_answer(identity, _leave(draft, group, caller, identity, left)))
     draft.reply(caller.token, left_group(caller, tuple(responses)))
     if left:
         reason = next((entry.reason for entry in request.members if entry.reason), "")
-        rebalance_or_complete(draft, group, Trigger.MEMBER_LEFT, ", ".join(left), reason or "")
+        went = {part.gone for part in group.departed[-len(left) :]}
+        trigger = Trigger.MEMBER_REMOVED if Gone.REMOVED in went else Trigger.MEMBER_LEFT
+        rebalance_or_complete(draft, group, trigger, left, reason or "")
     else:
         maybe_complete_join(draft, group)
 
@@ -60,21 +63,26 @@ def unknown_members(caller: Caller, request: LeaveGroupRequest) -> LeaveGroupRes
     return left_group(caller, tuple(entries))
 
 
-def _leave(draft: Draft, group: ClassicGroup, identity: MemberIdentity, left: list[str]) -> ErrorCode:
+def _leave(
+    draft: Draft, group: ClassicGroup, caller: Caller, identity: MemberIdentity, left: list[Who]
+) -> ErrorCode:
     member_id = identity.member_id
     if not member_id:
         member_id = group.static_member_id(identity.group_instance_id) or ""
         if not member_id:
             return ErrorCode.UNKNOWN_MEMBER_ID
     elif member_id in group.pending_join:
-        remove_member(draft, group, member_id)
+        remove_member(draft, group, member_id, Gone.LEFT)
         return ErrorCode.NONE
     else:
         error = group.validate(member_id, identity.group_instance_id)
         if error is not ErrorCode.NONE:
             return error
-    remove_member(draft, group, member_id)
-    left.append(member_id)
+    member = group.members[member_id]
+    left.append(who(member))
+    # A member leaves by itself with its id; an administrator names static ones by their instance ids.
+    by_itself = bool(identity.member_id) and caller.client_id == member.client_id
+    remove_member(draft, group, member_id, Gone.LEFT if by_itself else Gone.REMOVED)
     return ErrorCode.NONE
 
 

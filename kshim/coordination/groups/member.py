@@ -24,6 +24,8 @@ class Member:
     protocols: tuple[JoinGroupRequestProtocol, ...]
     """In the member's order of preference."""
     assignment: bytes = b""
+    holds: bytes = b""
+    """The assignment that it was given last."""
     is_new: bool = False
     """True until the first join phase that it takes part in completes: its parked join may then time out."""
     parked_join: int | None = None
@@ -95,4 +97,5 @@ class Member:
             rebalance_timeout_ms=stored.session_timeout if unset else stored.rebalance_timeout,
             protocols=(JoinGroupRequestProtocol(name=protocol_name or "", metadata=stored.subscription),),
             assignment=stored.assignment,
+            holds=stored.assignment,
         )

@@ -10,7 +10,9 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.parked import answer_heartbeat, refuse_sync
+from kshim.coordination.groups.recording import departs, joins
 from kshim.coordination.groups.timers import TimerKey, TimerKind
+from kshim.coordination.groups.trigger import Gone
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -33,6 +35,7 @@ def rebalance_timeout_ms(caller: Caller, request: JoinGroupRequest) -> int:
 def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> None:
     """Hold `member`'s JoinGroup until the join phase ends; answer an older one REBALANCE_IN_PROGRESS."""
     older = group.park_join(member, token)
+    joins(draft, group, member)
     if older is not None:
         draft.reply(
             older,
@@ -40,7 +43,7 @@ def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> 
         )
 
 
-def remove_member(draft: Draft, group: ClassicGroup, member_id: str) -> None:
+def remove_member(draft: Draft, group: ClassicGroup, member_id: str, gone: Gone) -> None:
     """Remove a member or a pending id; answer the member's parked requests UNKNOWN_MEMBER_ID.
 
     Apache Kafka leaves a removed member's parked SyncGroup unanswered; here no request is forgotten.
@@ -49,6 +52,7 @@ def remove_member(draft: Draft, group: ClassicGroup, member_id: str) -> None:
     member = group.remove(member_id)
     if member is None:
         return
+    departs(draft, group, member, gone)
     if member.parked_join is not None:
         draft.reply(member.parked_join, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     refuse_sync(draft, member, ErrorCode.UNKNOWN_MEMBER_ID)

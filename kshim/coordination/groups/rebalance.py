@@ -8,15 +8,17 @@ the initial rebalance delay.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection
 
 from kshim.coordination.groups.classic_group import ClassicGroup, InitialDelay
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import remove_member
 from kshim.coordination.groups.parked import answer_heartbeats, refuse_syncs
-from kshim.coordination.groups.rebalance_report import RebalanceReport, Trigger
+from kshim.coordination.groups.rebalance_record import Who, who
+from kshim.coordination.groups.recording import begins, departs, join_phase_ends, may_be_complete
 from kshim.coordination.groups.states import CAN_REBALANCE, State
+from kshim.coordination.groups.trigger import Gone, Trigger
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 
@@ -27,17 +29,30 @@ SHORTEST_EXTENSION_MS = 1_000
 
 
 def rebalance_or_complete(
-    draft: Draft, group: ClassicGroup, trigger: Trigger, member_id: str, reason: str = ""
+    draft: Draft,
+    group: ClassicGroup,
+    trigger: Trigger,
+    members: Collection[Who],
+    reason: str = "",
+    detail: str = "",
 ) -> None:
-    """Membership changed: start a rebalance where one can start, else see if the join phase is complete."""
+    """Membership changed: start a rebalance where one can start, else see if the join phase is complete.
+
+    members: who has changed it.
+    """
     if group.state in CAN_REBALANCE:
-        prepare_rebalance(draft, group, trigger, member_id, reason)
+        prepare_rebalance(draft, group, trigger, members, reason, detail)
     else:
         maybe_complete_join(draft, group)
 
 
 def prepare_rebalance(
-    draft: Draft, group: ClassicGroup, trigger: Trigger, member_id: str, reason: str = ""
+    draft: Draft,
+    group: ClassicGroup,
+    trigger: Trigger,
+    members: Collection[Who],
+    reason: str = "",
+    detail: str = "",
 ) -> None:
     """Begin a join phase. Parked SyncGroups and Heartbeats are told REBALANCE_IN_PROGRESS; nobody has to sync
     any more.
@@ -45,6 +60,10 @@ def prepare_rebalance(
     if group.state is State.COMPLETING_REBALANCE:
         for member in group.members.values():
             member.assignment = b""
+    record = begins(draft, group, trigger, members, reason, detail)
+    for member in group.members.values():
+        if member.parked_sync is not None or member.parked_heartbeat is not None:
+            record.told(member.member_id, draft.now_ms)
     refuse_syncs(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     answer_heartbeats(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.may_wait = frozenset()
@@ -53,7 +72,6 @@ def prepare_rebalance(
     draft.cancel_sync(group)
     from_empty = group.state is State.EMPTY
     group.transition_to(State.PREPARING_REBALANCE, draft.now_ms)
-    group.rebalance = RebalanceReport(group.group_id, trigger, member_id, reason, started_ms=draft.now_ms)
     if from_empty:
         delay_ms = _initial_delay_ms(draft)
         group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms() - delay_ms, 0))
@@ -100,10 +118,7 @@ def complete_join(draft: Draft, group: ClassicGroup) -> None:
         draft.arm_join(group, max(group.rebalance_timeout_ms(), SHORTEST_EXTENSION_MS))
         return
     group.generation += 1
-    assert group.rebalance is not None
-    group.rebalance = replace(
-        group.rebalance, joined_ms=draft.now_ms, generation=group.generation, members=len(group.members)
-    )
+    group.joined_ms, group.loaded_ms = draft.now_ms, None
     if group.members:
         _begin_sync_phase(draft, group)
     else:
@@ -111,14 +126,8 @@ def complete_join(draft: Draft, group: ClassicGroup) -> None:
         group.keep_subscriptions()
         group.transition_to(State.EMPTY, draft.now_ms)
         draft.write_group(group)
-        complete_rebalance(draft, group)
-
-
-def complete_rebalance(draft: Draft, group: ClassicGroup) -> None:
-    """Report the rebalance that is now complete."""
-    assert group.rebalance is not None
-    draft.report(replace(group.rebalance, completed_ms=draft.now_ms))
-    group.rebalance = None
+        join_phase_ends(draft, group)
+        may_be_complete(draft, group)
 
 
 def _evict_missing_members(draft: Draft, group: ClassicGroup) -> None:
@@ -126,9 +135,7 @@ def _evict_missing_members(draft: Draft, group: ClassicGroup) -> None:
     for member in missing:
         draft.timers.cancel(member.timer)
         group.remove(member.member_id)
-    assert group.rebalance is not None
-    evicted = (*group.rebalance.evicted, *(member.member_id for member in missing))
-    group.rebalance = replace(group.rebalance, evicted=evicted)
+        departs(draft, group, member, Gone.EVICTED)
 
 
 def _leader_has_joined(group: ClassicGroup) -> bool:
@@ -147,6 +154,7 @@ def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
     group.protocol_name = group.select_protocol()
     group.keep_subscriptions()
     group.transition_to(State.COMPLETING_REBALANCE, draft.now_ms)
+    join_phase_ends(draft, group)
     for member in group.members.values():
         parked = group.take_join(member)
         if parked is not None:
@@ -188,10 +196,10 @@ def on_sync_deadline(draft: Draft, group: ClassicGroup) -> None:
     """The sync timer fired: members that never sent SyncGroup go, and the others rebalance."""
     if not group.pending_sync or group.state not in (State.COMPLETING_REBALANCE, State.STABLE):
         return
-    silent = [member_id for member_id in group.members if member_id in group.pending_sync]
-    for member_id in silent:
-        remove_member(draft, group, member_id)
-    prepare_rebalance(draft, group, Trigger.SYNC_EXPIRED, ", ".join(silent))
+    silent = [who(member) for member in group.members.values() if member.member_id in group.pending_sync]
+    for each in silent:
+        remove_member(draft, group, each.member_id, Gone.SILENT)
+    prepare_rebalance(draft, group, Trigger.SYNC_EXPIRED, silent)
 
 
 def on_member_deadline(draft: Draft, group: ClassicGroup, member_id: str) -> None:
@@ -204,5 +212,5 @@ def on_member_deadline(draft: Draft, group: ClassicGroup, member_id: str) -> Non
         group.pending_join.discard(member_id)
         maybe_complete_join(draft, group)
     elif not member.is_waiting:
-        remove_member(draft, group, member_id)
-        rebalance_or_complete(draft, group, Trigger.SESSION_EXPIRED, member_id)
+        remove_member(draft, group, member_id, Gone.EXPIRED)
+        rebalance_or_complete(draft, group, Trigger.SESSION_EXPIRED, [who(member)])

@@ -48,6 +48,26 @@ class DeleteGroup(NamedTuple):
     group_id: str
 
 
+class ForceRebalance(NamedTuple):
+    """An administrator wants a group to rebalance; the reply is an error code, as to the next two."""
+
+    group_id: str
+
+
+class ExpireMember(NamedTuple):
+    """An administrator wants a member's session to end."""
+
+    group_id: str
+    member_id: str
+
+
+class FenceMember(NamedTuple):
+    """An administrator wants a static member to be fenced."""
+
+    group_id: str
+    group_instance_id: str
+
+
 class WaitingHeartbeat(NamedTuple):
     """A Heartbeat whose sender can wait for the answer."""
 
@@ -88,6 +108,9 @@ GroupRequest = (
     | OffsetDeleteRequest
     | DescribeGroup
     | DeleteGroup
+    | ForceRebalance
+    | ExpireMember
+    | FenceMember
 )
 """The requests that a shard answers about one group, which `group_id` names."""
 
@@ -177,6 +200,12 @@ def _delete_group(request: DeleteGroup, caller: Caller, error: ErrorCode) -> Del
     return DeletableGroupResult(group_id=request.group_id, error_code=error)
 
 
+def _steered(
+    request: ForceRebalance | ExpireMember | FenceMember, caller: Caller, error: ErrorCode
+) -> ErrorCode:
+    return error
+
+
 _NOT_HERE = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
@@ -198,4 +227,7 @@ _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     OffsetDeleteRequest: _offset_delete,
     DescribeGroup: _describe_group,
     DeleteGroup: _delete_group,
+    ForceRebalance: _steered,
+    ExpireMember: _steered,
+    FenceMember: _steered,
 }

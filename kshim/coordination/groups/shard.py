@@ -21,19 +21,25 @@ from kshim.coordination.groups.join_group import join_group, refuse_join
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
 from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeat, answer_heartbeats, refuse_sync
 from kshim.coordination.groups.pending_offsets import Partition
-from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.recording import gives_way
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,
+    ExpireMember,
+    FenceMember,
+    ForceRebalance,
     StableOffsetFetch,
     WaitingHeartbeat,
     refuse,
 )
+from kshim.coordination.groups.seen import SeenGroup, see
 from kshim.coordination.groups.sizes import offsets_fit
 from kshim.coordination.groups.states import ANSWERS, State
+from kshim.coordination.groups.steering import steer
 from kshim.coordination.groups.stored_records import StoredRecords
 from kshim.coordination.groups.sync_group import on_hold_deadline, sync_group
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, TimerKind
+from kshim.coordination.groups.trigger import Trigger
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue
@@ -116,10 +122,12 @@ class Shard:
             group = self.groups.get(group_id)
             if group is None:
                 group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
+            if group.members:
+                group.loaded_ms = now_ms
             for member in group.members.values():
                 draft.restart_session(member)
             if len(group.members) > draft.settings.group_max_size:
-                rebalance.prepare_rebalance(draft, group, Trigger.GROUP_TOO_LARGE, "")
+                rebalance.prepare_rebalance(draft, group, Trigger.GROUP_TOO_LARGE, [])
         return draft.decision()
 
     def unload(self, now_ms: int) -> Decision:
@@ -136,6 +144,7 @@ class Shard:
                     draft.reply(member.parked_join, refusal)
                 refuse_sync(draft, member, ErrorCode.NOT_COORDINATOR)
             answer_heartbeats(draft, group, ErrorCode.NOT_COORDINATOR)
+            gives_way(draft, group)
             group.transition_to(State.DEAD, now_ms)
         self.groups.clear()
         return draft.decision()
@@ -281,9 +290,25 @@ class Shard:
         draft.reply(caller.token, DeletableGroupResult(group_id=request.group_id, error_code=error))
         return draft.decision()
 
+    def steer(
+        self, caller: Caller, request: ForceRebalance | ExpireMember | FenceMember, now_ms: int
+    ) -> Decision:
+        """See `steering`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return self._reply(caller, ErrorCode.GROUP_ID_NOT_FOUND)
+        draft = Draft(self.number, self._surroundings, now_ms)
+        draft.reply(caller.token, steer(draft, group, request))
+        return draft.decision()
+
     def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
         """The groups that the request's filters let through."""
         return describe.list_groups(self.groups.values(), request)
+
+    def see(self, group_id: str) -> SeenGroup | None:
+        """See `seen`."""
+        group = self.groups.get(group_id)
+        return None if group is None else see(group, self.node_id, self._committed(group_id))
 
     def delete_offsets(self, topics: Collection[str], now_ms: int) -> Decision:
         """See `offsets.delete_topics`. O(offsets of the shard)."""
@@ -375,6 +400,9 @@ OPERATIONS: dict[type, Operation] = {
     OffsetDeleteRequest: Shard.offset_delete,
     DescribeGroup: Shard.describe_group,
     DeleteGroup: Shard.delete_group,
+    ForceRebalance: Shard.steer,
+    ExpireMember: Shard.steer,
+    FenceMember: Shard.steer,
 }
 """What a shard does with each kind of request."""
 

@@ -13,9 +13,11 @@ from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import update_member
 from kshim.coordination.groups.parked import answer_heartbeat, refuse_sync
 from kshim.coordination.groups.rebalance import listed, rebalance_or_complete
-from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.rebalance_record import Resumed, who
+from kshim.coordination.groups.recording import departs
 from kshim.coordination.groups.sizes import group_fits
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.trigger import Gone, Trigger
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -31,12 +33,8 @@ def replace(
     request: JoinGroupRequest,
 ) -> None:
     """Give `member`'s place to `member_id`, and rebalance only if the other members have to know."""
-    leader_before = group.leader or ""
-    _fence(draft, group, member)
-    draft.timers.cancel(member.timer)
-    group.rename(member, member_id)
-    member.is_new = False
-    draft.restart_session(member)
+    leader_before, old_id = group.leader or "", member.member_id
+    _take_place(draft, group, member, member_id)
     update_member(draft, group, member, caller, request)
     if (
         group.state is State.STABLE
@@ -44,10 +42,37 @@ def replace(
         and group_fits(group, draft.settings)
     ):
         group.take_join(member)
+        group.departed.clear()
         draft.write_group(group)
+        draft.report(Resumed(group.group_id, old_id, who(member)))
         draft.reply(caller.token, _resumed(group, member, caller, leader_before))
     else:
-        rebalance_or_complete(draft, group, Trigger.STATIC_MEMBER_REPLACED, member_id, request.reason or "")
+        cause = Trigger.STATIC_MEMBER_REPLACED
+        rebalance_or_complete(draft, group, cause, [who(member)], request.reason or "")
+
+
+def fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    """Give `member`'s place to an id that nobody goes by: its client is fenced."""
+    assert member.group_instance_id is not None
+    old_id = member.member_id
+    _take_place(draft, group, member, draft.new_member_id(member.group_instance_id))
+    if group.state is State.STABLE and group_fits(group, draft.settings):
+        group.departed.clear()
+        draft.write_group(group)
+        draft.report(Resumed(group.group_id, old_id, who(member)))
+    else:
+        cause, detail = Trigger.STATIC_MEMBER_REPLACED, str(Trigger.ASKED_FOR)
+        rebalance_or_complete(draft, group, cause, [who(member)], detail=detail)
+
+
+def _take_place(draft: Draft, group: ClassicGroup, member: Member, member_id: str) -> None:
+    """Let `member` go by another id, and have a whole session under it."""
+    _fence(draft, group, member)
+    departs(draft, group, member, Gone.REPLACED)
+    draft.timers.cancel(member.timer)
+    group.rename(member, member_id)
+    member.is_new = False
+    draft.restart_session(member)
 
 
 def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:

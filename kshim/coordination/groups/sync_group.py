@@ -13,10 +13,12 @@ from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.parked import refuse_syncs
 from kshim.coordination.groups.passing import HOLD_MS, who_may_wait
-from kshim.coordination.groups.rebalance import complete_rebalance, prepare_rebalance
-from kshim.coordination.groups.rebalance_report import Trigger
+from kshim.coordination.groups.rebalance import prepare_rebalance
+from kshim.coordination.groups.rebalance_record import who
+from kshim.coordination.groups.recording import is_assigned, leader_assigns, may_be_complete, syncs
 from kshim.coordination.groups.sizes import group_fits
 from kshim.coordination.groups.states import ANSWERS, Action, State
+from kshim.coordination.groups.trigger import Trigger
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -33,6 +35,8 @@ def sync_group(draft: Draft, group: ClassicGroup, caller: Caller, request: SyncG
     _heard_from(draft, group, member)
     if answer is Action.ANSWER and member.member_id not in group.may_wait:
         draft.reply(caller.token, synced(group, member))
+        is_assigned(draft, group, member)
+        may_be_complete(draft, group)
         return
     _park(draft, member, caller)
     if answer is Action.PARK and group.leader == member.member_id:
@@ -59,6 +63,7 @@ def _differs(given: str | None, known: str | None) -> bool:
 
 
 def _heard_from(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    syncs(draft, group, member)
     group.pending_sync.discard(member.member_id)
     if not group.pending_sync:
         draft.cancel_sync(group)
@@ -84,8 +89,8 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
         group.may_wait = who_may_wait(group)
     if group.may_wait:
         draft.arm_hold(group, HOLD_MS)
+    leader_assigns(draft, group)
     _answer_parked(draft, group)
-    complete_rebalance(draft, group)
 
 
 def _answer_parked(draft: Draft, group: ClassicGroup) -> None:
@@ -94,7 +99,9 @@ def _answer_parked(draft: Draft, group: ClassicGroup) -> None:
         if member.parked_sync is not None and member.member_id not in group.may_wait:
             draft.reply(member.parked_sync, synced(group, member))
             member.parked_sync = None
+            is_assigned(draft, group, member)
             draft.restart_session(member)
+    may_be_complete(draft, group)
 
 
 def on_hold_deadline(draft: Draft, group: ClassicGroup) -> None:
@@ -106,7 +113,8 @@ def on_hold_deadline(draft: Draft, group: ClassicGroup) -> None:
 def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:
     """Refuse a generation that cannot be stored: fail the parked SyncGroups, and rebalance."""
     refuse_syncs(draft, group, ErrorCode.UNKNOWN_SERVER_ERROR)
-    prepare_rebalance(draft, group, Trigger.TOO_LARGE_TO_STORE, group.leader or "")
+    leader = group.members.get(group.leader or "")
+    prepare_rebalance(draft, group, Trigger.TOO_LARGE_TO_STORE, [who(leader)] if leader else [])
 
 
 def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:

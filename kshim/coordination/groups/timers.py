@@ -7,7 +7,7 @@ heap is looked at when its old time comes and put back at the new one.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from itertools import count
 from typing import NamedTuple
@@ -93,6 +93,14 @@ class Timers:
                 continue
             del self._deadlines_ms[key]
             yield key
+
+    def take(self, is_wanted: Callable[[AnyTimer, int], bool]) -> Iterator[AnyTimer]:
+        """The keys of which `is_wanted(key, deadline_ms)` is true, whenever they are due; each is disarmed as
+        it comes out. O(timers).
+        """
+        for key in [key for key, deadline_ms in self._deadlines_ms.items() if is_wanted(key, deadline_ms)]:
+            if self._deadlines_ms.pop(key, None) is not None:
+                yield key
 
     def _push(self, key: AnyTimer, deadline_ms: int) -> None:
         if len(self._heap) > 2 * len(self._deadlines_ms) + 64:

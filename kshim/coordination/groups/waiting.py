@@ -1,4 +1,5 @@
-"""What a group waits for, told to people: who has not joined or synced yet, and why it rebalances.
+"""What a group is like now, told to people: who has not joined or synced yet, until when they are waited for,
+and why it rebalances.
 
 DescribeGroups names the members of a group, but not which of them keep the others waiting.
 """
@@ -8,7 +9,9 @@ from __future__ import annotations
 from typing import TypedDict
 
 from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.rebalance_record import Who, who
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
 
 __all__ = ["WaitsFor", "waits_for"]
 
@@ -17,8 +20,17 @@ class WaitsFor(TypedDict):
     """A group at one moment; the lists are of member ids."""
 
     state: str
+    generation: int
+    protocol_type: str
+    protocol: str
+    leader: str
+    members: list[Who]
     because: str
     """What set off the rebalance under way; empty if none is."""
+    began_ms: int | None
+    """When it began."""
+    until_ms: int | None
+    """When those are given up who are waited for."""
     to_join: list[str]
     """Members that have not sent JoinGroup in this rebalance."""
     to_join_first: list[str]
@@ -27,15 +39,31 @@ class WaitsFor(TypedDict):
     """Members that have not sent SyncGroup in this generation."""
 
 
-def waits_for(group: ClassicGroup) -> WaitsFor:
+def waits_for(group: ClassicGroup, timers: Timers) -> WaitsFor:
     """O(members)."""
     preparing = group.state is State.PREPARING_REBALANCE
-    report = group.rebalance
-    reason = f" ({report.reason})" if report is not None and report.reason else ""
     return WaitsFor(
         state=group.state,
-        because="" if report is None else f"{report.trigger}: {report.member_id}{reason}",
+        generation=group.generation,
+        protocol_type=group.protocol_type or "",
+        protocol=group.protocol_name or "",
+        leader=group.leader or "",
+        members=[who(member) for member in group.members.values()],
+        because=_because(group),
+        began_ms=None if group.rebalance is None else group.rebalance.began_ms,
+        until_ms=timers.deadline_ms(
+            TimerKey(TimerKind.JOIN if preparing else TimerKind.SYNC, group.group_id)
+        ),
         to_join=sorted(m.member_id for m in group.members.values() if preparing and m.parked_join is None),
         to_join_first=sorted(group.pending_join),
         to_sync=sorted(group.pending_sync),
     )
+
+
+def _because(group: ClassicGroup) -> str:
+    rebalance = group.rebalance
+    if rebalance is None:
+        return ""
+    names = ", ".join(each.member_id for each in rebalance.members)
+    cause = f"{rebalance.trigger}: {names}" if names else str(rebalance.trigger)
+    return f"{cause} ({rebalance.reason})" if rebalance.reason else cause

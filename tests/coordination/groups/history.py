@@ -17,12 +17,15 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.groups.hard_state import HardState
-from kshim.coordination.groups.rebalance_report import RebalanceReport
+from kshim.coordination.groups.rebalance_record import Rebalance, Resumed
 from kshim.coordination.groups.records import decode_record, encode_record
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,
     EndTransaction,
+    ExpireMember,
+    FenceMember,
+    ForceRebalance,
     StableOffsetFetch,
     WaitingHeartbeat,
 )
@@ -74,6 +77,9 @@ LATEST = {
     OffsetDeleteRequest: VERSIONS[ApiKey.OFFSET_DELETE][-1],
     DescribeGroup: VERSIONS[ApiKey.DESCRIBE_GROUPS][-1],
     DeleteGroup: VERSIONS[ApiKey.DELETE_GROUPS][-1],
+    ForceRebalance: 0,
+    ExpireMember: 0,
+    FenceMember: 0,
 }
 
 
@@ -101,8 +107,9 @@ class History:
         self.now_ms = START_MS
         self.journal: list[tuple[int, Entry]] = []
         self.answers: dict[int, Any] = {}
-        self.rebalances: list[RebalanceReport] = []
+        self.rebalances: list[Rebalance] = []
         self.expired: list[ExpiryReport] = []
+        self.resumed: list[Resumed] = []
         self._sent = 0
         self._ids = 0
         self._clients: dict[int, Client] = {}
@@ -200,7 +207,9 @@ class History:
     def resign(self) -> None:
         """Give up all shards, as a stopping broker does."""
         for shard in range(self.partitions):
-            self._deliver(self.coordinator.unload(shard, self.now_ms))
+            decision = self.coordinator.unload(shard, self.now_ms)
+            self._keep_reports(decision)
+            self._deliver(decision)
 
     def begin_load(self) -> None:
         """Have all shards loading, for ever."""
@@ -284,10 +293,14 @@ class History:
         if decision.marker is not None:
             self.journal.append((shard, decision.marker))
             self.coordinator.replay_marker(shard, decision.marker)
-        self.rebalances += [report for report in decision.reports if isinstance(report, RebalanceReport)]
-        self.expired += [report for report in decision.reports if isinstance(report, ExpiryReport)]
+        self._keep_reports(decision)
         self._deliver(decision)
         invariants.check(self)
+
+    def _keep_reports(self, decision: Decision) -> None:
+        self.rebalances += [report for report in decision.reports if isinstance(report, Rebalance)]
+        self.resumed += [report for report in decision.reports if isinstance(report, Resumed)]
+        self.expired += [report for report in decision.reports if isinstance(report, ExpiryReport)]
 
     def _deliver(self, decision: Decision) -> None:
         for token, response in decision.replies:
@@ -400,9 +413,8 @@ class Client:
     def leave(self, **fields: Any) -> ErrorCode:
         """Leave; returns the error of its own entry, or of the whole request."""
         identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.group_instance_id)
-        answer = self.history.ask(
-            LeaveGroupRequest(group_id=self.group_id, members=(replace(identity, **fields),))
-        )
+        request = LeaveGroupRequest(group_id=self.group_id, members=(replace(identity, **fields),))
+        answer = self.history.answer(self.history.send(request, client_id=self.client_id))
         return ErrorCode(answer.error_code or answer.members[0].error_code)
 
     def commit(

@@ -57,9 +57,8 @@ def state_fits_members(group: ClassicGroup) -> None:
         assert all(member.parked_heartbeat is None for member in members)
     if group.state is not State.PREPARING_REBALANCE:
         assert group.initial_delay is None
-    assert (group.rebalance is not None) == (
-        group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
-    )
+    rebalances = group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
+    assert (group.rebalance is not None) == bool(rebalances or group.pending_sync or group.may_wait)
     if members:
         assert any(n == len(members) for n in group._offered.values())
 

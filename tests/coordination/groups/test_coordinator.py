@@ -6,7 +6,15 @@ import pytest
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.coordinator import Coordinator
-from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch, WaitingHeartbeat
+from kshim.coordination.groups.refusals import (
+    DeleteGroup,
+    DescribeGroup,
+    ExpireMember,
+    FenceMember,
+    ForceRebalance,
+    StableOffsetFetch,
+    WaitingHeartbeat,
+)
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS
 from kshim.coordination.shards import partition_for
@@ -106,6 +114,9 @@ REQUESTS: list[Any] = [
     OffsetDeleteRequest(group_id="group"),
     DescribeGroup("group"),
     DeleteGroup("group"),
+    ForceRebalance("group"),
+    ExpireMember("group", "m"),
+    FenceMember("group", "i"),
 ]
 
 
@@ -138,6 +149,9 @@ def refusals(error: ErrorCode) -> list[Any]:
         OffsetDeleteResponse(error_code=error),
         DescribedGroup(group_id="group", error_code=error),
         DeletableGroupResult(group_id="group", error_code=error),
+        error,
+        error,
+        error,
     ]
 
 

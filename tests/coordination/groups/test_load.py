@@ -12,11 +12,11 @@ from kshim.coordination.decision import GroupRecord
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups import stored_records
 from kshim.coordination.groups.hard_state import HardState
-from kshim.coordination.groups.rebalance_report import Trigger
 from kshim.coordination.groups.records import decode_record, encode_record
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.stored_records import StoredRecords
 from kshim.coordination.groups.timers import TimerKey, TimerKind
+from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,

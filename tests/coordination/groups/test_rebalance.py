@@ -4,9 +4,10 @@ import pytest
 
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
-from kshim.coordination.groups.rebalance_report import RebalanceReport, Trigger
+from kshim.coordination.groups.rebalance_record import Part, Rebalance, Who
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.timers import TimerKey, TimerKind
+from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue
 from schemas.messages.join_group import JoinGroupResponse
@@ -347,16 +348,34 @@ class TestReports:
     def test_the_first_generation(self, history: History) -> None:
         (client,) = history.stable(1)
         (report,) = history.rebalances
-        assert report == RebalanceReport(
-            group_id="group",
-            trigger=Trigger.MEMBER_JOINED,
-            member_id=client.member_id,
+        member = Who(client.member_id, "client", "/127.0.0.1")
+        synced_ms = START_MS + DELAY_MS
+        part = Part(
+            member,
+            after=b"0",
+            subscription=b"topics",
+            offers=("range",),
+            joined_ms=START_MS,
+            synced_ms=synced_ms,
+            assigned_ms=synced_ms,
+        )
+        assert report == Rebalance(
+            "group",
+            Trigger.MEMBER_JOINED,
+            (member,),
             reason="",
-            started_ms=START_MS,
-            joined_ms=START_MS + DELAY_MS,
-            completed_ms=START_MS + DELAY_MS,
+            detail="",
+            began_ms=START_MS,
+            joined_ms=synced_ms,
+            assigned_ms=synced_ms,
+            ended_ms=synced_ms,
+            is_complete=True,
             generation=1,
-            members=1,
+            protocol_type="consumer",
+            protocol="range",
+            leader=client.member_id,
+            votes={"range": 1},
+            parts={client.member_id: part},
         )
         assert str(report) == (
             "group group: generation 1 with 1 member(s) after 3000 ms, because a member joined: client-1"
@@ -389,7 +408,8 @@ class TestReports:
         self.all_join(history, [static])
         expected.append((Trigger.SESSION_EXPIRED, a.member_id))
 
-        assert [(report.trigger, report.member_id) for report in history.rebalances] == expected
+        found = [(each.trigger, each.members[0].member_id) for each in history.rebalances]
+        assert found == expected
 
     @staticmethod
     def all_join(history: History, clients: list[Client]) -> None:
@@ -409,8 +429,8 @@ class TestReports:
         newcomer.generation_id = 2
         newcomer.sync()
         report = history.rebalances[-1]
-        assert (report.reason, report.evicted, report.members) == ("deployed", (silent.member_id,), 1)
-        assert report.joined_ms - report.started_ms == REBALANCE_MS
+        assert (report.reason, report.evicted) == ("deployed", (silent.member_id,))
+        assert report.joined_ms - report.began_ms == REBALANCE_MS
         assert str(report).endswith("a member joined: client-2 (deployed); evicted client-1")
 
     def test_evicted_members_are_remembered_while_static_ones_are_waited_for(self, history: History) -> None:

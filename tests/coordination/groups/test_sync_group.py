@@ -2,8 +2,8 @@
 
 import pytest
 
-from kshim.coordination.groups.rebalance_report import Trigger
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from schemas.messages.sync_group import SyncGroupResponse

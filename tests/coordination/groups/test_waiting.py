@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.coordination.groups.history import History
+from tests.coordination.groups.history import REBALANCE_MS, History
 
 
 def test_a_group_that_does_not_exist(history: History) -> None:
@@ -12,7 +12,10 @@ def test_a_group_that_does_not_exist(history: History) -> None:
 def test_a_stable_group_waits_for_nobody(history: History) -> None:
     history.stable(2)
     waits = history.coordinator.waits_for("group")
-    assert waits == {"state": "Stable", "because": "", "to_join": [], "to_join_first": [], "to_sync": []}
+    assert waits is not None
+    assert (waits["state"], waits["generation"], len(waits["members"])) == ("Stable", 1, 2)
+    assert (waits["because"], waits["began_ms"], waits["until_ms"]) == ("", None, None)
+    assert [waits["to_join"], waits["to_join_first"], waits["to_sync"]] == [[], [], []]
 
 
 def test_members_that_have_not_joined_again_are_named_with_the_reason(history: History) -> None:
@@ -24,6 +27,7 @@ def test_members_that_have_not_joined_again_are_named_with_the_reason(history: H
     assert waits is not None
     assert (waits["state"], waits["to_join"]) == ("PreparingRebalance", [second.member_id])
     assert waits["because"] == f"a member joined: {new.member_id}"
+    assert (waits["began_ms"], waits["until_ms"]) == (history.now_ms, history.now_ms + REBALANCE_MS)
 
 
 def test_an_id_that_was_handed_out_is_named(history: History) -> None:

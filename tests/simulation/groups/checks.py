@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kshim.coordination.decision import Decision
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.expiry_report import ExpiryReport
-from kshim.coordination.groups.rebalance_report import RebalanceReport
+from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.coordination.groups.states import State
 from schemas.consumer_protocol import (
@@ -155,7 +155,7 @@ class Checks:
         self.shard_knows_what_is_durable(node, shard)
 
     def decided(self, node: Node, shard: int, decision: Decision, *, is_due: bool) -> None:
-        for rebalance in (report for report in decision.reports if isinstance(report, RebalanceReport)):
+        for rebalance in (report for report in decision.reports if isinstance(report, Rebalance)):
             self.rebalances += 1
             evicted = [member_id for member_id in rebalance.evicted if identity(member_id) != member_id]
             assert not evicted, f"static members stay until their session ends: {evicted}"

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
+from kshim.coordination.groups.refusals import (
+    DeleteGroup,
+    DescribeGroup,
+    ExpireMember,
+    FenceMember,
+    ForceRebalance,
+)
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.offset_commit import (
@@ -32,8 +38,9 @@ ADMIN = "admin"
 
 def happens(world: World) -> None:
     """Let one of them happen, at random."""
+    faults, weights = zip(*(_TABLE + _STEERING if world.parks else _TABLE), strict=True)
     fault: Callable[[World], None]
-    (fault,) = world.chance.choices(_FAULTS, cum_weights=_WEIGHTS)
+    (fault,) = world.chance.choices(faults, weights)
     fault(world)
 
 
@@ -222,6 +229,33 @@ def _static_member_is_removed(world: World) -> None:
     _administer(world, LeaveGroupRequest(group_id=world.chance.choice(GROUPS), members=identities), 5)
 
 
+def _group_is_steered(world: World) -> None:
+    """A rebalance, an expiry or a fencing that somebody asks for; a member that may be gone by now."""
+    group_id, chance = world.chance.choice(GROUPS), world.chance
+    client = _any_client(world)
+    member_id = client.member_id if client is not None and client.member_id else "stranger"
+    asked = (
+        ForceRebalance(group_id),
+        ExpireMember(group_id if client is None else client.profile.group_id, member_id),
+        FenceMember(group_id, chance.choice(("static0", "static1"))),
+    )
+    _administer(world, chance.choice(asked), 0)
+
+
+def _time_moves_ahead(world: World) -> None:
+    """For the groups' members it is as if they had sent heartbeats meanwhile, if they are connected."""
+    for node in world.nodes:
+        node.hasten()
+    members = {
+        (each.profile.group_id, each.member_id) for each in world.live() if each.connection is not None
+    }
+    by_ms = world.chance.choice((100, 6_000, 60_000))
+    world.note(ADMIN, f"moves time ahead by {by_ms} ms")
+    for node in world.nodes:
+        node.keep_sessions(members, by_ms)
+    world.clock.now_ms += by_ms
+
+
 def _offset_is_reset(world: World) -> None:
     """A commit without a generation, which only an empty group accepts."""
     topics = _commit_of("another", world.chance.randint(0, 9))
@@ -322,5 +356,8 @@ _TABLE = (
     (_pending_offset_is_deleted, 0.5),
     (_other_topic_is_deleted, 0.3),
 )
-_FAULTS = [fault for fault, _ in _TABLE]
-_WEIGHTS = [sum(weight for _, weight in _TABLE[: n + 1]) for n in range(len(_TABLE))]
+_STEERING = (
+    (_group_is_steered, 3),
+    (_time_moves_ahead, 0.5),
+)
+"""Only where heartbeats are parked: so the histories of the others stay as they were."""

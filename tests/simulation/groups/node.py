@@ -56,6 +56,10 @@ class WatchedCoordinator(Coordinator):
     def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
         return self.node.shown(super().delete_offsets(shard, topics, now_ms))
 
+    def hasten(self, now_ms: int) -> Iterator[Decision]:
+        for decision in super().hasten(now_ms):
+            yield self.node.shown(decision, is_due=True)
+
     def advance(self, now_ms: int) -> Iterator[Decision]:
         for decision in super().advance(now_ms):
             yield self.node.shown(decision, is_due=True)
@@ -124,6 +128,15 @@ class Node:
     def delete_topics(self, *topics: str) -> None:
         self.is_touched = True
         self._runtime.topics_deleted(topics)
+
+    def keep_sessions(self, members: Collection[tuple[str, str]], by_ms: int) -> None:
+        """Time is about to move ahead, and these members are connected."""
+        self.is_touched = True
+        self._runtime.keep_sessions(members, by_ms)
+
+    def hasten(self) -> None:
+        self.is_touched = True
+        self._runtime.hasten()
 
     def end_turn(self) -> None:
         """Run what the broker's reactor has put off to the end of its turn."""

@@ -1,0 +1,56 @@
+"""Time that is moved ahead or held by people: which timers of groups go by it, and which do not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
+from kshim.coordination.groups.timers import AnyTimer, TimerKey, TimerKind, Timers
+
+_PACING = frozenset({TimerKind.HEARTBEAT, TimerKind.HOLD})
+
+
+def only_paces(key: AnyTimer, left_ms: int) -> bool:
+    """Whether clients wait for this timer for a moment only: they could not wait until held time goes on.
+
+    These are the parked heartbeats and SyncGroups, and the moment in which members may join an empty group
+    together.
+    """
+    if not isinstance(key, TimerKey):
+        return False
+    return key.kind in _PACING or (key.kind is TimerKind.JOIN and left_ms <= SHORTEST_DELAY_MS)
+
+
+def keep_members(
+    timers: Timers, group: ClassicGroup, connected: Collection[str], now_ms: int, by_ms: int
+) -> None:
+    """Before time moves ahead by `by_ms`: let members whose clients are connected have sent heartbeats until
+    then, and let the group wait for them no less than it would have.
+
+    Their clients' clocks stay where they are. So a heartbeat that is parked stays parked, and its member
+    hears at once of a rebalance that begins then.
+    """
+    members = [group.members[member_id] for member_id in connected if member_id in group.members]
+    for member in members:
+        if member.heartbeat_at_ms is not None:
+            member.heartbeat_at_ms += by_ms
+        _move(timers, member.heartbeat_timer, by_ms)
+        if member.parked_join is not None:
+            _move(timers, member.timer, by_ms)
+        elif timers.deadline_ms(member.timer) is not None:
+            timers.arm(member.timer, now_ms + by_ms + member.session_timeout_ms)
+    pending = group.pending_join.intersection(connected)
+    for member_id in pending:
+        _move(timers, TimerKey(TimerKind.MEMBER, group.group_id, member_id), by_ms)
+    if pending or any(member.parked_join is None for member in members):
+        _move(timers, TimerKey(TimerKind.JOIN, group.group_id), by_ms)
+    if not group.pending_sync.isdisjoint(connected):
+        _move(timers, TimerKey(TimerKind.SYNC, group.group_id), by_ms)
+
+
+def _move(timers: Timers, key: TimerKey, by_ms: int) -> None:
+    """Let a timer that is armed be due later."""
+    deadline_ms = timers.deadline_ms(key)
+    if deadline_ms is not None:
+        timers.arm(key, deadline_ms + by_ms)

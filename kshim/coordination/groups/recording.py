@@ -1,0 +1,126 @@
+"""Writes a group's record of the rebalance under way: each function notes one thing that has happened now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.rebalance_record import (
+    MOST_REASON,
+    NEVER_MS,
+    Part,
+    Rebalance,
+    RebalanceBegan,
+    Who,
+    who,
+)
+from kshim.coordination.groups.states import State
+from kshim.coordination.groups.trigger import Gone, Trigger
+
+
+def begins(
+    draft: Draft, group: ClassicGroup, trigger: Trigger, members: Collection[Who], reason: str, detail: str
+) -> Rebalance:
+    """A rebalance begins, and so ends the one before that is not complete. O(members)."""
+    gives_way(draft, group)
+    record = Rebalance(
+        group.group_id, trigger, tuple(members), reason[:MOST_REASON], detail[:MOST_REASON], draft.now_ms
+    )
+    draft.report(RebalanceBegan(group.group_id, trigger, record.members))
+    record.generation = group.generation + 1
+    for member in group.members.values():
+        part = record.part(member)
+        if member.parked_join is not None:
+            part.joined_ms = draft.now_ms
+    group.rebalance = record
+    _take_departed(group, record)
+    return record
+
+
+def joins(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    """A member's JoinGroup came while the group rebalances; its first one counts."""
+    if group.rebalance is not None and group.state is State.PREPARING_REBALANCE:
+        part = group.rebalance.part(member)
+        if part.joined_ms == NEVER_MS:
+            part.joined_ms = draft.now_ms
+
+
+def departs(draft: Draft, group: ClassicGroup, member: Member, gone: Gone) -> None:
+    """A member is gone; the rebalance that follows, or is under way, tells so."""
+    heard_ms = draft.now_ms - member.session_timeout_ms if gone is Gone.EXPIRED else NEVER_MS
+    part = Part(who(member), before=member.holds, gone=gone, gone_ms=draft.now_ms, heard_ms=heard_ms)
+    group.departed.append(part)
+
+
+def join_phase_ends(draft: Draft, group: ClassicGroup) -> None:
+    """The group has its next generation. O(members)."""
+    record = group.rebalance
+    assert record is not None
+    _take_departed(group, record)
+    record.joined_ms = draft.now_ms
+    record.generation = group.generation
+    record.protocol_type = group.protocol_type or ""
+    record.protocol = group.protocol_name or ""
+    record.leader = group.leader or ""
+    record.votes = group.votes()
+    for member in group.members.values():
+        part = record.part(member)
+        part.subscription = member.metadata(group.protocol_name)
+        part.offers = tuple(protocol.name for protocol in member.protocols)
+
+
+def syncs(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    """A member's SyncGroup came; its first one counts."""
+    if group.rebalance is not None:
+        part = group.rebalance.part(member)
+        if part.synced_ms == NEVER_MS:
+            part.synced_ms = draft.now_ms
+
+
+def leader_assigns(draft: Draft, group: ClassicGroup) -> None:
+    """The leader's assignments are accepted."""
+    assert group.rebalance is not None
+    group.rebalance.assigned_ms = draft.now_ms
+
+
+def is_assigned(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    """A member is given its assignment."""
+    member.holds = member.assignment
+    if group.rebalance is not None:
+        part = group.rebalance.part(member)
+        part.after, part.assigned_ms = member.assignment, draft.now_ms
+
+
+def may_be_complete(draft: Draft, group: ClassicGroup) -> None:
+    """Report the rebalance if every member has its assignment."""
+    record = group.rebalance
+    is_over = group.state in (State.STABLE, State.EMPTY) and not group.pending_sync and not group.may_wait
+    if record is None or not is_over:
+        return
+    record.is_complete = True
+    _report(draft, group, record)
+
+
+def gives_way(draft: Draft, group: ClassicGroup) -> None:
+    """Report the rebalance that ends before every member has its assignment, if there is one."""
+    if group.rebalance is not None:
+        _report(draft, group, group.rebalance)
+
+
+def _report(draft: Draft, group: ClassicGroup, record: Rebalance) -> None:
+    record.ended_ms = draft.now_ms
+    group.rebalance = None
+    draft.report(record)
+
+
+def _take_departed(group: ClassicGroup, record: Rebalance) -> None:
+    """Note who is gone, and keep what is known of the part it had."""
+    for part in group.departed:
+        known = record.parts.get(part.who.member_id)
+        if known is None:
+            record.parts[part.who.member_id] = part
+        else:
+            known.gone, known.gone_ms, known.heard_ms = part.gone, part.gone_ms, part.heard_ms
+    group.departed.clear()

@@ -1,0 +1,51 @@
+"""A group as people are shown it: its members and what it has committed, at one moment.
+
+DescribeGroups tells neither the generation nor the offsets, and is answered by the group's coordinator alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.offsets import Committed
+from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.groups.states import State
+
+
+class SeenGroup(NamedTuple):
+    """One group. It is read at once: what it refers to changes."""
+
+    group_id: str
+    node_id: int
+    """The broker that coordinates it."""
+    state: State
+    generation: int
+    protocol_type: str
+    protocol: str
+    leader: str
+    members: tuple[Member, ...]
+    committed: Committed
+    """Decoded anew each time that it is asked for."""
+
+    @property
+    def partitions(self) -> Iterable[Partition]:
+        """The partitions for which it has committed an offset."""
+        return self.committed.keys()
+
+
+def see(group: ClassicGroup, node_id: int, committed: Committed) -> SeenGroup:
+    """O(members)."""
+    return SeenGroup(
+        group_id=group.group_id,
+        node_id=node_id,
+        state=group.state,
+        generation=group.generation,
+        protocol_type=group.protocol_type or "",
+        protocol=group.protocol_name or "",
+        leader=group.leader or "",
+        members=tuple(group.members.values()),
+        committed=committed,
+    )

@@ -1,0 +1,24 @@
+"""How topics have changed of late: a leader that joins again may have seen such a change."""
+
+from __future__ import annotations
+
+MOST_TOPICS = 10_000
+
+
+class TopicChanges:
+    """The last change of each topic. Soft state, shared by all shards."""
+
+    def __init__(self) -> None:
+        self._changes: dict[str, tuple[int, str]] = {}
+
+    def note(self, topic: str, change: str, now_ms: int) -> None:
+        """Note what has become of a topic, in words."""
+        self._changes.pop(topic, None)
+        self._changes[topic] = (now_ms, f"{topic} {change}")
+        if len(self._changes) > MOST_TOPICS:
+            del self._changes[next(iter(self._changes))]
+
+    def change_since(self, topic: str, since_ms: int) -> str:
+        """What has become of a topic after `since_ms`; empty if it has not changed."""
+        changed_ms, change = self._changes.get(topic, (since_ms, ""))
+        return change if changed_ms > since_ms else ""

@@ -1,0 +1,44 @@
+"""What sets a rebalance off, in the words that people read."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Trigger(StrEnum):
+    """Why a rebalance has begun."""
+
+    MEMBER_JOINED = "a member joined"
+    MEMBER_REJOINED = "a member joined again"
+    SUBSCRIPTION_CHANGED = "a member joined again with another subscription"
+    ASSIGNORS_CHANGED = "a member joined again with other assignors"
+    PARTITIONS_GIVEN_UP = "a member gave up partitions that others are to get"
+    LEADER_REJOINED = "the leader joined again"
+    TOPIC_CHANGED = "a topic changed, and the leader joined again"
+    COORDINATOR_MOVED = "the coordinator had moved or restarted, and a member joined again"
+    STATIC_MEMBER_REPLACED = "a static member came back under a new id"
+    MEMBER_LEFT = "a member left"
+    MEMBER_REMOVED = "an administrator removed a member"
+    ASKED_FOR = "an administrator asked for it"
+    SESSION_EXPIRED = "a member's session expired"
+    SYNC_EXPIRED = "members did not send SyncGroup in time"
+    TOO_LARGE_TO_STORE = "its subscriptions and assignments exceed message.max.bytes"
+    GROUP_TOO_LARGE = "the group is larger than group.max.size"
+
+
+class Gone(StrEnum):
+    """How a member ceased to be one."""
+
+    LEFT = "left"
+    REMOVED = "removed"
+    """By an administrator."""
+    EXPIRED = "expired"
+    """Its session ended without a heartbeat."""
+    EVICTED = "evicted"
+    """It did not join before the rebalance timeout."""
+    SILENT = "silent"
+    """It did not send SyncGroup before the rebalance timeout."""
+    REPLACED = "replaced"
+    """Another one came with its group instance id."""
+    REFUSED = "refused"
+    """The group is as large as group.max.size allows."""

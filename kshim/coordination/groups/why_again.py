@@ -1,0 +1,71 @@
+"""Why a member that is known joins again, as far as its requests tell."""
+
+from __future__ import annotations
+
+from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.trigger import Trigger
+from schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
+from schemas.message import MalformedMessage
+from schemas.messages.join_group import JoinGroupRequest
+
+Why = tuple[Trigger, str]
+"""The cause, and what else is known of it."""
+
+
+def why_again(draft: Draft, group: ClassicGroup, member: Member, request: JoinGroupRequest) -> Why:
+    """Called before the member is updated. O(its subscription)."""
+    leads = group.leader == member.member_id
+    again = Trigger.LEADER_REJOINED if leads else Trigger.MEMBER_REJOINED
+    offered = {protocol.name: protocol.metadata for protocol in request.protocols}
+    protocol_name = group.protocol_name
+    if group.protocol_type != CONSUMER or protocol_name not in offered:
+        return (Trigger.COORDINATOR_MOVED if _was_loaded(draft, group, request) else again), ""
+    try:
+        before = set(decode_topics(member.metadata(protocol_name)))
+        now = set(decode_topics(offered[protocol_name]))
+        given_up = _given_up(group, member)
+    except MalformedMessage:
+        return again, ""
+    changes = filter(None, (draft.topics.change_since(topic, group.joined_ms) for topic in sorted(now)))
+    detail = "; ".join(changes) if leads else ""
+    if before != now:
+        return Trigger.SUBSCRIPTION_CHANGED, _difference(before, now)
+    if given_up:
+        return Trigger.PARTITIONS_GIVEN_UP, _listed(given_up)
+    if _was_loaded(draft, group, request):
+        return Trigger.COORDINATOR_MOVED, ""
+    if group.loaded_ms is None and member.protocol_names() != offered.keys():  # else only one is known
+        return Trigger.ASSIGNORS_CHANGED, ", ".join(offered)
+    return (Trigger.TOPIC_CHANGED if detail else again), detail
+
+
+def _was_loaded(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> bool:
+    """Whether the group's coordinator has only begun to serve it, so that its members may have looked for it
+    in vain.
+    """
+    return group.loaded_ms is not None and draft.now_ms - group.loaded_ms <= request.session_timeout_ms
+
+
+def _given_up(group: ClassicGroup, member: Member) -> set[tuple[str, int]]:
+    """What it owned when it joined last, and was not assigned again: a cooperative member gives that up, and
+    joins again (KIP-429). An eager one owns nothing while it joins.
+    """
+    if not member.holds:
+        return set()
+    owned = decode_subscription(member.metadata(group.protocol_name)).owned_partitions
+    return _partitions(owned) - _partitions(decode_assignment(member.holds).assigned_partitions)
+
+
+def _partitions(topics: tuple[TopicPartition, ...]) -> set[tuple[str, int]]:
+    return {(each.topic, partition) for each in topics for partition in each.partitions}
+
+
+def _difference(before: set[str], now: set[str]) -> str:
+    added = [f"+{topic}" for topic in sorted(now - before)]
+    return ", ".join(added + [f"-{topic}" for topic in sorted(before - now)])
+
+
+def _listed(partitions: set[tuple[str, int]]) -> str:
+    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions))
