@@ -1,0 +1,138 @@
+"""Keeps the last rebalances of each group, and the events of the whole server, as long as there is room.
+
+Soft state: a restart forgets it. What it keeps is bounded for each group, and in bytes for all together; the
+oldest rebalances of all go first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kshim.coordination.groups.rebalance_record import Rebalance, RebalanceBegan
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_OF_A_GROUP = 100
+MOST_EVENTS = 5_000
+REBALANCES = frozenset({Rebalance.kind, RebalanceBegan.kind})
+MOST_TEXT = 1_000
+"""Characters of an event: clients choose the names in it."""
+
+
+class Event(NamedTuple):
+    """Something that has happened, with a number that rises by one with each."""
+
+    number: int
+    at_ms: int
+    """Since 1970."""
+    kind: str
+    """What it is, such as "rebalance"."""
+    group_id: str
+    """Empty if it is not about one group."""
+    text: str
+    """A line for people."""
+    shard: int | None = None
+    """The shard of groups that it is about, if it is about one."""
+
+
+class _Kept(NamedTuple):
+    number: int
+    rebalance: Rebalance
+
+
+class Recorder:
+    """Takes what the server reports, and calls its watchers."""
+
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        most_bytes: int = MOST_BYTES,
+        most_of_a_group: int = MOST_OF_A_GROUP,
+    ) -> None:
+        """now_ms: since 1970."""
+        self._now_ms = now_ms
+        self._most_bytes, self._most_of_a_group = most_bytes, most_of_a_group
+        self._of_group: dict[str, deque[_Kept]] = {}
+        self._count = 0
+        self._by_age: deque[_Kept] = deque()
+        """All that are kept, and some that their groups have forgotten."""
+        self.bytes = 0
+        """What the kept rebalances take, about."""
+        self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        self.last_number = 0
+        """That of the last event; 0 before the first."""
+        self._watchers: dict[object, Callable[[Event], object]] = {}
+
+    def add(self, what: object) -> None:
+        """Take what has just happened: its str() is a line for people, its `kind`, `group_id` and `shard` say
+        what it is, and of which groups.
+        """
+        self.last_number += 1
+        if isinstance(what, Rebalance):
+            self._keep(_Kept(self.last_number, what))
+        kind, group_id = getattr(what, "kind", "other"), getattr(what, "group_id", "")
+        shard = getattr(what, "shard", None)
+        event = Event(self.last_number, self._now_ms(), kind, group_id, str(what)[:MOST_TEXT], shard)
+        self._events.append(event)
+        for watcher in tuple(self._watchers.values()):
+            watcher(event)
+
+    def rebalances(self, group_id: str) -> tuple[Rebalance, ...]:
+        """Those of a group that are kept, the earliest first."""
+        return tuple(kept.rebalance for kept in self._of_group.get(group_id, ()))
+
+    def group_ids(self) -> Iterator[str]:
+        """The groups of which rebalances are kept."""
+        return iter(tuple(self._of_group))
+
+    def events_after(self, number: int) -> list[Event]:
+        """The events that are kept of those with higher numbers."""
+        wanted = min(max(self.last_number - number, 0), len(self._events))
+        return [self._events[at] for at in range(len(self._events) - wanted, len(self._events))]
+
+    def incidents(self, group_id: str, shard: int) -> list[Event]:
+        """The events that are kept of those about a group, or its shard, and are no rebalances."""
+        return [
+            event
+            for event in self._events
+            if (event.group_id == group_id or event.shard == shard) and event.kind not in REBALANCES
+        ]
+
+    def watch(self, watcher: Callable[[Event], object]) -> Callable[[], None]:
+        """Call `watcher(event)` after each event. The returned function ends that."""
+        key = object()
+        self._watchers[key] = watcher
+
+        def unwatch() -> None:
+            self._watchers.pop(key, None)
+
+        return unwatch
+
+    # ---- inside
+
+    def _keep(self, kept: _Kept) -> None:
+        of_group = self._of_group.setdefault(kept.rebalance.group_id, deque())
+        of_group.append(kept)
+        self._by_age.append(kept)
+        self._count += 1
+        self.bytes += kept.rebalance.size
+        if len(of_group) > self._most_of_a_group:
+            self._forget_first(kept.rebalance.group_id)
+        while self.bytes > self._most_bytes:
+            oldest = self._by_age.popleft()
+            if self._is_kept(oldest):
+                self._forget_first(oldest.rebalance.group_id)
+        if len(self._by_age) > 2 * self._count + self._most_of_a_group:
+            self._by_age = deque(filter(self._is_kept, self._by_age))
+
+    def _is_kept(self, kept: _Kept) -> bool:
+        of_group = self._of_group.get(kept.rebalance.group_id)
+        return of_group is not None and of_group[0].number <= kept.number
+
+    def _forget_first(self, group_id: str) -> None:
+        of_group = self._of_group[group_id]
+        self.bytes -= of_group.popleft().rebalance.size
+        self._count -= 1
+        if not of_group:
+            del self._of_group[group_id]

@@ -1,0 +1,63 @@
+"""What the rebalances of a group tell together: does it flap, who is slow, who dies again and again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance
+from kshim.coordination.groups.trigger import Gone
+from kshim.recorder.story import seconds
+
+WINDOW_MS = 600_000
+"""Flapping is looked for in the last ten minutes."""
+RESTLESS = 0.1
+"""A group that rebalances for a larger share of the time flaps."""
+SLOW_MS = 1_000
+"""Nobody is called slow for whom the others have waited less, in all."""
+DIES_AGAIN = 2
+"""A client whose sessions expire so often is a zombie: it starts again, or freezes, and dies again."""
+
+
+def scores(rebalances: Sequence[Rebalance], now_ms: int) -> dict[str, Any]:
+    """The scores as JSON values.
+
+    `rebalances`, and `rebalancing`, the share of the time from 0 to 1: in the last ten minutes. `slowest`:
+    the client that the others waited for longest in all, for `slowest_ms`. `zombies`: how many sessions have
+    expired, by client. A client is named by its instance id, or its client id and host.
+    """
+    since_ms = now_ms - WINDOW_MS
+    late = [each for each in rebalances if each.ended_ms > since_ms]
+    took_ms = sum(each.ended_ms - max(each.began_ms, since_ms) for each in late)
+    waited_ms: Counter[str] = Counter()
+    expired: Counter[str] = Counter()
+    for rebalance in rebalances:
+        joined = [part for part in rebalance.parts.values() if part.joined_ms != NEVER_MS]
+        if len(joined) > 1:
+            last = max(joined, key=lambda part: part.joined_ms)
+            waited_ms[_name(last)] += last.joined_ms - rebalance.began_ms
+        expired.update(_name(part) for part in rebalance.parts.values() if part.gone is Gone.EXPIRED)
+    slowest = waited_ms.most_common(1)
+    return {
+        "rebalances": len(late),
+        "rebalancing": round(took_ms / WINDOW_MS, 4),
+        "slowest": slowest[0][0] if slowest and slowest[0][1] else None,
+        "slowest_ms": slowest[0][1] if slowest else 0,
+        "zombies": {name: times for name, times in expired.items() if times >= DIES_AGAIN},
+    }
+
+
+def remarks(scores: Mapping[str, Any]) -> list[str]:
+    """What of these scores is worth a look, in words."""
+    found = []
+    if scores["rebalancing"] > RESTLESS:
+        found.append(f"flaps: it rebalanced {scores['rebalancing']:.0%} of the last 10 min")
+    if scores["slowest_ms"] > SLOW_MS:
+        found.append(f"slowest: {scores['slowest']}, {seconds(scores['slowest_ms'])} in all")
+    return found + [f"{name} died {times} times" for name, times in scores["zombies"].items()]
+
+
+def _name(part: Part) -> str:
+    who = part.who
+    return who.group_instance_id or f"{who.client_id} at {who.client_host.removeprefix('/')}"

@@ -1,0 +1,111 @@
+"""Rebalances as JSON values, for the command line, HTTP and the topic of rebalances.
+
+All times are in ms since 1970, durations in ms; what did not happen is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kshim.coordination.groups.classic_group import CONSUMER
+from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance, Who
+from kshim.recorder.ownership import Effect, Ownership, Partition, assigned
+from kshim.recorder.story import names_of, story
+
+VERSION = 1
+"""Of these values. It rises when a field changes its meaning; more fields may come without that."""
+
+
+def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[dict[str, Any]]:
+    """The rebalances of one group, one after the other, as JSON values."""
+    ownership = Ownership()
+    for rebalance in rebalances:
+        yield shown(rebalance, ownership.take(rebalance))
+
+
+def shown(rebalance: Rebalance, effect: Effect) -> dict[str, Any]:
+    """One rebalance and its effect."""
+    it, names = rebalance, names_of(rebalance, effect)
+    return {
+        "version": VERSION,
+        "group": it.group_id,
+        "generation": it.generation,
+        "cause": it.trigger.value,
+        "cause_key": it.trigger.name,
+        "member": shown_member(it.members[0]) if it.members else None,
+        "members_at_cause": [each.member_id for each in it.members],
+        "reason": it.reason,
+        "detail": it.detail,
+        "began_ms": it.began_ms,
+        "joined_ms": _time(it.joined_ms),
+        "assigned_ms": _time(it.assigned_ms),
+        "completed_ms": it.ended_ms if it.is_complete else None,
+        "ended_ms": it.ended_ms,
+        "protocol_type": it.protocol_type,
+        "protocol": it.protocol,
+        "leader": it.leader,
+        "votes": dict(it.votes),
+        "members": [
+            _part(it, part, names[member_id], effect.paused_ms.get(member_id))
+            for member_id, part in it.parts.items()
+        ],
+        "moved": [
+            {
+                "topic": moved.partition[0],
+                "partition": moved.partition[1],
+                "from": None if moved.before is None else moved.before.member_id,
+                "to": moved.after.member_id,
+                "unowned_ms": moved.unowned_ms,
+            }
+            for moved in effect.moved
+        ],
+        "without_owner": _by_topic(effect.without_owner),
+        "story": story(it, effect),
+    }
+
+
+def shown_member(who: Who) -> dict[str, Any]:
+    """How a member is named."""
+    return {
+        "member_id": who.member_id,
+        "client_id": who.client_id,
+        "host": who.client_host.removeprefix("/"),
+        "instance_id": who.group_instance_id,
+    }
+
+
+def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) -> dict[str, Any]:
+    return {
+        **shown_member(part.who),
+        "name": name,
+        "offers": list(part.offers),
+        "told_ms": _time(part.told_ms),
+        "joined_ms": _time(part.joined_ms),
+        "synced_ms": _time(part.synced_ms),
+        "assigned_ms": _time(part.assigned_ms),
+        "gone": part.gone,
+        "gone_ms": _time(part.gone_ms),
+        "heard_ms": _time(part.heard_ms),
+        "paused_ms": paused_ms,
+        "before": _assignment(rebalance, part.before),
+        "after": _assignment(rebalance, part.after),
+    }
+
+
+def _assignment(rebalance: Rebalance, assignment: bytes) -> Any:
+    """Partitions by topic; of other protocols than the consumers' the bytes, in hex."""
+    if rebalance.protocol_type in (CONSUMER, ""):
+        return _by_topic(sorted(assigned(assignment)))
+    return assignment.hex()
+
+
+def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _time(ms: int) -> int | None:
+    return None if ms == NEVER_MS else ms

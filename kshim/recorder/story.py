@@ -1,0 +1,183 @@
+"""A rebalance told in sentences: why it began, who was waited for, what moved, and who stood still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance, Who
+from kshim.coordination.groups.trigger import Gone
+from kshim.recorder.naming import short_names
+from kshim.recorder.ownership import Effect, Partition
+
+MOST_NAMES = 5
+"""How many of a kind a sentence names; of more it says how many there are."""
+NOTICEABLE_MS = 50
+"""A member that takes longer to hear of a rebalance, or to join after that, is worth a word."""
+
+GONE = {
+    Gone.LEFT: "left",
+    Gone.REMOVED: "was removed by an administrator",
+    Gone.EXPIRED: "was not heard of any more, and its session expired",
+    Gone.EVICTED: "did not join before the rebalance timeout, and was removed",
+    Gone.SILENT: "did not send SyncGroup before the rebalance timeout, and was removed",
+    Gone.REPLACED: "was replaced by another with its group.instance.id",
+    Gone.REFUSED: "found no room, as the group is as large as group.max.size allows",
+}
+
+
+def story(rebalance: Rebalance, effect: Effect) -> list[str]:
+    """The sentences, in the order of what happened."""
+    names = names_of(rebalance, effect)
+    return [
+        _beginning(rebalance, names),
+        *_gone(rebalance, names),
+        *_waiting(rebalance, names),
+        *_vote(rebalance),
+        *_end(rebalance, names),
+        *_moved(effect, names),
+        *_paused(rebalance, effect, names),
+    ]
+
+
+def names_of(rebalance: Rebalance, effect: Effect) -> Mapping[str, str]:
+    """Short names of all who play a part."""
+    before = (moved.before for moved in effect.moved if moved.before is not None)
+    everybody = (*(part.who for part in rebalance.parts.values()), *rebalance.members, *before)
+    return short_names(everybody)
+
+
+def seconds(ms: int) -> str:
+    """A duration for people: "0.123 s", "12.3 s"."""
+    return f"{ms / 1000:.3f} s" if ms < 10_000 else f"{ms / 1000:.1f} s"
+
+
+def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
+    """ "a", "a and b", "a, b and 7 others"."""
+    known = list(names)
+    if len(known) > most:
+        known = [*known[: most - 1], f"{len(known) - most + 1} others"]
+    return " and ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
+
+
+def partitions(named: Sequence[Partition]) -> str:
+    """ "orders-0 and orders-1"."""
+    return listed(f"{topic}-{partition}" for topic, partition in named)
+
+
+def _beginning(rebalance: Rebalance, names: Mapping[str, str]) -> str:
+    who = listed(_introduced(each, names) for each in rebalance.members)
+    said = f', who said "{rebalance.reason}"' if rebalance.reason else ""
+    detail = f" ({rebalance.detail})" if rebalance.detail else ""
+    return f"The group rebalanced because {rebalance.trigger}{detail}{': ' if who else ''}{who}{said}."
+
+
+def _introduced(who: Who, names: Mapping[str, str]) -> str:
+    host = who.client_host.removeprefix("/")
+    client = f"client {who.client_id}" if who.client_id != names[who.member_id] else "client"
+    at = f"{client} at {host}" if host else client
+    return f"{names[who.member_id]} ({at})"
+
+
+def _gone(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
+    for part in rebalance.parts.values():
+        if part.gone is None:
+            continue
+        heard = ""
+        if part.heard_ms != NEVER_MS:
+            heard = f", {seconds(part.gone_ms - part.heard_ms)} after its last sign of life"
+        yield f"{names[part.who.member_id]} {GONE[part.gone]}{heard}."
+
+
+def _waiting(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
+    joined = [part for part in rebalance.parts.values() if part.joined_ms != NEVER_MS and part.gone is None]
+    if not joined:
+        return
+    last = max(joined, key=lambda part: part.joined_ms)
+    after_ms = last.joined_ms - rebalance.began_ms
+    count = f"{len(joined)} members" if len(joined) > 1 else "One member"
+    if len(joined) == 1 and not after_ms:
+        yield f"One member joined, {names[last.who.member_id]}."
+    else:
+        yield (
+            f"{count} joined; the last was {names[last.who.member_id]}, after {seconds(after_ms)}"
+            f"{_why_late(rebalance, last)}."
+        )
+    more_ms = rebalance.joined_ms - last.joined_ms
+    if rebalance.joined_ms == NEVER_MS or more_ms < NOTICEABLE_MS:
+        return
+    evicted = [part for part in rebalance.parts.values() if part.gone is Gone.EVICTED]
+    if evicted:
+        missed = listed(names[part.who.member_id] for part in evicted)
+        yield f"The others waited {seconds(more_ms)} more for {missed}."
+    elif not any(part.before for part in rebalance.parts.values()):
+        yield (f"The new group waited {seconds(more_ms)} more for others (group.initial.rebalance.delay.ms).")
+    else:
+        yield f"They waited {seconds(more_ms)} more for a member that was given an id, and did not come back."
+
+
+def _why_late(rebalance: Rebalance, part: Part) -> str:
+    if part.told_ms == NEVER_MS or part.joined_ms - rebalance.began_ms < NOTICEABLE_MS:
+        return ""
+    heard_ms, needed_ms = part.told_ms - rebalance.began_ms, part.joined_ms - part.told_ms
+    if needed_ms >= max(heard_ms, NOTICEABLE_MS):
+        return f": it heard of the rebalance after {seconds(heard_ms)}, and took {seconds(needed_ms)} to join"
+    return f": it heard of the rebalance only after {seconds(heard_ms)}, with its heartbeat"
+
+
+def _vote(rebalance: Rebalance) -> Iterator[str]:
+    if len(rebalance.votes) > 1:
+        votes = listed(f"{name} ({count})" for name, count in sorted(rebalance.votes.items()))
+        yield f"The members voted for {votes}: {rebalance.protocol} won."
+
+
+def _end(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
+    took = seconds(rebalance.ended_ms - rebalance.began_ms)
+    if not rebalance.is_complete:
+        yield f"After {took} it gave way to the next rebalance, before all members had an assignment."
+        return
+    if rebalance.assigned_ms == NEVER_MS:
+        yield "The group has no members left."
+        return
+    leader_ms = rebalance.assigned_ms - rebalance.joined_ms
+    if leader_ms >= NOTICEABLE_MS:
+        leader = names.get(rebalance.leader, rebalance.leader)
+        yield f"The leader, {leader}, took {seconds(leader_ms)} to assign the partitions."
+    assigned_ms = rebalance.assigned_ms
+    late = [part for part in rebalance.parts.values() if part.synced_ms - assigned_ms >= NOTICEABLE_MS]
+    if late:
+        last = max(late, key=lambda part: part.synced_ms)
+        after_ms = last.synced_ms - assigned_ms
+        yield f"{names[last.who.member_id]} asked for its assignment {seconds(after_ms)} later."
+    yield f"It took {took} until all had their assignments."
+
+
+def _moved(effect: Effect, names: Mapping[str, str]) -> Iterator[str]:
+    ways: dict[tuple[str, str], list[Partition]] = {}
+    for moved in effect.moved:
+        if moved.before is not None:
+            way = names[moved.before.member_id], names[moved.after.member_id]
+            ways.setdefault(way, []).append(moved.partition)
+    for (before, after), along in ways.items():
+        yield f"{partitions(along)} moved from {before} to {after}."
+    times = [moved.unowned_ms for moved in effect.moved if moved.unowned_ms is not None]
+    if times and max(times) > 0:
+        yield f"What moved had no owner for up to {seconds(max(times))}."
+    if effect.without_owner:
+        yield f"Nobody has {partitions(effect.without_owner)} now."
+
+
+def _paused(rebalance: Rebalance, effect: Effect, names: Mapping[str, str]) -> Iterator[str]:
+    paused = {
+        member_id: ms
+        for member_id, ms in effect.paused_ms.items()
+        if ms > 0 and rebalance.parts[member_id].before
+    }
+    if paused:
+        longest = max(paused, key=paused.__getitem__)
+        if len(paused) == 1:
+            yield f"{names[longest]} did not consume for {seconds(paused[longest])}."
+        else:
+            yield (
+                f"{len(paused)} members did not consume meanwhile, {names[longest]} the longest: "
+                f"{seconds(paused[longest])}."
+            )

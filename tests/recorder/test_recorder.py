@@ -1,0 +1,127 @@
+"""How much the recorder keeps, in which order it forgets, and whom it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kshim.coordination.groups.rebalance_record import Part, Rebalance, Who
+from kshim.coordination.groups.trigger import Gone, Trigger
+from kshim.recorder.naming import short_names
+from kshim.recorder.recorder import MOST_EVENTS, Event, Recorder
+from kshim.recorder.scores import WINDOW_MS, scores
+
+
+def rebalance(
+    group_id: str = "g", generation: int = 1, parts: Sequence[Part] = (), began_ms: int = 0
+) -> Rebalance:
+    it = Rebalance(group_id, Trigger.MEMBER_JOINED, (), "", "", began_ms, generation=generation)
+    it.ended_ms = began_ms + 100
+    it.parts = {part.who.member_id: part for part in parts}
+    return it
+
+
+def kept(recorder: Recorder, group_id: str = "g") -> list[int]:
+    return [each.generation for each in recorder.rebalances(group_id)]
+
+
+def test_a_group_keeps_its_last_rebalances() -> None:
+    recorder = Recorder(lambda: 0, most_of_a_group=2)
+    for generation in (1, 2, 3):
+        recorder.add(rebalance(generation=generation))
+    assert kept(recorder) == [2, 3]
+    assert recorder.bytes == 2 * rebalance().size
+
+
+def test_the_oldest_of_all_go_first() -> None:
+    recorder = Recorder(lambda: 0, most_bytes=3 * rebalance().size)
+    for group_id, generation in (("a", 1), ("b", 1), ("a", 2), ("b", 2)):
+        recorder.add(rebalance(group_id, generation))
+    assert (kept(recorder, "a"), kept(recorder, "b")) == ([2], [1, 2])
+    recorder.add(rebalance("c", 1))
+    recorder.add(rebalance("c", 2))
+    assert (kept(recorder, "a"), kept(recorder, "b"), kept(recorder, "c")) == ([], [2], [1, 2])
+    assert set(recorder.group_ids()) == {"b", "c"}
+
+
+def test_what_groups_forgot_takes_no_room() -> None:
+    recorder = Recorder(lambda: 0, most_of_a_group=1)
+    for generation in range(1_000):
+        recorder.add(rebalance(generation=generation))
+    assert len(recorder._by_age) <= 3
+    assert recorder.bytes == rebalance().size
+
+
+def test_nothing_is_kept_without_memory() -> None:
+    recorder = Recorder(lambda: 0, most_bytes=0)
+    recorder.add(rebalance())
+    assert (kept(recorder), recorder.bytes) == ([], 0)
+
+
+def test_names_that_clients_chose_count() -> None:
+    small, large = (Part(Who("m" * n, "c" * n)) for n in (1, 10_000))
+    assert rebalance(parts=[large]).size - rebalance(parts=[small]).size >= 20_000
+
+
+def test_events_are_numbered_and_bounded() -> None:
+    recorder = Recorder(lambda: 7)
+    for generation in range(MOST_EVENTS + 2):
+        recorder.add(rebalance(generation=generation))
+    found = recorder.events_after(0)
+    assert (len(found), found[0].number, found[-1].number) == (MOST_EVENTS, 3, MOST_EVENTS + 2)
+    assert [event.number for event in recorder.events_after(MOST_EVENTS)] == [
+        MOST_EVENTS + 1,
+        MOST_EVENTS + 2,
+    ]
+    assert recorder.events_after(MOST_EVENTS + 2) == recorder.events_after(10**9) == []
+    assert (found[0].at_ms, found[0].kind, found[0].group_id) == (7, "rebalance", "g")
+
+
+def test_an_event_is_not_longer_than_a_line() -> None:
+    recorder = Recorder(lambda: 0)
+    recorder.add(rebalance("g" * 32_767))
+    assert len(recorder.events_after(0)[0].text) == 1_000
+
+
+def test_watchers_are_told_until_they_end_it() -> None:
+    recorder, seen = Recorder(lambda: 0), list[Event]()
+    unwatch = recorder.watch(seen.append)
+    recorder.add("something")
+    unwatch()
+    recorder.add("something else")
+    assert [(event.kind, event.text) for event in seen] == [("other", "something")]
+
+
+@pytest.mark.parametrize(
+    ("members", "names"),
+    [
+        ([Who("a-1234567890", "a")], ["a"]),
+        ([Who("a-1234567890", "a"), Who("a-abcdefghij", "a")], ["a-12345678", "a-abcdefgh"]),
+        ([Who("a-1234567890", "a"), Who("a-1234567891", "a")], ["a-1234567890", "a-1234567891"]),
+        ([Who("i-1234567890", "a", "", "i"), Who("a-1234567891", "a")], ["i", "a"]),
+        ([Who("-1234567890")], ["-1234567"]),
+    ],
+)
+def test_members_have_the_shortest_name_that_is_their_own(members: list[Who], names: list[str]) -> None:
+    assert list(short_names(members).values()) == names
+
+
+def test_scores() -> None:
+    def part(name: str, joined_ms: int = -1, gone: Gone | None = None) -> Part:
+        return Part(Who(f"{name}-1", name, "/10.0.0.1"), joined_ms=joined_ms, gone=gone)
+
+    now_ms = 10 * WINDOW_MS
+    old = rebalance(parts=[part("a", 5), part("b", 40), part("z", gone=Gone.EXPIRED)])
+    new = rebalance(
+        parts=[part("a", now_ms - 100), part("b", now_ms - 5), part("z", gone=Gone.EXPIRED)],
+        began_ms=now_ms - 100,
+    )
+    assert scores([old, new], now_ms) == {
+        "rebalances": 1,
+        "rebalancing": round(100 / WINDOW_MS, 4),
+        "slowest": "b at 10.0.0.1",
+        "slowest_ms": 135,
+        "zombies": {"z at 10.0.0.1": 2},
+    }
+    assert scores([], now_ms)["slowest"] is None
