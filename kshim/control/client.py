@@ -18,8 +18,8 @@ class ControlError(Exception):
     """The server refuses the command, or no server listens. str() is one line for the user."""
 
 
-def ask(path: Path, command: str, *arguments: str | int) -> Any:
-    """Run `command` on the server whose control socket is `path`, and return its result.
+def ask(path: Path, command: str, *arguments: object) -> Any:
+    """Run `command` with JSON values on the server whose control socket is `path`, and return its result.
 
     Raises ControlError.
     """

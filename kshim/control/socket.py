@@ -1,4 +1,4 @@
-"""The control socket, through which `kshim cluster`, in another process, calls the server's `Steering`.
+"""The control socket, through which another process, such as `kshim cluster`, gives the server commands.
 
 Only the user who runs the server may connect. A request is one line of JSON, [command, arguments]; so is its
 reply: {"done": ...} or {"refused": "why"}.
@@ -10,7 +10,6 @@ import json
 import logging
 import socket
 import stat
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,20 +21,11 @@ from twisted.protocols.basic import LineOnlyReceiver
 from twisted.python.failure import Failure
 
 from kshim.control.client import FILE_NAME, short_path
-from kshim.control.steering import Steering, SteeringError
+from kshim.control.commands import Commands, SteeringError, run
 from kshim.network.listeners import CannotListen
 
 if TYPE_CHECKING:
     from kshim.configs.config import Config
-
-COMMANDS: Mapping[str, tuple[Callable[..., Any], tuple[type, ...]]] = {
-    "describe": (Steering.describe, ()),
-    "explain-group": (Steering.explain_group, (str,)),
-    "move-leader": (Steering.move_leader, (str, int, int)),
-    "move-coordinator": (Steering.move_coordinator, (str, int)),
-    "stop-broker": (Steering.stop_broker, (int,)),
-    "start-broker": (Steering.start_broker, (int,)),
-}
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +40,9 @@ def control_path(config: Config) -> Path | None:
 class ControlSocket:
     """Listens while the server runs. A client's errors go into its reply, never into the log."""
 
-    def __init__(self, path: Path, steering: Steering, reactor: Any) -> None:
+    def __init__(self, path: Path, commands: Commands, reactor: Any) -> None:
         self._path = path
-        self._factory = _Requests(steering)
+        self._factory = _Requests(commands)
         self._reactor = reactor
         self._port: Any = None
         self._open = ExitStack()
@@ -97,21 +87,21 @@ def _remove_what_nobody_listens_at(path: Path) -> None:
 class _Requests(Factory):
     noisy = False
 
-    def __init__(self, steering: Steering) -> None:
-        self.steering = steering
+    def __init__(self, commands: Commands) -> None:
+        self.commands = commands
 
     def buildProtocol(self, addr: object) -> _Request:
-        return _Request(self.steering)
+        return _Request(self.commands)
 
 
 class _Request(LineOnlyReceiver):
-    """One connection of `kshim cluster`."""
+    """One connection."""
 
     transport: Any
     delimiter = b"\n"
 
-    def __init__(self, steering: Steering) -> None:
-        self._steering = steering
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
 
     def lineReceived(self, line: bytes) -> None:
         done: Deferred[Any] = maybeDeferred(self._do, line)
@@ -120,13 +110,9 @@ class _Request(LineOnlyReceiver):
     def _do(self, line: bytes) -> Any:
         try:
             command, arguments = json.loads(line)
-            method, types = COMMANDS[command]
-            right = [type(argument) for argument in arguments] == list(types)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            right = False
-        if not right:
-            raise SteeringError("the server does not know this command; does it run another version?")
-        return method(self._steering, *arguments)
+        except (ValueError, TypeError, RecursionError):
+            command, arguments = None, ()
+        return run(self._commands, command, arguments)
 
     def _reply(self, reply: dict[str, Any]) -> None:
         self.transport.write(json.dumps(reply).encode() + self.delimiter)

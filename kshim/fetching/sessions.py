@@ -210,6 +210,11 @@ class FetchSession:
             self._due.pop(cached, None)
         return is_new or self.id == NO_SESSION
 
+    def failed(self, cached: CachedPartition, data: PartitionData) -> None:
+        """Note an error that was not met by reading. The next answer tells that it is over."""
+        cached.note(data)
+        self._due[cached] = None
+
     def watch(self, log: Log) -> None:
         """Watch all due partitions; the others are watched already."""
         self._is_watching = True
@@ -257,6 +262,11 @@ class FetchSessions:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def partitions_of(self, session_id: int) -> Collection[CachedPartition]:
+        """The partitions of a session; none if there is no such session."""
+        session = self._sessions.get(session_id)
+        return () if session is None else session.partitions()
 
     def open(self, request: FetchRequest, by_topic_id: bool, now_ms: int) -> FetchSession | ErrorCode:
         """The session of a request, updated by it; or the error."""

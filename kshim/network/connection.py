@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from twisted.internet import defer
 from twisted.internet.protocol import Protocol, connectionDone
@@ -54,17 +54,18 @@ class InFlight(Turn):
 
     def __init__(self) -> None:
         self.fired = self.is_alone = False  # here, not by the bases: one is made for each request
-        self._watchers = None
+        self._watchers = self.made = None
         self.done = False
         self.reply: Response = None
         self.held_bytes = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Shared:
     """What the connections of one listener have in common."""
 
     answer: Dispatch
+    """Exchanged while there are faults."""
     clock: Clock
     unread: Unread
     intake: Intake
@@ -74,6 +75,19 @@ class Shared:
     """-1 keeps idle connections."""
     advertised: Endpoint | None = None
     """None stands for the address that a connection arrived at."""
+
+
+class SeenConnection(NamedTuple):
+    """A connection as people are shown it."""
+
+    client: Client
+    state: State
+    in_flight: int
+    """Requests whose replies have not left."""
+    held_bytes: int
+    """Requests that have no answer yet, and replies that wait for their turn or are not read."""
+    active_at: float
+    """When a request or a reply last moved, in seconds since 1970."""
 
 
 class Connection(Protocol):
@@ -159,6 +173,11 @@ class Connection(Protocol):
     def stopProducing(self) -> None:
         """The transport has lost its client; connectionLost follows."""
 
+    def see(self) -> SeenConnection:
+        """What people are shown."""
+        held_bytes = self._held_bytes + self._unread_bytes + self._cut_bytes
+        return SeenConnection(self.client, self._state, len(self._in_flight), held_bytes, self.active_at)
+
     # ---- waiting
 
     def wait(self) -> None:
@@ -214,7 +233,7 @@ class Connection(Protocol):
             if isinstance(answer, Promised):
                 answer.promise.listen(self._promised, request, answer.encode)
             else:
-                answer.addCallbacks(self._answered, self._unanswered, (request,))
+                answer.addCallbacks(self._answered, self._unanswered, (request,), errbackArgs=(request,))
         elif self._in_flight:
             request.done, request.reply = True, answer
             self._hold(request, len(answer or b""))
@@ -230,7 +249,9 @@ class Connection(Protocol):
         if not self._has_room():
             self._happens(Event.FILLS)
 
-    def _unanswered(self, failure: Failure) -> None:
+    def _unanswered(self, failure: Failure, request: InFlight) -> None:
+        if request.made is not None:
+            request.made(failure)
         self._refuse(failure.value or Exception(failure))
 
     # ---- replies
@@ -249,7 +270,7 @@ class Connection(Protocol):
             self._refuse(error)
             return
         if isinstance(reply, defer.Deferred):
-            reply.addCallbacks(self._answered, self._unanswered, (request,))
+            reply.addCallbacks(self._answered, self._unanswered, (request,), errbackArgs=(request,))
             return
         self._take(reply, request)
         afterwards[self._move_on] = None
@@ -261,6 +282,8 @@ class Connection(Protocol):
     def _take(self, reply: Response, request: InFlight) -> None:
         """Keep a reply until all earlier requests are answered; put out the replies whose turn has come."""
         request.done, request.reply = True, reply
+        if request.made is not None:
+            request.made(reply)
         waiting = self._in_flight
         if waiting and waiting[0] is not request:
             more_bytes = len(reply or b"") - request.held_bytes

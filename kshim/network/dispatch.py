@@ -97,7 +97,7 @@ def answer(
     except TooManyElements:
         turn.is_alone = True
         return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS)).addCallbacks(
-            lambda decoded: _now_or_deferred(answer(broker, frame, client, turn, decoded)),
+            lambda decoded: now_or_deferred(answer(broker, frame, client, turn, decoded)),
             lambda failure: _not_decoded(frame, client, failure.value),
         )
     except MalformedMessage as error:
@@ -148,7 +148,7 @@ def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
     return Question(frame, broker.node_id, broker.cluster.writer.version)
 
 
-def _now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:
+def now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:
     """A Deferred in place of a promised reply."""
     if isinstance(reply, Promised):
         return reply.promise.deferred().addCallback(reply.encode)

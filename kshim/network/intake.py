@@ -50,6 +50,16 @@ class Intake:
         self._first_until_s = 0.0
         self._timer: Any = None
 
+    @property
+    def cut_bytes(self) -> int:
+        """Of all frames that have not arrived whole."""
+        return self._cut_bytes
+
+    @property
+    def max_bytes(self) -> int:
+        """For these and what `unread` counts."""
+        return self._max_bytes
+
     def count(self, sender: Sender, cut_bytes: int) -> None:
         """A connection has so many bytes of a frame that has not arrived whole; 0 for none."""
         more_bytes = cut_bytes - self._cut.pop(sender, 0)

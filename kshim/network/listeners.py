@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -14,10 +14,11 @@ from twisted.internet.error import CannotListenError
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.client_socket import ClientSocket
-from kshim.network.connection import Dispatch, Shared
+from kshim.network.connection import Connection, Dispatch, Shared
 from kshim.network.connections import Connections
 from kshim.network.intake import Intake
 from kshim.network.places import Limits, Places
+from kshim.requests.context import Client
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 
@@ -55,12 +56,26 @@ class Listener:
         self.address = Endpoint(host.host, host.port)
         return self.address
 
+    @property
+    def connections(self) -> Collection[Connection]:
+        """Those that are open now."""
+        return self._connections.connections
+
+    @property
+    def intake(self) -> Intake:
+        """What counts the requests on their way; all listeners share it."""
+        return self._connections.shared.intake
+
     def close(self) -> Deferred[None]:
         """Accept nothing more. Fires when the port is free."""
         port, self._port = self._port, None
         self._connections.port = None
         self._release()
         return maybeDeferred(port.stopListening) if port is not None else succeed(None)
+
+    def answer_by(self, answer: Dispatch) -> None:
+        """Answer all further requests by another function."""
+        self._connections.shared.answer = answer
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""
@@ -69,6 +84,10 @@ class Listener:
     def disconnect(self) -> Deferred[None]:
         """Close all connections. Fires when they are gone."""
         return self._connections.close()
+
+    def clients(self) -> list[Client]:
+        """Those that are connected."""
+        return [connection.client for connection in self._connections.connections]
 
     def suspend(self) -> Deferred[None]:
         """Refuse and close all connections until `resume`. Fires when they are gone.

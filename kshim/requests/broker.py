@@ -42,12 +42,15 @@ class Broker:
     groups: Groups
     transactions: Transactions
     clock: Clock
+    """For turns, and for how long clients wait; see `wall_clock`."""
     producers: ProducerAppends
     fetch_sessions: FetchSessions
     aside: Aside
     unread: Unread
     once: Once
     arrivals: Arrivals
+    wall_clock: Clock
+    """The time that records, groups and transactions go by; people may move it ahead, or hold it."""
     written: WrittenArrays = field(default_factory=WrittenArrays)
     replies: Replies = field(default_factory=Replies)
 
@@ -62,4 +65,4 @@ class Broker:
 
     def now_ms(self) -> int:
         """Wall clock, milliseconds since 1970."""
-        return int(self.clock.seconds() * 1000)
+        return int(self.wall_clock.seconds() * 1000)

@@ -5,8 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from kshim.configs.endpoint import Endpoint
+
+
+class Membership(Protocol):
+    """What names a member of a group."""
+
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def member_id(self) -> str: ...
 
 
 @dataclass(slots=True)
@@ -21,6 +31,8 @@ class Client:
     """The address that it should connect to."""
     software: str = ""
     """The name and the version of its software, once it has told (ApiVersions v3)."""
+    member: Membership | None = None
+    """The member that it is: its last SyncGroup or Heartbeat, or what a JoinGroup was answered."""
 
     def named(self, client_id: str | None) -> str:
         """How the log names it in a request with this client id."""
@@ -59,12 +71,14 @@ class Turn(Signal):
     ending.
     """
 
-    __slots__ = ("is_alone",)
+    __slots__ = ("is_alone", "made")
 
     def __init__(self) -> None:
         super().__init__()
         self.is_alone = False
         """Whether the requests behind it are not begun before it is answered. Set it before returning."""
+        self.made: Callable[[Any], None] | None = None
+        """Called with a reply that comes later, or with the Failure that there is instead."""
 
 
 @dataclass(slots=True)

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
+from kshim.storage.durations import Durations
 from kshim.storage.producers import Aborted, Producers
 from schemas.records.end_txn_marker import EndTxnMarker
 
 __all__ = [
     "NO_PRODUCER",
     "Aborted",
+    "Activity",
     "Appended",
     "Cleanup",
     "Compaction",
@@ -300,6 +302,15 @@ class Journal(Protocol):
         ...
 
 
+class Activity(NamedTuple):
+    """What a store does at the moment, and how long it took so far."""
+
+    queued: int = 0
+    """Writes that wait."""
+    durations: Mapping[str, Durations] = {}
+    """By what was done."""
+
+
 class Store(Protocol):
     """A place for records and metadata. Open it before use; close it once."""
 
@@ -312,6 +323,8 @@ class Store(Protocol):
     def open(self) -> None:
         """Open the store. Raises StorageError, DataDirLocked."""
         ...
+
+    def activity(self) -> Activity: ...
 
     def close(self) -> Deferred[None]:
         """Finish what is queued, and close the store. Fires when done; never errbacks."""

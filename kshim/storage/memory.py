@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 from kshim.storage import chunk, times
 from kshim.storage.chunk import Chunk
 from kshim.storage.interfaces import (
+    Activity,
     Appended,
     Cleanup,
     EpochBoundary,
@@ -36,6 +37,9 @@ class MemoryStore:
 
     def open(self) -> None:
         pass
+
+    def activity(self) -> Activity:
+        return Activity()
 
     def close(self) -> Deferred[None]:
         return succeed(None)

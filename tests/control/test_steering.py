@@ -12,9 +12,12 @@ from twisted.internet.testing import StringTransport
 from kshim.cluster import Cluster, NewTopic
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
+from kshim.control.brokers import BrokerSteering
 from kshim.control.client import short_path
+from kshim.control.commands import SteeringError
+from kshim.control.groups import GroupSteering
 from kshim.control.socket import _Requests
-from kshim.control.steering import Steering, SteeringError
+from kshim.coordination.groups.rebalance_record import Who
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.network.listeners import CannotListen
 from kshim.storage.interfaces import StorageError
@@ -45,7 +48,21 @@ class Groups:
         return len(group_id)
 
     def waits_for(self, group_id: str) -> WaitsFor | None:
-        stable = WaitsFor(state="Stable", because="", to_join=[], to_join_first=[], to_sync=[])
+        member = Who("c-1", "c", "/127.0.0.1")
+        stable = WaitsFor(
+            state="Stable",
+            generation=1,
+            protocol_type="consumer",
+            protocol="range",
+            leader="c-1",
+            members=[member],
+            because="",
+            began_ms=None,
+            until_ms=None,
+            to_join=[],
+            to_join_first=[],
+            to_sync=[],
+        )
         return stable if group_id == "g" else None
 
 
@@ -64,7 +81,7 @@ class World:
         self.history: list[str] = []
         self.cluster.watch_leaders(lambda moves: self.history.append(f"{len(moves)} moved"))
         self.listeners = {node_id: Listener(node_id, self.history) for node_id in (1, 2, 3)}
-        self.steering = Steering(self.cluster, Groups(), self.listeners)  # type: ignore[arg-type]
+        self.steering = BrokerSteering(self.cluster, Groups(), self.listeners)  # type: ignore[arg-type]
 
     def leaders(self, topic: str = "t") -> list[int]:
         return [partition.leader for partition in self.cluster.topics[topic].partitions]
@@ -96,11 +113,14 @@ def test_a_coordinator_is_the_leader_of_its_groups_partition(world: World) -> No
     assert (moved["topic"], moved["partition"], moved["to"]) == ("__consumer_offsets", 7, 3)
 
 
-def test_a_group_is_explained(world: World) -> None:
-    explained = world.steering.explain_group("g")
+def test_a_group_is_explained() -> None:
+    steering = GroupSteering(Groups())  # type: ignore[arg-type]
+    explained = steering.explain("g")
     assert explained is not None
     assert explained["state"] == "Stable"
-    assert world.steering.explain_group("unknown") is None
+    member = {"member_id": "c-1", "client_id": "c", "host": "127.0.0.1", "instance_id": None}
+    assert explained["members"] == [member]
+    assert steering.explain("unknown") is None
 
 
 def test_others_lead_before_a_broker_refuses_connections(world: World) -> None:
@@ -178,7 +198,7 @@ def test_a_picture_of_the_cluster(world: World) -> None:
 
 
 def ask(world: World, *lines: bytes) -> list[Any]:
-    request = _Requests(world.steering).buildProtocol(None)
+    request = _Requests(world.steering.commands()).buildProtocol(None)
     transport = StringTransport()
     request.makeConnection(transport)
     request.dataReceived(b"".join(line + b"\n" for line in lines))

@@ -1,4 +1,4 @@
-"""The control socket: lines of JSON to a cluster of three brokers."""
+"""The control socket: lines of JSON to a cluster of three brokers, and to one whose requests may fail."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from random import Random
 from twisted.internet.testing import StringTransport
 from twisted.protocols.basic import LineOnlyReceiver
 
-from kshim.control.socket import COMMANDS, _Requests
+from kshim.control.commands import Commands
+from kshim.control.socket import _Requests
 from tests.control.test_steering import World
+from tests.faults import world as faults
 from tests.fuzz.target import Target
 
 
@@ -26,9 +28,20 @@ class _Errors(logging.Handler):
         self.records.append(record)
 
 
+FAULTS = (
+    {"api": "Heartbeat", "error": "NOT_COORDINATOR", "group": "g", "times": 2},
+    {"delay_ms": 5, "client_id": "c", "probability": 0.5, "seed": 7, "for_ms": 1000},
+    {"close": "after", "topic": "t", "nth": 3, "once": True},
+)
+
+
+def _commands() -> Commands:
+    return {**World().steering.commands(), **faults.World().steering.commands()}
+
+
 def _read(data: bytes) -> tuple[list[bytes], bool]:
     """The replies, and whether the connection was closed."""
-    request = _Requests(World().steering).buildProtocol(None)
+    request = _Requests(_commands()).buildProtocol(None)
     transport = StringTransport()
     errors, logger = _Errors(), logging.getLogger("kshim.control.socket")
     propagates, logger.propagate = logger.propagate, False
@@ -57,11 +70,13 @@ def _check(data: bytes, found: tuple[list[bytes], bool]) -> None:
 
 
 def _seeds(chance: Random) -> Iterable[bytes]:
-    arguments = {str: ("t", "alone", "__consumer_offsets", "g"), int: (0, 1, 2, 3, -1, 2**31)}
-    for command, (_, types) in COMMANDS.items():
+    names = ("t", "alone", "__consumer_offsets", "g")
+    arguments: dict[type, tuple[object, ...]] = {str: names, int: (0, 1, 2, 3, -1, 2**31), dict: FAULTS}
+    for command, (_, types) in _commands().items():
         for _ in range(4):
             given = [chance.choice(arguments[kind]) for kind in types]
             yield json.dumps([command, given]).encode() + b"\n"
+    yield b'["add-fault", [{"drop": true}]]\n["list-faults", []]\n["remove-fault", [1]]\n'
     yield b'["stop-broker", [3]]\n["start-broker", [3]]\n["describe", []]\n'
 
 

@@ -71,6 +71,16 @@ class TestDurability:
         disk.going.put(None)
         assert reactor.result(append) == Appended(0, 0, -1)
 
+    def test_commits_and_syncs_are_timed(self, open_embedded: OpenStore, reactor: Reactor) -> None:
+        store = open_embedded(sync=True)
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        queued, durations = store.activity()
+        times = {what: found.measured() for what, found in durations.items()}
+        assert queued == 0
+        assert times["commit"].counts[-1] >= 1
+        assert times["sync"].counts[-1] == 1
+        assert times["sync"].sum_s > 0
+
     def test_the_next_one_makes_it_durable(
         self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
     ) -> None:

@@ -13,7 +13,7 @@ from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.log import EmbeddedLog
 from kshim.storage.embedded.metadata import EmbeddedMetadata
 from kshim.storage.embedded.writer import Writer
-from kshim.storage.interfaces import StorageError
+from kshim.storage.interfaces import Activity, StorageError
 
 __all__ = ["EmbeddedStore"]
 
@@ -54,6 +54,9 @@ class EmbeddedStore:
         self.log = EmbeddedLog(self._environment, writer, chores)
         self.metadata = EmbeddedMetadata(self._environment, writer)
         writer.start(self.log, chores, chores.deletion.note)
+
+    def activity(self) -> Activity:
+        return Activity() if self._writer is None else Activity(self._writer.queued, self._writer.durations)
 
     def close(self) -> Deferred[None]:
         if self._writer is None:

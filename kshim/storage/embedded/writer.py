@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
 
+from kshim.storage.durations import Durations
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.writes import Write, apply
 from kshim.storage.interfaces import StorageError
@@ -79,6 +80,13 @@ class Writer:
         self._held: Sequence[Write] = ()
         self._held_generation = self._failed_generation = -1
         self._error = StorageError()
+        self.durations = {"commit": Durations(), "sync": Durations()}
+        """How long transactions took, with what they wrote, and syncs without one."""
+
+    @property
+    def queued(self) -> int:
+        """How many writes wait."""
+        return self._queue.qsize()
 
     def start(
         self, ledger: Ledger, chores: Sequence[Chore], note: Callable[[WriteTransaction], None]
@@ -159,7 +167,9 @@ class Writer:
         if not writes:
             return
         generation = queued[-1][0]
+        began_s = time.perf_counter()
         has_changed, error = _result_of(lambda: self._environment.write(partial(self._apply, writes)))
+        self.durations["commit"].add(time.perf_counter() - began_s)
         if error is None:
             if has_changed:
                 self._settle_held()
@@ -177,7 +187,11 @@ class Writer:
 
     def _sync(self) -> None:
         """Make the held writes durable, if there are any."""
-        error = _result_of(self._environment.sync)[1] if self._held else None
+        error = None
+        if self._held:
+            began_s = time.perf_counter()
+            error = _result_of(self._environment.sync)[1]
+            self.durations["sync"].add(time.perf_counter() - began_s)
         if error is None:
             self._settle_held()
         else:

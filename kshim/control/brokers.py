@@ -1,4 +1,4 @@
-"""The commands of `kshim cluster`: stop and start brokers, move leaders and coordinators.
+"""The commands about brokers: stop and start them, move leaders and coordinators.
 
 Clients see what they would see in a Kafka cluster of several machines: brokers shut down, leaders and
 coordinators move.
@@ -14,20 +14,16 @@ from twisted.internet.defer import Deferred, DeferredLock
 from kshim.cluster import GROUP_METADATA_TOPIC, Cluster, leaders
 from kshim.cluster.changes import Outcome
 from kshim.cluster.topics import NO_LEADER
+from kshim.control.commands import Command, Commands, SteeringError
 from kshim.network.listeners import CannotListen, Listener
 from kshim.storage.interfaces import StorageError
 
 if TYPE_CHECKING:
-    from kshim.coordination.groups.waiting import WaitsFor
     from kshim.coordination.interfaces import Groups
 
 
-class SteeringError(Exception):
-    """A command is refused. str() is one line that says why, and what would be right."""
-
-
-class Steering:
-    """Everything that `kshim cluster` can do.
+class BrokerSteering:
+    """What `kshim cluster` does.
 
     A method's Deferred fires when clients see the change, or fails with SteeringError.
     """
@@ -37,6 +33,15 @@ class Steering:
         self._groups = groups
         self._listeners = listeners
         self._one_at_a_time = DeferredLock()
+
+    def commands(self) -> Commands:
+        return {
+            "describe": Command(self.describe),
+            "move-leader": Command(self.move_leader, (str, int, int)),
+            "move-coordinator": Command(self.move_coordinator, (str, int)),
+            "stop-broker": Command(self.stop_broker, (int,)),
+            "start-broker": Command(self.start_broker, (int,)),
+        }
 
     def describe(self) -> dict[str, Any]:
         """The brokers and partitions, as JSON values."""
@@ -68,10 +73,6 @@ class Steering:
                 for p in topic.partitions
             ],
         }
-
-    def explain_group(self, group_id: str) -> WaitsFor | None:
-        """What a group waits for; None if there is no such group."""
-        return self._groups.waits_for(group_id)
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, Any]]:
         """Let a broker lead a partition; it may have had no replica of it."""

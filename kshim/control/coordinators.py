@@ -1,0 +1,73 @@
+"""Asks the broker that coordinates a group, for the commands that steer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.cluster import NO_LEADER
+from kshim.control.commands import SteeringError
+from kshim.coordination.groups.refusals import DescribeGroup
+from kshim.requests.context import RequestContext
+from kshim.requests.slices import others_first
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kshim.requests import Broker
+    from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
+
+API_VERSION = 5
+"""In which DescribeGroups and LeaveGroup know instance ids, and OffsetCommit no retention time."""
+CLIENT_ID = "kshim"
+CLIENT_HOST = "/127.0.0.1"
+LOADING_S = 10.0
+"""How long a coordinator is waited for that is loading."""
+
+
+class Coordinators:
+    """What it is asked goes the way of a client's request: it is answered when it is durable."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def ask(self, request: Any) -> Any:
+        """The response to a request about one group. Raises SteeringError if nobody can answer it."""
+        groups, clock = self._broker.groups, self._broker.clock
+        until_s = clock.seconds() + LOADING_S
+        context = self._context(request.group_id)
+        while (error := groups.refusal(context, request)) is not ErrorCode.NONE:
+            if error is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or clock.seconds() > until_s:
+                raise SteeringError(f"the coordinator of group {request.group_id} answers {error.name}")
+            await others_first(clock)
+            context = self._context(request.group_id)
+        answer = groups.submit(context, request)
+        return await answer if isinstance(answer, Deferred) else answer
+
+    async def existing(self, group_id: str) -> DescribedGroup:
+        """A group as it is described. Raises SteeringError if there is none."""
+        described: DescribedGroup = await self.ask(DescribeGroup(group_id))
+        if described.group_state == "Dead":
+            raise SteeringError(f"there is no group {group_id}")
+        return described
+
+    async def without_members(self, group_id: str, wanted: str) -> None:
+        """Raise SteeringError if a group has members. wanted: what cannot be done then."""
+        described: DescribedGroup = await self.ask(DescribeGroup(group_id))
+        if described.members:
+            raise SteeringError(f"group {group_id} has members, so {wanted}: {listed(described.members)}")
+
+    def _context(self, group_id: str) -> RequestContext:
+        broker = self._broker
+        shard = broker.groups.shard_for(group_id)
+        leader = broker.cluster.group_metadata_topic.partitions[shard].leader
+        if leader == NO_LEADER:
+            raise SteeringError(f"no broker that runs coordinates group {group_id}")
+        here = broker.config.listeners
+        return RequestContext(API_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
+
+
+def listed(members: Iterable[DescribedGroupMember]) -> str:
+    """The ids of members; "none"."""
+    return ", ".join(member.member_id for member in members) or "none"

@@ -1,0 +1,97 @@
+"""The commands about faults: errors, delays and broken connections, for the requests that somebody chooses.
+
+A fault is a JSON object, see `kshim.faults.fault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshim.control.commands import Command, Commands, SteeringError
+from kshim.network.connection import Dispatch
+from kshim.network.listeners import Listener
+from kshim.requests import Broker
+
+if TYPE_CHECKING:
+    from kshim.faults.answers import Tell
+    from kshim.faults.faults import Faults
+    from kshim.faults.rules import Rule
+
+
+class FaultSteering:
+    """What `kshim fault` does."""
+
+    def __init__(
+        self,
+        brokers: Mapping[int, Broker],
+        listeners: Mapping[int, Listener],
+        measured: Callable[[Callable[..., Any], Broker], Dispatch],
+        tell: Tell,
+    ) -> None:
+        """measured: makes what a listener is to have of `answer` and a broker. tell: called with each fault
+        that strikes.
+        """
+        self._brokers = brokers
+        self._listeners = listeners
+        self._measured = measured
+        self._tell = tell
+        self._faults: Faults | None = None
+
+    def commands(self) -> Commands:
+        return {
+            "add-fault": Command(self.add, (dict,)),
+            "list-faults": Command(self.describe),
+            "remove-fault": Command(self.remove, (int,)),
+            "remove-faults": Command(self.remove_all),
+        }
+
+    def add(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Put a fault in force; return it as `describe` does. Raises SteeringError."""
+        from kshim.faults.fault import fault_of
+
+        faults = self._made()
+        return _described(faults, _or_refuse(lambda: faults.add(fault_of(given))))
+
+    def describe(self) -> list[dict[str, Any]]:
+        """All faults in the order in which they were added, as JSON values."""
+        faults = self._faults
+        return [] if faults is None else [_described(faults, rule) for rule in faults]
+
+    def remove(self, number: int) -> dict[str, Any]:
+        """Remove a fault; return it as `describe` did. Raises SteeringError."""
+        faults = self._made()
+        return _described(faults, _or_refuse(lambda: faults.remove(number)))
+
+    def remove_all(self) -> int:
+        """Remove all faults; return how many there were."""
+        return 0 if self._faults is None else self._faults.remove_all()
+
+    def _made(self) -> Faults:
+        """What keeps the faults, which is imported when it is first needed."""
+        if self._faults is None:
+            from kshim.faults.faults import Faults
+
+            self._faults = Faults(self._brokers, self._listeners, self._measured, self._tell)
+        return self._faults
+
+
+def _described(faults: Faults, rule: Rule) -> dict[str, Any]:
+    return {
+        "number": rule.number,
+        "does": str(rule.fault.action),
+        "to": rule.fault.target,
+        "when": rule.fault.when,
+        "is_in_force": faults.is_in_force(rule),
+        "matched": rule.matched,
+        "struck": rule.struck,
+    }
+
+
+def _or_refuse(do: Callable[[], Rule]) -> Rule:
+    from kshim.faults.fault import WrongFault
+
+    try:
+        return do()
+    except WrongFault as error:
+        raise SteeringError(str(error)) from None

@@ -1,0 +1,100 @@
+"""The commands that make something happen to the members of a group, or end the group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshim.control.commands import Command, Commands, SteeringError
+from kshim.control.coordinators import Coordinators, listed
+from kshim.coordination.groups.refusals import DeleteGroup, ExpireMember, FenceMember, ForceRebalance
+from schemas.error_code import ErrorCode
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
+
+if TYPE_CHECKING:
+    from schemas.messages.delete_groups import DeletableGroupResult
+    from schemas.messages.describe_groups import DescribedGroupMember
+    from schemas.messages.leave_group import LeaveGroupResponse
+
+REASON = "removed by an administrator"
+
+
+class MemberSteering:
+    """What `kshim group` does with members. It is durable when the call returns; raises SteeringError."""
+
+    def __init__(self, coordinators: Coordinators) -> None:
+        self._coordinators = coordinators
+
+    def commands(self) -> Commands:
+        return {
+            "rebalance-group": Command(self.rebalance, (str,)),
+            "expire-member": Command(self.expire, (str, str)),
+            "fence-member": Command(self.fence, (str, str)),
+            "remove-member": Command(self.remove, (str, str)),
+            "empty-group": Command(self.empty, (str,)),
+            "delete-group": Command(self.delete, (str,)),
+        }
+
+    async def rebalance(self, group_id: str) -> list[str]:
+        """Let a group rebalance; return its members."""
+        group = await self._coordinators.existing(group_id)
+        error: ErrorCode = await self._coordinators.ask(ForceRebalance(group_id))
+        if error is not ErrorCode.NONE:
+            raise SteeringError(f"group {group_id} has no members that could rebalance")
+        return [member.member_id for member in group.members]
+
+    async def expire(self, group_id: str, member_id: str) -> None:
+        """Let a member's session end."""
+        group = await self._coordinators.existing(group_id)
+        error: ErrorCode = await self._coordinators.ask(ExpireMember(group_id, member_id))
+        if error is not ErrorCode.NONE:
+            raise SteeringError(f"group {group_id} has no member {member_id}; it has {listed(group.members)}")
+
+    async def fence(self, group_id: str, group_instance_id: str) -> str:
+        """Fence a static member; return its member id."""
+        group = await self._coordinators.existing(group_id)
+        static = [member for member in group.members if member.group_instance_id]
+        error: ErrorCode = await self._coordinators.ask(FenceMember(group_id, group_instance_id))
+        if error is not ErrorCode.NONE:
+            known = ", ".join(str(member.group_instance_id) for member in static) or "none"
+            raise SteeringError(
+                f"group {group_id} has no member with the group.instance.id {group_instance_id}; "
+                f"it has {known}"
+            )
+        return next(m.member_id for m in static if m.group_instance_id == group_instance_id)
+
+    async def remove(self, group_id: str, name: str) -> str:
+        """Remove a member, named by its id or its group.instance.id; return its member id."""
+        group = await self._coordinators.existing(group_id)
+        for member in group.members:
+            if name in (member.member_id, member.group_instance_id):
+                await self._leave(group_id, member)
+                return member.member_id
+        raise SteeringError(f"group {group_id} has no member {name}; it has {listed(group.members)}")
+
+    async def empty(self, group_id: str) -> list[str]:
+        """Remove all members; return their ids."""
+        group = await self._coordinators.existing(group_id)
+        await self._leave(group_id, *group.members)
+        return [member.member_id for member in group.members]
+
+    async def delete(self, group_id: str) -> None:
+        """Delete a group without members, and its offsets."""
+        await self._coordinators.existing(group_id)
+        await self._coordinators.without_members(group_id, "it is not deleted")
+        deleted: DeletableGroupResult = await self._coordinators.ask(DeleteGroup(group_id))
+        if deleted.error_code != ErrorCode.NONE:
+            raise SteeringError(f"group {group_id}: {ErrorCode(deleted.error_code).name}")
+
+    async def _leave(self, group_id: str, *members: DescribedGroupMember) -> None:
+        """Remove members as Kafka's admin client does; one that has left meanwhile is no error."""
+        leaving = tuple(
+            MemberIdentity(
+                member_id=member.member_id, group_instance_id=member.group_instance_id, reason=REASON
+            )
+            for member in members
+        )
+        left: LeaveGroupResponse = await self._coordinators.ask(
+            LeaveGroupRequest(group_id=group_id, members=leaving)
+        )
+        if left.error_code != ErrorCode.NONE:
+            raise SteeringError(f"group {group_id}: {ErrorCode(left.error_code).name}")

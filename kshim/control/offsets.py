@@ -1,0 +1,179 @@
+"""The commands that set the committed offsets of a group without members, or reset them to a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshim.cluster import NO_LEADER
+from kshim.control.commands import UNKNOWN, Command, Commands, SteeringError, are_of_types
+from kshim.control.coordinators import CLIENT_HOST, CLIENT_ID, Coordinators
+from kshim.requests.context import RequestContext
+from schemas.error_code import ErrorCode
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from schemas.messages.offset_fetch import OffsetFetchRequestGroup
+
+if TYPE_CHECKING:
+    from kshim.requests import Broker
+    from schemas.messages.offset_commit import OffsetCommitResponse
+    from schemas.messages.offset_fetch import OffsetFetchResponseGroup
+
+LATEST, EARLIEST = -1, -2
+NO_OFFSET = -1
+ALL = -1
+"""In place of a partition."""
+LIST_OFFSETS_VERSION = 7
+LARGEST_OFFSET = 2**63 - 1
+
+Partition = tuple[str, int]
+OffsetRow = tuple[str, int, int]
+"""Topic, partition, offset."""
+
+
+class Log(NamedTuple):
+    """Where a partition's offset may be reset to."""
+
+    partition: Partition
+    committed: int | None
+    earliest: int
+    latest: int
+    at_time: int
+    """NO_OFFSET if no record is as late."""
+
+
+class OffsetSteering:
+    """What `kshim group set-offsets` and `reset-offsets` do: as Kafka's own tool, only without members."""
+
+    def __init__(self, broker: Broker, coordinators: Coordinators) -> None:
+        self._broker = broker
+        self._coordinators = coordinators
+
+    def commands(self) -> Commands:
+        return {
+            "set-offsets": Command(self.set, (str, list)),
+            "reset-offsets": Command(self.reset, (str, list, str, int)),
+        }
+
+    async def set(self, group_id: str, offsets: list[Any]) -> list[OffsetRow]:
+        """Commit these offsets, rows of topic, partition and offset; return them when that is durable."""
+        given = {}
+        for row in offsets:
+            topic, partition, offset = _row(row, str, int, int)
+            if not 0 <= offset <= LARGEST_OFFSET:
+                raise SteeringError(f"{topic}-{partition}: {offset} is no offset; they begin at 0")
+            given[topic, partition] = offset
+        return await self._commit(group_id, given)
+
+    async def reset(self, group_id: str, partitions: list[Any], to: str, value: int) -> list[OffsetRow]:
+        """Commit the place that `to` names; return the new offsets when that is durable.
+
+        to: "earliest", "latest", "shift" by `value` records, or "time": the first record that is not older
+        than `value` ms since 1970, else the end. partitions: rows of topic and partition, or of topic and
+        ALL; none for all that the group has committed.
+        """
+        if to not in PLACES:
+            raise SteeringError(f"offsets are reset to {', '.join(PLACES)}, not to {to}")
+        named = [_row(row, str, int) for row in partitions]
+        fetched: OffsetFetchResponseGroup = await self._coordinators.ask(
+            OffsetFetchRequestGroup(group_id=group_id, topics=None)
+        )
+        committed = {
+            (topic.name, partition.partition_index): partition.committed_offset
+            for topic in fetched.topics
+            for partition in topic.partitions
+        }
+        chosen = list(self._existing(named)) if named else sorted(committed)
+        if not chosen:
+            raise SteeringError(f"group {group_id} has committed no offsets: name a topic")
+        offsets = {}
+        for partition in chosen:
+            earliest, latest = await self._offset(partition, EARLIEST), await self._offset(partition, LATEST)
+            at = await self._offset(partition, value) if to == "time" else NO_OFFSET
+            log = Log(partition, committed.get(partition), earliest, latest, at)
+            offsets[partition] = PLACES[to](log, value)
+        return await self._commit(group_id, offsets)
+
+    async def _commit(self, group_id: str, offsets: Mapping[Partition, int]) -> list[OffsetRow]:
+        """Commit offsets as an administrator does, who is in no generation."""
+        by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for (topic, index), offset in offsets.items():
+            list(self._existing([(topic, index)]))
+            partition = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+            by_topic.setdefault(topic, []).append(partition)
+        await self._coordinators.without_members(group_id, "its offsets stay as they are")
+        topics = tuple(
+            OffsetCommitRequestTopic(name=name, partitions=tuple(partitions))
+            for name, partitions in by_topic.items()
+        )
+        response: OffsetCommitResponse = await self._coordinators.ask(
+            OffsetCommitRequest(group_id=group_id, topics=topics)
+        )
+        for of_topic in response.topics:
+            for answered in of_topic.partitions:
+                if answered.error_code != ErrorCode.NONE:
+                    error = ErrorCode(answered.error_code).name
+                    raise SteeringError(f"{of_topic.name}-{answered.partition_index}: {error}")
+        return sorted((topic, index, offset) for (topic, index), offset in offsets.items())
+
+    async def _offset(self, partition: Partition, timestamp: int) -> int:
+        """The offset at a time, LATEST or EARLIEST; NO_OFFSET if there is no such record."""
+        from kshim.api.list_offsets import list_offsets  # no server needs it to start
+        from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+
+        (topic, index), cluster = partition, self._broker.cluster
+        leader = cluster.topics[topic].partitions[index].leader if topic in cluster.topics else NO_LEADER
+        if leader == NO_LEADER:
+            raise SteeringError(f"no broker that runs leads {topic}-{index}")
+        context = RequestContext(
+            LIST_OFFSETS_VERSION, CLIENT_ID, CLIENT_HOST, self._broker.config.listeners, node_id=leader
+        )
+        asked = ListOffsetsTopic(
+            name=topic, partitions=(ListOffsetsPartition(partition_index=index, timestamp=timestamp),)
+        )
+        request = ListOffsetsRequest(replica_id=-1, topics=(asked,))
+        response = await list_offsets(replace(self._broker, node_id=leader), context, request)
+        answered = response.topics[0].partitions[0]
+        if answered.error_code != ErrorCode.NONE:
+            raise SteeringError(f"{topic}-{index}: {ErrorCode(answered.error_code).name}")
+        return answered.offset
+
+    def _existing(self, named: Iterable[tuple[Any, ...]]) -> Iterable[Partition]:
+        """The partitions that are named, ALL for each of a topic. Raises SteeringError."""
+        topics = self._broker.cluster.topics
+        for name, index in named:
+            topic = topics.get(name)
+            if topic is None:
+                known = ", ".join(each.name for each in topics.values() if not each.is_internal) or "none"
+                raise SteeringError(f"no topic {name}; there are {known}")
+            if index != ALL and topic.partition(index) is None:
+                raise SteeringError(f"{name} has the partitions 0 to {len(topic.partitions) - 1}")
+            indexes = range(len(topic.partitions)) if index == ALL else (index,)
+            yield from ((name, each) for each in indexes)
+
+
+def _shifted(log: Log, by: int) -> int:
+    """Within the log, as Kafka's tool does."""
+    if log.committed is None:
+        topic, index = log.partition
+        raise SteeringError(f"{topic}-{index}: there is no committed offset that could be shifted")
+    return min(max(log.committed + by, log.earliest), log.latest)
+
+
+PLACES: Mapping[str, Callable[[Log, int], int]] = {
+    "earliest": lambda log, _: log.earliest,
+    "latest": lambda log, _: log.latest,
+    "shift": _shifted,
+    "time": lambda log, _: log.latest if log.at_time == NO_OFFSET else log.at_time,
+}
+
+
+def _row(row: Any, *types: type) -> tuple[Any, ...]:
+    """A row of these types, from JSON. Raises SteeringError."""
+    if not are_of_types(row, types):
+        raise SteeringError(UNKNOWN)
+    return tuple(row)

@@ -1,0 +1,92 @@
+"""The questions about the past: why groups rebalanced, and what happens."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, succeed
+
+from kshim.control.commands import Command, Commands
+from kshim.recorder.shown import shown_in_turn
+
+if TYPE_CHECKING:
+    from kshim.control.groups import GroupSteering
+    from kshim.recorder.recorder import Event, Recorder
+    from kshim.requests.aside import Aside
+    from kshim.storage.clock import Clock
+
+LONGEST_WAIT_MS = 60_000
+MOST_EVENTS = 500
+"""In one answer."""
+
+
+class Questions:
+    """What people and programs ask of the recorder. All answers are JSON values."""
+
+    def __init__(
+        self, recorder: Recorder, groups: GroupSteering, aside: Aside, clock: Clock, wall_clock: Clock
+    ) -> None:
+        """clock: for waiting. wall_clock: the time that is recorded."""
+        self._recorder = recorder
+        self._groups = groups
+        self._aside = aside
+        self._clock = clock
+        self._wall_clock = wall_clock
+
+    def commands(self) -> Commands:
+        return {
+            "why": Command(self.why, (str,)),
+            "events": Command(self.events, (int, int)),
+        }
+
+    def why(self, group_id: str) -> Deferred[dict[str, Any]]:
+        """What a group is like now (null if it does not exist), the rebalances of it that are kept, the
+        earliest first, and what else has happened to it: `incidents`.
+        """
+        kept = self._recorder.rebalances(group_id)
+        incidents = self._recorder.incidents(group_id, self._groups.shard_for(group_id))
+        now, now_ms = self._groups.explain(group_id), int(self._wall_clock.seconds() * 1000)
+        told: Deferred[list[dict[str, Any]]] = self._aside.run(partial(list, shown_in_turn(kept)))
+        shown = {"now_ms": now_ms, "now": now, "incidents": [shown_event(each) for each in incidents]}
+        return told.addCallback(lambda each: {**shown, "rebalances": each})
+
+    def events(self, after: int, wait_ms: int) -> Deferred[dict[str, Any]]:
+        """The events with numbers above `after`, at most MOST_EVENTS, and the number to ask for next.
+
+        If there are none, those of the next moment in which there are; waits `wait_ms` at most. after: -1 for
+        none of the past.
+        """
+        recorder = self._recorder
+        after = recorder.last_number if after < 0 else after
+        found = recorder.events_after(after)
+        if found or wait_ms <= 0:
+            return succeed(_numbered(found, recorder.last_number))
+        come: Deferred[dict[str, Any]] = Deferred()
+
+        def answer(*_: object) -> None:
+            unwatch()
+            if timeout.active():
+                timeout.cancel()
+            # Other events of this moment come along.
+            self._clock.callLater(0, lambda: come.callback(_numbered(recorder.events_after(after), after)))
+
+        unwatch = recorder.watch(answer)
+        timeout = self._clock.callLater(min(wait_ms, LONGEST_WAIT_MS) / 1000, answer)
+        return come
+
+
+def shown_event(event: Event) -> dict[str, Any]:
+    """An event as a JSON value."""
+    return {
+        "number": event.number,
+        "at_ms": event.at_ms,
+        "event": event.kind,
+        "group": event.group_id or None,
+        "text": event.text,
+    }
+
+
+def _numbered(events: list[Event], otherwise: int) -> dict[str, Any]:
+    some = events[:MOST_EVENTS]
+    return {"events": [shown_event(each) for each in some], "last": some[-1].number if some else otherwise}

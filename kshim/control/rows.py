@@ -1,0 +1,109 @@
+"""Groups as JSON values: a row of a table for each, with how far it is behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple, Protocol
+
+from kshim.cluster import Cluster
+from kshim.coordination.groups.seen import SeenGroup
+from kshim.coordination.interfaces import Groups
+from kshim.requests.slices import Slices
+from kshim.storage.interfaces import Log
+
+ROW_US = 30
+OFFSET_US = 10
+MOST_AT_ONCE = 200
+"""Offsets that are looked at before others may be served."""
+
+Json = dict[str, Any]
+
+
+class Shown(Protocol):
+    """The parts of a server that are read."""
+
+    @property
+    def cluster(self) -> Cluster: ...
+    @property
+    def groups(self) -> Groups: ...
+    @property
+    def log(self) -> Log: ...
+
+
+async def row(shown: Shown, slices: Slices, group_id: str) -> Json | None:
+    """One row of the listing; None if the group is gone."""
+    await slices.spend(ROW_US)
+    group = shown.groups.see(group_id)
+    if group is None:
+        return None
+    found = facts_of(group)
+    found["members"] = len(group.members)
+    found["lag"] = (await progress(shown, slices, group)).lag
+    return found
+
+
+def facts_of(group: SeenGroup) -> Json:
+    """What is known of a group without its members and offsets."""
+    return {
+        "group_id": group.group_id,
+        "state": str(group.state),
+        "generation": group.generation,
+        "protocol_type": group.protocol_type,
+        "protocol": group.protocol,
+        "leader": group.leader,
+        "coordinator": group.node_id,
+    }
+
+
+class Progress(NamedTuple):
+    """How far a group is, in all partitions together."""
+
+    committed: int
+    """The sum of its offsets."""
+    lag: int | None
+    """None if it has committed for no partition that there is."""
+
+
+async def progress(shown: Shown, slices: Slices, group: SeenGroup) -> Progress:
+    """O(partitions)."""
+    offsets, behind, is_known = 0, 0, False
+    partitions = list(group.partitions)
+    for first in range(0, len(partitions), MOST_AT_ONCE):
+        some = partitions[first : first + MOST_AT_ONCE]
+        await slices.spend(OFFSET_US * len(some))
+        for topic, partition in some:
+            committed = group.committed.get((topic, partition))
+            if committed is None:
+                continue
+            offsets += committed.offset
+            end = high_watermark(shown.cluster, shown.log, topic, partition)
+            if end is not None:
+                behind, is_known = behind + max(0, end - committed.offset), True
+    return Progress(offsets, behind if is_known else None)
+
+
+async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterator[Json]:
+    """The offsets that a group has committed, by topic and partition, with how far they are behind."""
+    partitions = sorted(group.partitions)
+    for place, (topic, partition) in enumerate(partitions):
+        if place % MOST_AT_ONCE == 0:
+            await slices.spend(OFFSET_US * min(MOST_AT_ONCE, len(partitions) - place))
+        committed = group.committed.get((topic, partition))
+        if committed is None:
+            continue
+        end = high_watermark(shown.cluster, shown.log, topic, partition)
+        yield {
+            "topic": topic,
+            "partition": partition,
+            "committed": committed.offset,
+            "high_watermark": end,
+            "lag": None if end is None else max(0, end - committed.offset),
+            "metadata": committed.metadata,
+        }
+
+
+def high_watermark(cluster: Cluster, log: Log, topic: str, partition: int) -> int | None:
+    """Where a partition ends; None if there is none."""
+    known = cluster.topics.get(topic)
+    found = None if known is None else known.partition(partition)
+    return None if found is None else log.offsets(found.partition_no).high_watermark

@@ -1,0 +1,137 @@
+"""The commands about time: move it ahead, hold it, let it go on.
+
+The clients' own clocks go on as ever. Therefore a member whose client is connected is taken to have sent its
+heartbeats while time was moved ahead, unless the caller wants all to be silent. And while time is held, no
+client waits for what it expects within moments.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any, Protocol, TypedDict
+
+from twisted.internet.defer import Deferred
+
+from kshim.control.clock import SteeredClock
+from kshim.control.commands import Command, Commands, SteeringError
+from kshim.requests.context import Client
+from kshim.requests.slices import others_first
+
+PULSE_S = 0.05
+"""How long clients wait, while time is held, for what they expect within moments."""
+LONGEST_ADVANCE_MS = 100 * 365 * 24 * 3600 * 1000
+SETTLE_S = 60.0
+"""How long the answer to `advance` waits for what has come due."""
+
+logger = logging.getLogger(__name__)
+
+
+class Now(TypedDict):
+    """What time it is on the server."""
+
+    now_ms: int
+    """Milliseconds since 1970."""
+    ahead_ms: int
+    """How far that is ahead of the machine's clock."""
+    is_held: bool
+
+
+class Behind(Protocol):
+    """What does the work that has come due."""
+
+    @property
+    def is_behind(self) -> bool: ...
+
+
+class GroupsInTime(Behind, Protocol):
+    """The group coordinator, as far as time is steered; see `GroupRuntime`."""
+
+    def keep_sessions(self, members: Iterable[tuple[str, str]], by_ms: int) -> None: ...
+    def hasten(self) -> None: ...
+
+
+class TimeSteering:
+    """What `kshim clock` does."""
+
+    def __init__(
+        self,
+        clock: SteeredClock,
+        reactor: Any,
+        groups: GroupsInTime,
+        transactions: Behind,
+        clients: Callable[[], Iterable[Client]],
+    ) -> None:
+        """clients: returns those that are connected."""
+        self._clock = clock
+        self._reactor = reactor
+        self._groups = groups
+        self._workers = (clock, groups, transactions)
+        self._clients = clients
+        self._pulse: Any = None
+
+    def commands(self) -> Commands:
+        return {
+            "clock-now": Command(self.now),
+            "clock-advance": Command(self.advance, (int, bool)),
+            "clock-hold": Command(self.hold),
+            "clock-resume": Command(self.resume),
+        }
+
+    def now(self) -> Now:
+        """What time it is."""
+        clock = self._clock
+        return Now(
+            now_ms=int(clock.seconds() * 1000),
+            ahead_ms=round(clock.ahead_s * 1000),
+            is_held=clock.is_held,
+        )
+
+    def advance(self, by_ms: int, silent: bool) -> Deferred[Now]:
+        """Move time ahead; fires when all that came due is done.
+
+        silent: no member has sent a heartbeat meanwhile, not even those whose clients are connected.
+        """
+        if not 0 <= by_ms <= LONGEST_ADVANCE_MS:
+            raise SteeringError("time can be moved ahead by 0 to 100 years, and never back")
+        return Deferred.fromCoroutine(self._advance(by_ms, silent))
+
+    async def _advance(self, by_ms: int, silent: bool) -> Now:
+        await others_first(self._reactor)  # who is gone is known to be gone
+        if not silent:
+            members = [client.member for client in self._clients() if client.member is not None]
+            connected = {(member.group_id, member.member_id) for member in members}
+            self._groups.keep_sessions(connected, by_ms)
+        self._clock.advance(by_ms / 1000)
+        logger.info("time was moved ahead by %s", timedelta(milliseconds=by_ms))
+        until_s = self._reactor.seconds() + SETTLE_S
+        while any(each.is_behind for each in self._workers) and self._reactor.seconds() < until_s:
+            await others_first(self._reactor)
+        return self.now()
+
+    def hold(self) -> Now:
+        """Let time stand still."""
+        if not self._clock.is_held:
+            self._clock.hold()
+            self._beat()
+            logger.info("time is held")
+        return self.now()
+
+    def resume(self) -> Now:
+        """Let time go on from where it stands."""
+        if self._clock.is_held:
+            self._clock.resume()
+            self.stop()
+            logger.info("time goes on")
+        return self.now()
+
+    def stop(self) -> None:
+        """Look after no client any more: time goes on, or the server stops."""
+        if self._pulse is not None:
+            self._pulse.cancel()
+            self._pulse = None
+
+    def _beat(self) -> None:
+        self._pulse = self._reactor.callLater(PULSE_S, self._beat)
+        self._groups.hasten()

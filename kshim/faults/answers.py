@@ -1,0 +1,239 @@
+"""Answers the requests of one broker while there are faults; it stands in for `dispatch.answer`.
+
+Replies leave in the order of the requests, as always: what waits here is in flight, and counted with all that
+is (`Connection`, `Unread`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from twisted.internet.defer import Deferred
+
+from kshim.faults.fault import Close, Delay, Drop, Error, Fault, Slow, Stall
+from kshim.faults.named import Kind
+from kshim.faults.refusals import can_be_refused, names_in, refused
+from kshim.faults.rules import Asked, Rule, Rules
+from kshim.network.dispatch import (
+    API,
+    LIGHT_ELEMENTS,
+    MAX_ANSWER_ELEMENTS,
+    MAX_ELEMENTS,
+    Reply,
+    answer,
+    api_name,
+    now_or_deferred,
+)
+from kshim.requests import Broker, Client, Refused, RequestContext, Turn
+from kshim.requests.later import Later, Promised, then
+from schemas.api_key import ApiKey
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage, TooManyElements
+from schemas.registry import decode_request, encode_reply
+
+NO_REPLY = 0
+"""The acks of a Produce that is not answered."""
+
+
+class Struck(NamedTuple):
+    """A fault has struck a request."""
+
+    number: int
+    fault: Fault
+    times: int
+    """How often it has, with this one."""
+    api: str
+    api_version: int
+    client: str
+    group_id: str
+    """Of the request; empty if it names none."""
+
+    @property
+    def kind(self) -> str:
+        """What it is among all that is recorded."""
+        return "fault"
+
+    def __str__(self) -> str:
+        request = f"{self.api} v{self.api_version} of {self.client}"
+        return f"fault {self.number} ({self.fault.action}) strikes {request}"
+
+
+Tell = Callable[[Struck], object]
+
+
+class Request(NamedTuple):
+    """A request that is struck."""
+
+    broker: Broker
+    frame: bytes | bytearray
+    client: Client
+    turn: Turn
+    header: RequestHeader
+    body: Any
+    rule: Rule
+
+    def perform(self) -> Later[Reply]:
+        """Answer it as if there were no fault."""
+        decoded = self.header, self.body
+        return now_or_deferred(answer(self.broker, self.frame, self.client, self.turn, decoded))
+
+    def wait(self, ms: float) -> Deferred[None]:
+        """Fires after a time."""
+        over: Deferred[None] = Deferred()
+        self.broker.clock.callLater(ms / 1000, over.callback, None)
+        return over
+
+    def closed(self) -> Refused:
+        """What closes its connection."""
+        name = api_name(self.header.api_key)
+        why = f"{self.client.named(self.header.client_id)}: {name}: fault {self.rule.number}"
+        return Refused(why, logging.DEBUG)
+
+
+class FaultyAnswers:
+    """Requests, and the rules that may strike them."""
+
+    def __init__(self, rules: Rules, tell: Tell) -> None:
+        self._rules = rules
+        self._tell = tell
+
+    def __call__(
+        self, broker: Broker, frame: bytes | bytearray, client: Client, turn: Turn
+    ) -> Reply | Deferred[Reply] | Promised:
+        """As `dispatch.answer`."""
+        try:
+            decoded = decode_request(frame, LIGHT_ELEMENTS)
+        except TooManyElements:
+            turn.is_alone = True
+            return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS)).addCallbacks(
+                lambda decoded: now_or_deferred(self._answer(broker, frame, client, turn, *decoded)),
+                lambda _: now_or_deferred(answer(broker, frame, client, turn)),  # which says what is wrong
+            )
+        except MalformedMessage:
+            return answer(broker, frame, client, turn)
+        return self._answer(broker, frame, client, turn, *decoded)
+
+    def _answer(
+        self,
+        broker: Broker,
+        frame: bytes | bytearray,
+        client: Client,
+        turn: Turn,
+        header: RequestHeader,
+        body: Any,
+    ) -> Reply | Deferred[Reply] | Promised:
+        key = header.api_key
+        rule = None
+        if key in API:
+            api_key, version = ApiKey(key), header.api_version
+
+            def can_carry(fault: Fault) -> bool:
+                does = fault.action
+                return not isinstance(does, Error) or can_be_refused(
+                    broker, api_key, version, body, does.code
+                )
+
+            asked = Asked(header, body, partial(names_in, broker, api_key, body), can_carry)
+            rule = self._rules.strike(asked, broker.clock.seconds())
+        if rule is None:
+            return answer(broker, frame, client, turn, (header, body))
+        group_id = next(names_in(broker, ApiKey(key), body, Kind.GROUP), "")
+        told = client.named(header.client_id), group_id
+        self._tell(Struck(rule.number, rule.fault, rule.struck, api_name(key), header.api_version, *told))
+        request = Request(broker, frame, client, turn, header, body, rule)
+        return _DOES[type(rule.fault.action)](request, rule.fault.action)
+
+
+def _error(request: Request, error: Error) -> Later[Reply]:
+    broker, header, client = request.broker, request.header, request.client
+    api_key = ApiKey(header.api_key)
+    if api_key is ApiKey.PRODUCE and request.body.acks == NO_REPLY:
+        raise request.closed()  # as Kafka does: else the producer would never learn of it
+    context = RequestContext(
+        header.api_version,
+        header.client_id or "",
+        client.host,
+        client.advertised,
+        turn=request.turn,
+        node_id=broker.node_id,
+        client=client,
+    )
+
+    def encoded(response: Any) -> Reply:
+        key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
+        return encode_reply(key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
+
+    response = refused(broker, context, api_key, request.body, error.code, request.rule.fault.topic)
+    return then(response, encoded)
+
+
+def _delay(request: Request, delay: Delay) -> Later[Reply]:
+    return then(request.perform(), lambda reply: _held(request, reply, delay.ms))
+
+
+def _held(request: Request, reply: Reply, ms: float) -> Later[Reply]:
+    """A reply after a time, in memory of its own, which is counted."""
+    if reply is None:
+        return None
+    held, unread = bytes(reply), request.broker.unread
+    unread.bytes += len(held)
+
+    def release(_: None) -> Reply:
+        unread.bytes -= len(held)
+        return held
+
+    return request.wait(ms).addCallback(release)
+
+
+def _drop(request: Request, _: Drop) -> Later[Reply]:
+    def never(reply: Reply) -> Later[Reply]:
+        return None if reply is None else Deferred()
+
+    return then(request.perform(), never)
+
+
+def _close(request: Request, close: Close) -> Later[Reply]:
+    def closed(_: Reply) -> Reply:
+        raise request.closed()
+
+    return then(request.perform(), closed) if close.performs else closed(None)
+
+
+def _stall(request: Request, stall: Stall) -> Later[Reply]:
+    return _taken_in(request, stall.ms)
+
+
+def _slow(request: Request, slow: Slow) -> Later[Reply]:
+    def ms(frame: bytes | bytearray | Any) -> float:
+        return 1000 * len(frame) / slow.bytes_per_s
+
+    reply = _taken_in(request, ms(request.frame))
+    return reply.addCallback(lambda reply: _held(request, reply, ms(reply or b"")))
+
+
+def _taken_in(request: Request, ms: float) -> Deferred[Reply]:
+    """Perform a request after a time in which nothing behind it is read; not if its client has gone."""
+    turn = request.turn
+    turn.is_alone = True
+    was_large = turn.fired  # and so is not parked, see Connection
+
+    def perform(_: None) -> Later[Reply]:
+        if turn.fired and not was_large:  # nothing is behind it, so the connection has ended
+            raise request.closed()
+        turn.fire()  # it is not parked: nothing is read before it is answered
+        return request.perform()
+
+    return request.wait(ms).addCallback(perform)
+
+
+_DOES: dict[type, Callable[[Request, Any], Later[Reply]]] = {
+    Error: _error,
+    Delay: _delay,
+    Drop: _drop,
+    Close: _close,
+    Stall: _stall,
+    Slow: _slow,
+}

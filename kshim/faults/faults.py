@@ -1,0 +1,89 @@
+"""The faults of a running server. While none is in force, nothing of this room has a part in an answer."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from kshim.faults.answers import FaultyAnswers, Struck, Tell
+from kshim.faults.fault import Fault
+from kshim.faults.rules import Rule, Rules
+from kshim.network.connection import Dispatch
+from kshim.network.dispatch import answer
+from kshim.network.listeners import Listener
+from kshim.requests import Broker
+
+logger = logging.getLogger(__name__)
+
+MOST_SEEDS = 1 << 31
+
+
+class Faults:
+    """Adds and removes faults; exchanges the listeners' `answer` when the first comes and the last goes."""
+
+    def __init__(
+        self,
+        brokers: Mapping[int, Broker],
+        listeners: Mapping[int, Listener],
+        measured: Callable[[Callable[..., Any], Broker], Dispatch],
+        tell: Tell,
+    ) -> None:
+        """measured: makes what a listener is to have of `answer` and a broker. tell: called with each fault
+        that strikes.
+        """
+        self._rules = Rules()
+        self._brokers = brokers
+        self._listeners = listeners
+        self._measured = measured
+        self._tell = tell
+        self._faulty = FaultyAnswers(self._rules, self._struck)
+        self._clock = next(iter(brokers.values())).clock
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules)
+
+    def is_in_force(self, rule: Rule) -> bool:
+        """Whether it may strike."""
+        return not rule.is_over(self._clock.seconds())
+
+    def add(self, fault: Fault) -> Rule:
+        """Put a fault in force."""
+        if fault.probability < 1 and fault.seed is None:
+            fault = replace(fault, seed=random.randrange(MOST_SEEDS))
+        rule = self._rules.add(fault, Random(fault.seed), self._clock.seconds())
+        if fault.for_ms is not None:
+            self._clock.callLater(fault.for_ms / 1000, self._switch)
+        logger.info("fault %d: %s", rule.number, fault)
+        self._switch()
+        return rule
+
+    def remove(self, number: int) -> Rule:
+        """Raises WrongFault if there is no such fault."""
+        rule = self._rules.remove(number)
+        logger.info("fault %d is removed; it struck %d times", number, rule.struck)
+        self._switch()
+        return rule
+
+    def remove_all(self) -> int:
+        """Return how many there were."""
+        found = self._rules.remove_all()
+        if found:
+            logger.info("all faults are removed: %d", found)
+            self._switch()
+        return found
+
+    def _switch(self) -> None:
+        """Let faults strike, or have the requests answered as without them."""
+        in_force = any(map(self.is_in_force, self._rules))
+        for node_id, listener in self._listeners.items():
+            listener.answer_by(self._measured(self._faulty if in_force else answer, self._brokers[node_id]))
+
+    def _struck(self, struck: Struck) -> None:
+        logger.log(logging.INFO if struck.times == 1 else logging.DEBUG, "%s", struck)
+        self._tell(struck)
+        if struck.times == struck.fault.times:
+            self._switch()

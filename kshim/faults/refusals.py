@@ -1,0 +1,140 @@
+"""The answer to a request that is refused with an error instead of being performed.
+
+Those of most APIs come from `errors` alone. A Fetch names only what has changed in its session, and a client
+without the addresses of the brokers learns nothing from its Metadata, so these two need the broker. Theirs
+are also the answers in which a fault that is limited to a topic leaves the other topics alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from kshim.faults import errors
+from kshim.faults.named import Kind, named
+from kshim.fetching.reads import FIRST_VERSION_BY_TOPIC_ID, refusal
+from kshim.fetching.sessions import NO_SESSION, CachedPartition
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, then
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from schemas.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+
+def names_in(broker: Broker, api_key: ApiKey, request: Any, kind: Kind) -> Iterator[str]:
+    """The groups, topics or members that a request is about, by their names."""
+    for each in named(api_key, kind, request):
+        name = each if isinstance(each, str) else _name(broker, each)
+        if name is not None:
+            yield name
+    if api_key is ApiKey.FETCH and kind is Kind.TOPIC:
+        for cached in broker.fetch_sessions.partitions_of(request.session_id):
+            if (name := _name_of(broker, cached)) is not None:
+                yield name
+
+
+def can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
+    """Whether the answer to this request has a place for the error."""
+    is_inside = len(errors.place(api_key, version, error)) > 1
+    if api_key is ApiKey.FETCH and is_inside:
+        return bool(request.topics or broker.fetch_sessions.partitions_of(request.session_id))
+    if api_key is ApiKey.METADATA and is_inside:
+        return bool(request.topics or (_asks_for_all(version, request) and broker.cluster.topics))
+    return errors.answer(api_key, version, request, error) is not None
+
+
+def refused(
+    broker: Broker,
+    context: RequestContext,
+    api_key: ApiKey,
+    request: Any,
+    error: ErrorCode,
+    topic: str | None,
+) -> Later[Any]:
+    """The response. topic: to which alone Fetch and Metadata limit the error; None for no limit."""
+    is_inside = len(errors.place(api_key, context.api_version, error)) > 1
+    if api_key is ApiKey.FETCH and is_inside:
+        return _fetch(broker, context.api_version, request, error, topic)
+    if api_key is ApiKey.METADATA and is_inside:
+        return _metadata(broker, context, request, error, topic)
+    return errors.answer(api_key, context.api_version, request, error)
+
+
+def _fetch(
+    broker: Broker, version: int, request: FetchRequest, error: ErrorCode, topic: str | None
+) -> FetchResponse:
+    """The error for each partition of the session, which goes on, so that nobody has to begin a new one."""
+    session = broker.fetch_sessions.open(request, version >= FIRST_VERSION_BY_TOPIC_ID, broker.now_ms())
+    if isinstance(session, ErrorCode):
+        return FetchResponse(error_code=session)
+    told = []
+    for cached in session.partitions():
+        if topic in (None, _name_of(broker, cached)):
+            data = refusal(cached.wanted.partition, error)
+            session.failed(cached, data)
+            told.append(_entry(cached, data))
+        elif session.id == NO_SESSION:  # all that was asked for has to be in the answer
+            told.append(_entry(cached, refusal(cached.wanted.partition, ErrorCode.NONE)))
+    return FetchResponse(session_id=session.id, responses=tuple(told))
+
+
+def _entry(cached: CachedPartition, data: PartitionData) -> FetchableTopicResponse:
+    topic = cached.topic
+    return FetchableTopicResponse(topic=topic.name or "", topic_id=topic.topic_id, partitions=(data,))
+
+
+def _metadata(
+    broker: Broker, context: RequestContext, request: MetadataRequest, error: ErrorCode, topic: str | None
+) -> Later[MetadataResponse]:
+    """The brokers, and the error for each topic that was asked for; the others as they are."""
+    from kshim.api.metadata import metadata
+
+    version = context.api_version
+    asked = request.topics
+    if asked is None or _asks_for_all(version, request):
+        return then(metadata(broker, context, request), partial(_with_errors, error=error, topic=topic))
+    struck = [each for each in asked if topic in (None, _asked_name(broker, each))]
+    others = tuple(each for each in asked if each not in struck)
+    made = errors.answer(ApiKey.METADATA, version, replace(request, topics=tuple(struck)), error)
+    assert made is not None, "the request names a topic, else the fault would not have struck it"
+
+    def joined(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, topics=(*(response.topics if others else ()), *made.topics))
+
+    return then(metadata(broker, context, replace(request, topics=others)), joined)
+
+
+def _with_errors(response: MetadataResponse, error: ErrorCode, topic: str | None) -> MetadataResponse:
+    topics = [
+        MetadataResponseTopic(name=each.name, topic_id=each.topic_id, error_code=error)
+        if topic in (None, each.name)
+        else each
+        for each in response.topics
+    ]
+    return replace(response, topics=tuple(topics))
+
+
+def _asks_for_all(version: int, request: MetadataRequest) -> bool:
+    return request.topics is None or (version == 0 and not request.topics)
+
+
+def _asked_name(broker: Broker, asked: MetadataRequestTopic) -> str | None:
+    return asked.name or _name(broker, asked.topic_id)
+
+
+def _name_of(broker: Broker, cached: CachedPartition) -> str | None:
+    return cached.topic.name or _name(broker, cached.topic.topic_id)
+
+
+def _name(broker: Broker, topic_id: Any) -> str | None:
+    """The name of a topic by its id; None if there is no such topic."""
+    topic = broker.cluster.topic_by_id(topic_id)
+    return None if topic is None else topic.name

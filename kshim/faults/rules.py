@@ -1,0 +1,104 @@
+"""The faults of a server, in the order in which they were added: which one strikes a request, and how often
+each has. Time and chance are arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+from kshim.faults.fault import Fault, WrongFault
+from kshim.faults.named import Kind
+from schemas.header import RequestHeader
+
+
+class Asked(NamedTuple):
+    """A request, as far as a fault is chosen by it."""
+
+    header: RequestHeader
+    request: Any
+    named: Callable[[Kind], Iterator[str]]
+    """The groups, topics or members that it names."""
+    can_carry: Callable[[Fault], bool]
+    """Whether it can be answered as a fault has it."""
+
+
+@dataclass(slots=True)
+class Rule:
+    """A fault that was added, and what has come of it."""
+
+    number: int
+    fault: Fault
+    chance: Random
+    until_s: float | None
+    matched: int = 0
+    """How many requests fitted while it was in force."""
+    struck: int = 0
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether it strikes no more."""
+        used_up = self.fault.times is not None and self.struck >= self.fault.times
+        return used_up or (self.until_s is not None and now_s >= self.until_s)
+
+    def fits(self, asked: Asked) -> bool:
+        """Whether its conditions are true of a request."""
+        fault, header = self.fault, asked.header
+        if fault.api is not None and fault.api != header.api_key:
+            return False
+        client_id = header.client_id or ""
+        if fault.client_id not in (None, client_id) or fault.not_client_id == client_id:
+            return False
+        for kind in Kind:
+            name = getattr(fault, kind.value)
+            if name is not None and name not in asked.named(kind):
+                return False
+        return asked.can_carry(fault)
+
+    def strikes(self) -> bool:
+        """Count a request that fits; return whether it is struck."""
+        self.matched += 1
+        if self.matched < self.fault.nth or self.chance.random() >= self.fault.probability:
+            return False
+        self.struck += 1
+        return True
+
+
+class Rules:
+    """All faults, by number."""
+
+    def __init__(self) -> None:
+        self._rules: dict[int, Rule] = {}
+        self._last = 0
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules.values())
+
+    def add(self, fault: Fault, chance: Random, now_s: float) -> Rule:
+        """Put a fault in force."""
+        self._last += 1
+        until_s = None if fault.for_ms is None else now_s + fault.for_ms / 1000
+        rule = self._rules[self._last] = Rule(self._last, fault, chance, until_s)
+        return rule
+
+    def remove(self, number: int) -> Rule:
+        """Raises WrongFault if there is no such fault."""
+        rule = self._rules.pop(number, None)
+        if rule is None:
+            raise WrongFault(f"no fault {number}; there are {', '.join(map(str, self._rules)) or 'none'}")
+        return rule
+
+    def remove_all(self) -> int:
+        """Return how many there were."""
+        found = len(self._rules)
+        self._rules.clear()
+        return found
+
+    def in_force(self, now_s: float) -> list[Rule]:
+        """Those that may strike."""
+        return [rule for rule in self if not rule.is_over(now_s)]
+
+    def strike(self, asked: Asked, now_s: float) -> Rule | None:
+        """The first fault that strikes a request. Those before it count it, too, if they fit."""
+        return next((rule for rule in self.in_force(now_s) if rule.fits(asked) and rule.strikes()), None)

@@ -1,0 +1,147 @@
+"""How many requests of each API there were, and how long their answers took.
+
+It is measured only for a server whose metrics may be asked for, and so that a request costs little more than
+without: to look at a clock twice would cost more than all else here. So each answer is timed that waits for a
+disk, for records or for a rebalance. Of those that are given at once, which takes some microseconds, one is
+timed, and stands for the next of its API, EACH in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
+
+from kshim.network.connection import Dispatch, Response
+from kshim.requests import Client, Turn
+from kshim.requests.later import Promised
+from kshim.storage.durations import Durations
+from schemas.api_key import ApiKey
+
+EACH = 17
+"""No divisor of the number of requests that clients send together."""
+LATER = frozenset((Deferred, DeferredList, Promised))
+"""Of answers that come later; the connection tells when they do."""
+_API_KEYS = 256
+"""More than there are; the second byte of a frame tells which."""
+B = TypeVar("B")
+
+
+@dataclass(slots=True)
+class _Api:
+    """The requests of one API."""
+
+    durations: Durations = field(default_factory=Durations)
+    at_once_s: float | None = None
+    """How long the last answer at once took that was timed; None before the first."""
+    counted: int = 0
+    """How many of those that it stands for are in `durations`."""
+
+    def count(self, left: int) -> None:
+        """Count the answers at once, of which as many are to come until the next is timed."""
+        if self.at_once_s is not None:
+            self.durations.add(self.at_once_s, EACH - left - self.counted)
+            self.counted = EACH - left
+
+
+class Traffic:
+    """The requests of all brokers of this process."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        """Requests that were answered with nothing but a closed connection."""
+        self._sent_later_bytes = 0
+        self._bytes: list[Callable[[], tuple[int, int]]] = []
+        self._apis: dict[int, _Api] = {}
+        self._left = [0] * _API_KEYS
+        """By API: how many answers at once are not timed before the next is."""
+
+    @property
+    def received_bytes(self) -> int:
+        """Of all requests."""
+        return sum(received for received, _ in (read() for read in self._bytes))
+
+    @property
+    def sent_bytes(self) -> int:
+        """Of all replies."""
+        return sum(sent for _, sent in (read() for read in self._bytes)) + self._sent_later_bytes
+
+    def measured(self, answer: Callable[[B, bytes | bytearray, Client, Turn], Any], broker: B) -> Dispatch:
+        """`answer` of that broker, and what it takes is counted."""
+        left, timed, made = self._left, partial(self._timed, answer, broker), self._made
+        received_bytes = sent_bytes = 0  # local, as these cost least
+
+        def measure(frame: bytes | bytearray, client: Client, turn: Turn) -> Any:
+            nonlocal received_bytes, sent_bytes
+            length = len(frame)
+            api_key = frame[1] if length > 1 else 0
+            untimed = left[api_key]
+            try:
+                if untimed:
+                    left[api_key] = untimed - 1
+                    reply = answer(broker, frame, client, turn)
+                else:
+                    reply = timed(api_key, frame, client, turn)
+            except Exception:
+                self.refused += 1
+                left[api_key] += untimed > 0
+                raise
+            received_bytes += length
+            if type(reply) is bytes:
+                sent_bytes += len(reply)
+            elif type(reply) in LATER:
+                if untimed:
+                    left[api_key] += 1
+                    turn.made = partial(made, api_key, perf_counter())
+            elif reply is not None:
+                sent_bytes += len(reply)
+            return reply
+
+        self._bytes.append(lambda: (received_bytes, sent_bytes))
+        return measure
+
+    def durations(self) -> Iterator[tuple[str, Durations]]:
+        """How long the answers took that were given so far, by the APIs' names."""
+        for api_key, api in sorted(self._apis.items()):
+            api.count(self._left[api_key])
+            yield ApiKey(api_key).title, api.durations
+
+    def _timed(
+        self,
+        answer: Callable[[B, bytes | bytearray, Client, Turn], Any],
+        broker: B,
+        api_key: int,
+        frame: bytes | bytearray,
+        client: Client,
+        turn: Turn,
+    ) -> Any:
+        began_s = perf_counter()
+        reply = answer(broker, frame, client, turn)
+        if type(reply) in LATER:
+            turn.made = partial(self._made, api_key, began_s)
+            return reply
+        api = self._api(api_key)
+        api.count(self._left[api_key])
+        api.at_once_s, api.counted = perf_counter() - began_s, 0
+        self._left[api_key] = EACH - 1
+        return reply
+
+    def _made(self, api_key: int, began_s: float, reply: Response | Failure) -> None:
+        """A reply has come later, or why there is none."""
+        if isinstance(reply, Failure):
+            self.refused += 1
+            return
+        if reply is not None:
+            self._sent_later_bytes += len(reply)
+        self._api(api_key).durations.add(perf_counter() - began_s)
+
+    def _api(self, api_key: int) -> _Api:
+        api = self._apis.get(api_key)
+        if api is None:
+            api = self._apis[api_key] = _Api()
+        return api
