@@ -1,0 +1,280 @@
+"""HTTP over twisted.web: from a request's bytes to its route, and from an answer to bytes, within bounds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from types import AsyncGeneratorType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.protocol import connectionDone
+from twisted.python.failure import Failure
+from twisted.web import http
+
+from kshim.http.answers import Answer, Asked, HttpError, encode, error_answer, new_slices
+from kshim.http.guard import Guard
+from kshim.http.routes import Routes
+from kshim.storage.interfaces import StorageError
+
+if TYPE_CHECKING:
+    from kshim.http.facts import Facts
+
+logger = logging.getLogger(__name__)
+
+MOST_CONNECTIONS = 100
+MOST_BODY_BYTES = 64 * 1024
+IDLE_S = 60
+READ_S = 30.0
+"""How long a client may take to read what it was sent, before the connection is closed."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Of each answer. The page needs nothing from elsewhere, and no inline script or style."""
+
+
+class Site(http.HTTPFactory):
+    """Makes the connections of one listener."""
+
+    noisy = False
+
+    def __init__(self, facts: Facts, routes: Routes, guard: Guard) -> None:
+        super().__init__(timeout=IDLE_S, reactor=facts.clock)  # type: ignore[arg-type]
+        self.facts, self.routes, self.guard = facts, routes, guard
+        self.channels: set[Channel] = set()
+
+    def buildProtocol(self, addr: object) -> Any:
+        """A connection; None closes it, because there are too many."""
+        if len(self.channels) >= MOST_CONNECTIONS:
+            return None
+        return Channel(self)
+
+    def startFactory(self) -> None:  # noqa: N802
+        """Log no requests."""
+
+    def stopFactory(self) -> None:  # noqa: N802
+        """See `startFactory`."""
+
+    def log(self, request: http.Request) -> None:
+        """See `startFactory`."""
+
+    def abort(self) -> None:
+        """Close all connections."""
+        for channel in list(self.channels):
+            channel.abort()
+
+
+class Channel(http.HTTPChannel):
+    """One connection of a client."""
+
+    factory: Site
+    transport: Any
+
+    def __init__(self, factory: Site) -> None:
+        super().__init__()
+        self.factory = factory
+        self.requestFactory = Request
+        self.timeOut = IDLE_S
+
+    def callLater(self, delay: float, function: Any) -> Any:
+        """Of the timeouts of the base class."""
+        return self.factory.facts.clock.callLater(delay, function)
+
+    def connectionMade(self) -> None:
+        self.factory.channels.add(self)
+        super().connectionMade()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self.factory.channels.discard(self)
+        super().connectionLost(reason)
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.transport.abortConnection()
+
+
+class Request(http.Request):
+    """One request. The base class has parsed its head."""
+
+    channel: Channel
+    content: Any
+    _body_bytes = 0
+    _is_paused = False
+    _has_room: Deferred[None] | None = None
+    """Fires when the client has read what it was sent."""
+
+    # ---- receiving
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802
+        super().gotLength(0)
+        if length is not None and length > MOST_BODY_BYTES:
+            self._refuse_body()
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
+        if self._body_bytes > MOST_BODY_BYTES:
+            return
+        self._body_bytes += len(data)
+        if self._body_bytes > MOST_BODY_BYTES:
+            self._refuse_body()
+        else:
+            self.content.write(data)
+
+    def _refuse_body(self) -> None:
+        """Answer before the body has come, and close."""
+        self._body_bytes = MOST_BODY_BYTES + 1
+        body = encode({"error": f"expected a body of at most {MOST_BODY_BYTES} bytes"}) + b"\n"
+        head = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        self.channel.transport.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.channel.loseConnection()
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:  # noqa: N802
+        """All has arrived. The base class would parse forms, of which there are none."""
+        self.method, self.uri, self.clientproto = command, path, version
+        if self._body_bytes <= MOST_BODY_BYTES:
+            answering = Deferred.fromCoroutine(self._answer())
+            self.notifyFinish().addErrback(lambda _: answering.cancel())
+            answering.addErrback(self._failed)
+
+    # ---- answering
+
+    async def _answer(self) -> None:
+        answer, body, rest = await self._begun()
+        try:
+            self._send_head(answer, None if rest else len(body))
+            self.write(body)
+            if rest is not None and self.method != b"HEAD":
+                await self._send(rest)
+            self.finish()
+        finally:
+            if isinstance(rest, AsyncGeneratorType) and not rest.ag_running:
+                await rest.aclose()
+
+    async def _send(self, rest: AsyncGenerator[bytes, None]) -> None:
+        """Send a body as fast as the client reads it."""
+        self.registerProducer(_Producer(self), True)
+        await self._read()
+        async for piece in rest:
+            self.write(piece)
+            await self._read()
+        self.unregisterProducer()
+
+    async def _begun(self) -> tuple[Answer, bytes, AsyncGenerator[bytes, None] | None]:
+        """The answer, or one that says what is wrong; its body, or the first piece and the others. That one
+        is made here, as it may fail, too.
+        """
+        try:
+            answer = await self._routed()
+            if isinstance(answer.body, bytes):
+                return answer, answer.body, None
+            return answer, await anext(answer.body), answer.body
+        except HttpError as error:
+            answer = error_answer(error)
+        except StorageError as error:
+            answer = error_answer(HttpError(503, str(error)))
+        except Exception as error:
+            logger.error("%s %s failed: %r", _text(self.method), self._path(), error, exc_info=error)
+            answer = error_answer(HttpError(500, "the server failed; its log says why"))
+        assert isinstance(answer.body, bytes)
+        return answer, answer.body, None
+
+    async def _routed(self) -> Answer:
+        """Raises HttpError."""
+        site, method, path = self.channel.factory, _text(self.method), self._path()
+        headers = self._headers()
+        query = dict(parse_qsl(_text(self.uri.partition(b"?")[2]), keep_blank_values=True))
+        if method in ("GET", "HEAD") and site.guard.knows(query.get("token", "")):
+            return _remember(site.guard, path, query)
+        cookies = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in self.received_cookies.items()
+        }
+        refusal = site.guard.refusal(method, path, headers, cookies)
+        if refusal is not None:
+            challenge = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
+            raise HttpError(refusal.status, refusal.why, challenge)
+        route, names = site.routes.find(method, path, query)
+        self.content.seek(0)
+        asked = Asked(
+            names=names,
+            query=query,
+            headers=headers,
+            body=self.content.read(),
+            slices=new_slices(site.facts.clock),
+        )
+        return await route.function(site.facts, asked)
+
+    def _path(self) -> str:
+        return _text(self.uri.partition(b"?")[0])
+
+    def _headers(self) -> Mapping[str, str]:
+        found = self.requestHeaders.getAllRawHeaders()
+        return {_text(name).lower(): _text(values[-1]) for name, values in found}
+
+    def _send_head(self, answer: Answer, length: int | None) -> None:
+        self.setResponseCode(answer.status)
+        for name, value in {**HEADERS, "Content-Type": answer.content_type, **answer.headers}.items():
+            self.setHeader(name, value)
+        if length is not None:
+            self.setHeader("Content-Length", str(length))
+
+    # ---- a client that does not read
+
+    async def _read(self) -> None:
+        """Return when the client has read what it was sent; one that takes READ_S is disconnected."""
+        if not self._is_paused:
+            return
+        clock = self.channel.factory.facts.clock
+        self._has_room = Deferred()
+        timer = clock.callLater(READ_S, self.channel.abort)
+        try:
+            await self._has_room
+        finally:
+            self._has_room = None
+            if timer.active():
+                timer.cancel()
+
+    def pause(self) -> None:
+        """The client does not read."""
+        self._is_paused = True
+
+    def go_on(self) -> None:
+        """The client has read."""
+        self._is_paused = False
+        if self._has_room is not None and not self._has_room.called:
+            self._has_room.callback(None)
+
+    def _failed(self, failure: Failure) -> None:
+        """The client is gone, or the rest of an answer cannot be made; then the connection is cut."""
+        if isinstance(failure.value, CancelledError):
+            return
+        logger.error("HTTP: %s failed: %r", self._path(), failure.value, exc_info=failure.value)
+        if self.channel is not None:
+            self.channel.abort()
+
+
+class _Producer:
+    """A request's answer, as its transport sees it."""
+
+    def __init__(self, request: Request) -> None:
+        self.pauseProducing = request.pause
+        self.resumeProducing = request.go_on
+
+    def stopProducing(self) -> None:
+        """The client is gone; notifyFinish tells."""
+
+
+def _text(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def _remember(guard: Guard, path: str, query: Mapping[str, str]) -> Answer:
+    """Let the browser keep a cookie in place of the token, which is not to stay in its address bar."""
+    rest = urlencode({name: value for name, value in query.items() if name != "token"})
+    location = f"/{path.lstrip('/')}" + (f"?{rest}" if rest else "")
+    cookie = f"{guard.cookie_name}={guard.cookie}; Path=/; HttpOnly; SameSite=Lax"
+    return Answer(b"", status=303, headers={"Location": location, "Set-Cookie": cookie})

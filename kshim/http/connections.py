@@ -1,0 +1,33 @@
+"""The JSON of connections: from where clients connect, with which software, and what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from kshim.http.answers import Answer, Asked, listing
+from kshim.http.facts import Facts, Json
+from kshim.requests.slices import Slices
+
+ROW_US = 20
+
+
+async def connections(facts: Facts, asked: Asked) -> Answer:
+    """GET /connections"""
+    return listing("connections", rows(facts, asked.slices))
+
+
+async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
+    """All connections of clients, by broker."""
+    for node_id, listener in facts.listeners.items():
+        for connection in list(listener.connections):
+            await slices.spend(ROW_US)
+            seen = connection.see()
+            yield {
+                "broker": node_id,
+                "address": str(seen.client.address),
+                "software": seen.client.software or None,
+                "state": seen.state.name.capitalize(),
+                "in_flight": seen.in_flight,
+                "held_bytes": seen.held_bytes,
+                "idle_ms": max(0, int((facts.clock.seconds() - seen.active_at) * 1000)),
+            }

@@ -1,0 +1,103 @@
+"""Server-sent events: what is recorded, each with its number, and the rows of groups as they change.
+
+The recorder and the watch remember; a reader has only its place in both. So a slow reader costs no memory: it
+is behind, and catches up with what is still remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.control.recorder import shown_event
+from kshim.http.answers import Answer, Asked, HttpError, encode
+from kshim.http.facts import Facts, Json
+from kshim.http.watch import GroupWatch
+from kshim.storage.clock import Clock
+
+MOST_READERS = 50
+ALIVE_S = 15.0
+"""How often a comment is sent, so that a reader, or what lies between, knows that the connection lives."""
+
+
+class Events:
+    """GET /events"""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._watch = GroupWatch(facts)
+        self._readers = 0
+
+    async def answer(self, facts: Facts, asked: Asked) -> Answer:
+        """Send events until the reader goes."""
+        if self._readers >= MOST_READERS:
+            raise HttpError(503, f"{MOST_READERS} readers of /events are enough", {"Retry-After": "10"})
+        body = self._sent(self._first(asked), asked.query.get("group"))
+        return Answer(body, "text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    def _first(self, asked: Asked) -> int:
+        """The event behind which to begin: the last one that a reader has seen, or the last there is."""
+        text = asked.headers.get("last-event-id") or asked.query.get("after")
+        if text is None:
+            return self._facts.recorder.last_number
+        if not (text.isascii() and text.isdigit() and len(text) < 20):
+            raise HttpError(400, f"{text[:100]}: expected the number of the last event that was seen")
+        return int(text)
+
+    async def _sent(self, number: int, group_id: str | None) -> AsyncGenerator[bytes, None]:
+        self._readers += 1
+        waker = _Waker(self._facts.clock)
+        leaves = [self._watch.watch(waker.ring), self._facts.recorder.watch(lambda _: waker.ring())]
+        look = 0
+        try:
+            yield b"retry: 1000\n\n"
+            while True:
+                for event in self._facts.recorder.events_after(number):
+                    number = event.number
+                    if group_id in (None, event.group_id):
+                        yield _sse("recorded", shown_event(event), number)
+                look, rows = self._watch.after(look, group_id)
+                if rows:
+                    yield _sse("groups", rows)
+                if not await waker.woken():
+                    yield b": alive\n\n"
+        finally:
+            self._readers -= 1
+            for leave in leaves:
+                leave()
+
+
+class _Waker:
+    """Wakes one reader when there is news, or when ALIVE_S are over."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._has_news = False
+        self._waits: Deferred[bool] | None = None
+
+    def ring(self) -> None:
+        """There is news."""
+        self._has_news = True
+        if self._waits is not None and not self._waits.called:
+            self._waits.callback(True)
+
+    async def woken(self) -> bool:
+        """Return when there is news since the last call, or False if there is none."""
+        if not self._has_news:
+            self._waits = Deferred()
+            timer = self._clock.callLater(ALIVE_S, self._waits.callback, False)
+            try:
+                await self._waits
+            finally:
+                self._waits = None
+                if timer.active():
+                    timer.cancel()
+        had_news, self._has_news = self._has_news, False
+        return had_news
+
+
+def _sse(kind: str, data: Json | Any, number: int | None = None) -> bytes:
+    head = b"" if number is None else b"id: %d\n" % number
+    return head + b"event: %s\ndata: %s\n\n" % (kind.encode(), encode(data))

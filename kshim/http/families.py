@@ -1,0 +1,140 @@
+"""The table of metrics: their names, kinds and meanings; and how they are written for Prometheus.
+
+What kafka_exporter tells of a cluster has kafka_exporter's names, so that dashboards and alerts for it work.
+What only a broker knows has Redpanda's names, with kshim in place of redpanda. docs/http.md says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kshim.storage.durations import Durations, Measured
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+GAUGE, COUNTER, HISTOGRAM = "gauge", "counter", "histogram"
+
+
+class Family(NamedTuple):
+    """A metric with all its labels."""
+
+    kind: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+_PARTITION = ("topic", "partition")
+_OF_GROUP = ("consumergroup", "topic", "partition")
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    "kafka_brokers": Family(GAUGE, "Brokers that run."),
+    "kafka_topic_partitions": Family(GAUGE, "Partitions of a topic.", ("topic",)),
+    "kafka_topic_partition_current_offset": Family(GAUGE, "High watermark of a partition.", _PARTITION),
+    "kafka_topic_partition_oldest_offset": Family(GAUGE, "Log start offset of a partition.", _PARTITION),
+    "kafka_topic_partition_leader": Family(
+        GAUGE, "Node id of the leader of a partition, -1 if there is none.", _PARTITION
+    ),
+    "kafka_topic_partition_leader_is_preferred": Family(
+        GAUGE, "1 if the first replica of a partition leads.", _PARTITION
+    ),
+    "kafka_topic_partition_replicas": Family(GAUGE, "Replicas of a partition.", _PARTITION),
+    "kafka_topic_partition_in_sync_replica": Family(GAUGE, "In-sync replicas of a partition.", _PARTITION),
+    "kafka_topic_partition_under_replicated_partition": Family(
+        GAUGE, "1 if not all replicas of a partition are in sync.", _PARTITION
+    ),
+    "kafka_consumergroup_current_offset": Family(GAUGE, "Offset that a group has committed.", _OF_GROUP),
+    "kafka_consumergroup_lag": Family(
+        GAUGE, "Records between the committed offset and the high watermark.", _OF_GROUP
+    ),
+    "kafka_consumergroup_members": Family(GAUGE, "Members of a group.", ("consumergroup",)),
+    "kshim_consumergroup_state": Family(
+        GAUGE, "1 for the state that a group is in.", ("consumergroup", "state")
+    ),
+    "kshim_consumergroup_generation": Family(GAUGE, "Generation of a group.", ("consumergroup",)),
+    "kshim_rebalances": Family(
+        COUNTER, "Rebalances of all groups that are over, by their cause.", ("cause",)
+    ),
+    "kshim_rebalance_duration_seconds": Family(
+        HISTOGRAM, "From what set a rebalance off until all members had their assignment."
+    ),
+    "kshim_kafka_request_latency_seconds": Family(
+        HISTOGRAM,
+        "From the arrival of a request to its reply, with what it waited for: a heartbeat for a rebalance, a "
+        "fetch for records. Of requests that are answered at once one stands for a few.",
+        ("request",),
+    ),
+    "kshim_kafka_requests_refused": Family(
+        COUNTER, "Requests that were answered by closing their connection."
+    ),
+    "kshim_kafka_received_bytes": Family(COUNTER, "Bytes of all requests."),
+    "kshim_kafka_sent_bytes": Family(COUNTER, "Bytes of all replies."),
+    "kshim_connections": Family(GAUGE, "Connections of clients.", ("broker", "state")),
+    "kshim_storage_queued_writes": Family(GAUGE, "Writes that wait for the disk."),
+    "kshim_storage_write_duration_seconds": Family(
+        HISTOGRAM, "Transactions (commit) and syncs without one (sync).", ("operation",)
+    ),
+    "kshim_memory_unread_bytes": Family(
+        GAUGE, "Requests without an answer, and replies that clients have not read."
+    ),
+    "kshim_memory_incomplete_bytes": Family(GAUGE, "Requests that have not arrived whole."),
+    "kshim_memory_budget_bytes": Family(
+        GAUGE, "Most that unread and incomplete bytes may be (queued.max.request.bytes)."
+    ),
+    "kshim_ready": Family(GAUGE, "1 when clients can use all of the server."),
+    "kshim_build_info": Family(GAUGE, "1; the label has the version.", ("version",)),
+}
+"""By name; that of a counter is written with _total."""
+
+Value = float | Durations
+Samples = dict[str, list[tuple[Sequence[str], float | tuple[Sequence[float], Measured]]]]
+"""By family: the values of its labels, and its value; of a histogram its bounds and what was measured."""
+
+
+def new_samples() -> Samples:
+    """No samples of any family."""
+    return {name: [] for name in FAMILIES}
+
+
+def add(samples: Samples, name: str, value: Value, *labels: str) -> None:
+    """Add one sample, with its labels in the order of the family's."""
+    told = (value.bounds_s, value.measured()) if isinstance(value, Durations) else value
+    samples[name].append((labels, told))
+
+
+def rendered(samples: Samples, accept: str) -> tuple[bytes, str]:
+    """The samples and what is known of the process, as Prometheus accepts them; and the content type.
+
+    Takes long; call it aside. prometheus_client is imported here, which takes long, too.
+    """
+    from prometheus_client import ProcessCollector
+    from prometheus_client.exposition import choose_encoder
+
+    class Collected:
+        def collect(self) -> Iterator[Metric]:
+            yield from (_metric(name, samples[name]) for name in FAMILIES)
+            yield from ProcessCollector(registry=None).collect()
+
+    encode, content_type = choose_encoder(accept)
+    return encode(Collected()), content_type
+
+
+def _metric(name: str, samples: Sequence[tuple[Sequence[str], Any]]) -> Metric:
+    from prometheus_client import core
+    from prometheus_client.utils import floatToGoString
+
+    kind, help_, labels = FAMILIES[name]
+    if kind == HISTOGRAM:
+        histogram = core.HistogramMetricFamily(name, help_, labels=labels)
+        for values, (bounds_s, measured) in samples:
+            bounds = [*map(floatToGoString, bounds_s), "+Inf"]
+            histogram.add_metric(
+                values, buckets=list(zip(bounds, measured.counts, strict=True)), sum_value=measured.sum_s
+            )
+        return histogram
+    cls = core.CounterMetricFamily if kind == COUNTER else core.GaugeMetricFamily
+    metric = cls(name, help_, labels=labels)
+    for values, value in samples:
+        metric.add_metric(values, value)
+    return metric

@@ -1,0 +1,218 @@
+"""The page of one group: who waits for whom now, its last rebalances as a drawing and in words, its members
+and offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from kshim.control.rows import offsets
+from kshim.coordination.groups.seen import SeenGroup
+from kshim.coordination.groups.states import State
+from kshim.http.answers import Answer, Asked
+from kshim.http.facts import Facts, Json
+from kshim.http.groups import members, no_group, rebalances_of, scores_of, waits_for
+from kshim.http.html import (
+    NOTHING,
+    TABLE_END,
+    Html,
+    cell,
+    duration,
+    joined,
+    moment,
+    number,
+    page,
+    table,
+    table_head,
+    tag,
+)
+from kshim.http.pages import HTML_US, state
+from kshim.http.timeline import anchor, held, named, names_of, timeline
+from kshim.recorder.scores import remarks
+
+MOST_TOLD = 20
+"""Rebalances that are told in words."""
+MOST_NAMES = 10
+MOST_PARTITIONS = 12
+"""Of a member, by name."""
+MEMBER_COLUMNS = ("Member", "Client", "Host", "Partitions", "#Session")
+PART_COLUMNS = (
+    *("Member", "#Heard after", "#Joined after", "#Assigned after", "#Stood still"),
+    *("Before", "After"),
+)
+OFFSET_COLUMNS = ("Topic", "#Partition", "#Committed", "#End", "#Lag")
+
+
+async def group_page(facts: Facts, asked: Asked) -> Answer:
+    """GET /page/groups/{group}"""
+    group_id = asked.names[0]
+    group, rebalances = facts.groups.see(group_id), await rebalances_of(facts, group_id)
+    if group is None and not rebalances:
+        raise no_group(group_id)
+    return page(group_id, "", f"group {group_id}", _parts(facts, asked, group_id, group, rebalances))
+
+
+async def _parts(
+    facts: Facts, asked: Asked, group_id: str, group: SeenGroup | None, rebalances: Sequence[Json]
+) -> AsyncIterator[Html]:
+    now_ms = int(facts.wall_clock.seconds() * 1000)
+    known = {member["member_id"]: member for each in rebalances[-1:] for member in each["members"]}
+    told = [] if group is None else [member async for member in members(asked.slices, group)]
+    names = names_of({**known, **{member["member_id"]: member for member in told}}.values())
+    yield tag("h1", tag("span", group_id, class_="id"), " ", state(group.state if group else "Dead"))
+    if group is not None:
+        yield _facts(group, names)
+        worth = remarks(scores_of(facts, group_id))
+        yield _now(group, waits_for(facts, group_id), names, now_ms, worth)
+    drawing = timeline(group_id, rebalances, now_ms)
+    if drawing is not None:
+        yield tag("section", tag("h2", "Timeline", id="h-t"), drawing, aria_labelledby="h-t")
+    yield tag("h2", "Rebalances")
+    if not rebalances:
+        yield tag("p", "None since the server has started.", class_="none")
+    for each in reversed(rebalances[-MOST_TOLD:]):
+        await asked.slices.spend(HTML_US * (1 + len(each["members"])))
+        yield _rebalance(each)
+    if group is not None:
+        yield tag("h2", "Members")
+        async for part in _members(asked, told, names):
+            yield part
+        yield tag("h2", "Offsets")
+        async for part in _offsets(facts, asked, group):
+            yield part
+
+
+def _facts(group: SeenGroup, names: Mapping[str, str]) -> Html:
+    facts = {
+        "Generation": number(group.generation),
+        "Members": number(len(group.members)),
+        "Protocol": f"{group.protocol_type} {group.protocol}".strip() or "–",
+        "Leader": names.get(group.leader, group.leader) or "–",
+        "Coordinator": f"broker {group.node_id}",
+    }
+    pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
+    return tag("dl", *pairs, class_="facts")
+
+
+# ---- now
+
+
+def _now(group: SeenGroup, waits: Json, names: Mapping[str, str], now_ms: int, worth: Sequence[str]) -> Html:
+    """Who waits for whom, and what is `worth` a look."""
+    more = tag("ul", *(tag("li", remark) for remark in worth), class_="story") if worth else NOTHING
+    if not waits or group.state not in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE):
+        said = "It is empty." if group.state is State.EMPTY else "Nobody waits."
+        return _section_now(tag("p", said), more)
+    awaited = [*waits["to_join"], *waits["to_join_first"]]
+    what = "to join"
+    if group.state is State.COMPLETING_REBALANCE:
+        leads = group.leader in waits["to_sync"]
+        awaited = [group.leader] if leads else list(waits["to_sync"])
+        what = "to assign the partitions" if leads else "to ask for its partitions"
+    waiting = [each.member_id for each in group.members if each.member_id not in awaited]
+    until_ms = waits["until_ms"]
+    until = f", for {duration(max(0, until_ms - now_ms))} at most" if until_ms is not None else ""
+    sentence = tag(
+        "p",
+        _chips(waiting, names, "waiting"),
+        " " + ("waits" if len(waiting) == 1 else "wait") + " for ",
+        _chips(awaited, names, "awaited") if awaited else "more members",
+        f" {what}{until}.",
+    )
+    because = f"It rebalances because {waits['because']}" if waits["because"] else ""
+    return _section_now(sentence, tag("p", because, class_="because"), more)
+
+
+def _section_now(*parts: Html) -> Html:
+    return tag("section", tag("h2", "Now", id="h-n"), *parts, aria_labelledby="h-n", class_="now")
+
+
+def _chips(member_ids: Sequence[str], names: Mapping[str, str], kind: str) -> Html:
+    shown = [
+        tag("span", names.get(each, each), class_=f"chip {kind}", title=each)
+        for each in member_ids[:MOST_NAMES]
+    ]
+    more = len(member_ids) - len(shown)
+    rest = [tag("span", f"{more} more", class_=f"chip {kind}")] if more > 0 else []
+    return joined(shown + rest) if shown else Html("nobody")
+
+
+# ---- what was
+
+
+def _rebalance(it: Json) -> Html:
+    took = duration(it["ended_ms"] - it["began_ms"])
+    end = "" if it["completed_ms"] else ", and gave way to the next one"
+    heading = tag("h3", f"Generation {it['generation']}: {it['cause']}")
+    when = tag("p", moment(it["began_ms"]), f" · took {took}{end}", class_="when")
+    story = tag("ul", *(tag("li", sentence) for sentence in it["story"]), class_="story")
+    rows = [_part_row(member, it["began_ms"]) for member in it["members"]]
+    parts = table("Each member's part", PART_COLUMNS, rows)
+    details = tag("details", tag("summary", "Member by member"), parts)
+    return tag("article", heading, when, story, details, id=anchor(it))
+
+
+def _part_row(member: Json, began_ms: int) -> Html:
+    def after(ms: int | None) -> str:
+        return "–" if ms is None else duration(max(0, ms - began_ms))
+
+    gone = f" ({member['gone']})" if member["gone"] else ""
+    return tag(
+        "tr",
+        tag("th", f"{member['name']}{gone}", scope="row", data_label="Member", title=member["member_id"]),
+        cell("#Heard after", after(member["told_ms"])),
+        cell("#Joined after", after(member["joined_ms"])),
+        cell("#Assigned after", after(member["assigned_ms"])),
+        cell("#Stood still", "–" if member["paused_ms"] is None else duration(member["paused_ms"])),
+        cell("Before", partitions(member["before"])),
+        cell("After", partitions(member["after"])),
+    )
+
+
+def partitions(assignment: object) -> str:
+    """The partitions of an assignment, by name; of many, how many there are."""
+    names = [named(each) for each in sorted(held(assignment))]
+    shown = ", ".join(names[:MOST_PARTITIONS])
+    more = len(names) - MOST_PARTITIONS
+    return (f"{shown} and {more} more" if more > 0 else shown) or "none"
+
+
+# ---- what is
+
+
+async def _members(asked: Asked, told: Sequence[Json], names: Mapping[str, str]) -> AsyncIterator[Html]:
+    if not told:
+        yield tag("p", "It has none.", class_="none")
+        return
+    yield table_head("The members and what they are assigned", MEMBER_COLUMNS)
+    for member in told:
+        await asked.slices.spend(HTML_US)
+        yield tag(
+            "tr",
+            tag(
+                "th", names[member["member_id"]], scope="row", data_label="Member", title=member["member_id"]
+            ),
+            cell("Client", member["client_id"]),
+            cell("Host", member["host"]),
+            cell("Partitions", partitions(member["assignment"])),
+            cell("#Session", duration(member["session_timeout_ms"])),
+        )
+    yield TABLE_END
+
+
+async def _offsets(facts: Facts, asked: Asked, group: SeenGroup) -> AsyncIterator[Html]:
+    none = True
+    async for offset in offsets(facts, asked.slices, group):
+        if none:
+            yield table_head("What it has committed, and how far it is behind", OFFSET_COLUMNS)
+        none = False
+        await asked.slices.spend(HTML_US)
+        yield tag(
+            "tr",
+            tag("th", offset["topic"], scope="row", data_label="Topic"),
+            cell("#Partition", offset["partition"]),
+            cell("#Committed", number(offset["committed"])),
+            cell("#End", number(offset["high_watermark"])),
+            cell("#Lag", number(offset["lag"])),
+        )
+    yield tag("p", "It has committed none.", class_="none") if none else TABLE_END

@@ -1,0 +1,59 @@
+"""Steering over HTTP: the commands of the control socket, if http.steering.enable lets them in."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.internet.defer import maybeDeferred
+
+from kshim.control.commands import SteeringError, are_of_types, run
+from kshim.http.answers import JSON, Answer, Asked, HttpError, json_answer
+from kshim.http.facts import Facts
+
+_TYPES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "array",
+    dict: "object",
+}
+
+
+async def commands(facts: Facts, asked: Asked) -> Answer:
+    """GET /commands"""
+    found = {name: list(map(_type_name, command.types)) for name, command in sorted(facts.commands.items())}
+    return json_answer({"commands": found})
+
+
+async def command(facts: Facts, asked: Asked) -> Answer:
+    """POST /commands/{command}"""
+    name = asked.names[0]
+    if not facts.commands:
+        raise HttpError(403, "commands are not taken here; start the server with http.steering.enable=true")
+    if name not in facts.commands:
+        raise HttpError(404, f"no command {name[:200]!r}; GET /commands lists them all")
+    arguments = _arguments(asked, facts.commands[name].types)
+    try:
+        done = await maybeDeferred(run, facts.commands, name, arguments)
+    except SteeringError as error:
+        raise HttpError(409, str(error)) from error
+    return json_answer({"done": done})
+
+
+def _arguments(asked: Asked, types: tuple[type, ...]) -> list[object]:
+    """The arguments in the body. Raises HttpError."""
+    if asked.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+        raise HttpError(415, f"expected Content-Type: {JSON}")
+    expected = f"expected a JSON array of its arguments: [{', '.join(map(_type_name, types))}]"
+    try:
+        arguments = json.loads(asked.body)
+    except (ValueError, RecursionError):
+        raise HttpError(400, expected) from None
+    if not are_of_types(arguments, types):
+        raise HttpError(400, expected)
+    return list(arguments)
+
+
+def _type_name(type_: type) -> str:
+    return _TYPES.get(type_, type_.__name__)

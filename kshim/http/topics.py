@@ -1,0 +1,56 @@
+"""The JSON of topics: their partitions, who leads them, and where they begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from kshim.cluster import Topic
+from kshim.cluster.topics import Partition, uuid_text
+from kshim.http.answers import Answer, Asked, Long, listing
+from kshim.http.facts import Facts, Json
+from kshim.requests.slices import Slices
+from kshim.storage.interfaces import Log
+
+PARTITION_US = 20
+
+
+async def topics(facts: Facts, asked: Asked) -> Answer:
+    """GET /topics"""
+    return listing("topics", rows(facts, asked.slices))
+
+
+async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Long]:
+    """All topics, by name."""
+    for topic in sorted(facts.cluster.topics.values(), key=lambda topic: topic.name):
+        yield Long(topic_facts(topic), {"partitions": partitions(facts.log, slices, topic)})
+
+
+def topic_facts(topic: Topic) -> Json:
+    """A topic without its partitions."""
+    return {
+        "topic": topic.name,
+        "topic_id": uuid_text(topic.topic_id),
+        "is_internal": topic.is_internal,
+        "configs": dict(topic.configs),
+    }
+
+
+async def partitions(log: Log, slices: Slices, topic: Topic) -> AsyncIterator[Json]:
+    """The partitions of a topic."""
+    for partition in topic.partitions:
+        await slices.spend(PARTITION_US)
+        yield _partition(log, partition)
+
+
+def _partition(log: Log, partition: Partition) -> Json:
+    offsets = log.offsets(partition.partition_no)
+    return {
+        "partition": partition.index,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "log_start_offset": offsets.log_start_offset,
+        "high_watermark": offsets.high_watermark,
+        "last_stable_offset": offsets.last_stable_offset,
+    }

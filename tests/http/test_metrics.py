@@ -1,0 +1,174 @@
+"""What Prometheus is told, read by its own client library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from kshim.coordination.groups.rebalance_record import Rebalance
+from kshim.coordination.groups.trigger import Trigger
+from kshim.http.families import FAMILIES, HISTOGRAM
+from schemas.api_key import ApiKey
+from schemas.messages.heartbeat import HeartbeatRequest
+from tests.api.harness import AtOnce
+from tests.http.harness import Kshim, billing, commit, create_topic
+
+Told = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def scrape(kshim: Kshim, **headers: str) -> Told:
+    reply = kshim.get("/metrics", **headers)
+    assert reply.status == 200
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(reply.body.decode())
+        for sample in family.samples
+    }
+
+
+def value(told: Told, name: str, **labels: str) -> float | None:
+    return told.get((name, frozenset(labels.items())))
+
+
+@pytest.fixture
+def kshim() -> Kshim:
+    kshim = Kshim()
+    billing(kshim)
+    return kshim
+
+
+def test_groups_and_partitions(kshim: Kshim) -> None:
+    told = scrape(kshim)
+    at = {"topic": "orders", "partition": "0"}
+    assert value(told, "kafka_topic_partition_current_offset", **at) == 3
+    assert value(told, "kafka_topic_partition_oldest_offset", **at) == 0
+    assert value(told, "kafka_topic_partition_leader", **at) == 1
+    assert value(told, "kafka_topic_partition_under_replicated_partition", **at) == 0
+    assert value(told, "kafka_consumergroup_current_offset", consumergroup="billing", **at) == 2
+    assert value(told, "kafka_consumergroup_lag", consumergroup="billing", **at) == 1
+    assert value(told, "kafka_consumergroup_members", consumergroup="billing") == 1
+    assert value(told, "kshim_consumergroup_state", consumergroup="billing", state="Stable") == 1
+    assert value(told, "kshim_consumergroup_state", consumergroup="billing", state="Empty") == 0
+    assert (value(told, "kafka_brokers"), value(told, "kshim_ready")) == (1, 1)
+
+
+def test_requests(kshim: Kshim) -> None:
+    before = scrape(kshim)
+    client = kshim.client()
+    for _ in range(3):
+        client.ask(ApiKey.HEARTBEAT, HeartbeatRequest(group_id="nope", generation_id=1, member_id="m"), 1)
+    after = scrape(kshim)
+    assert value(before, "kshim_kafka_request_latency_seconds_count", request="Heartbeat") is None
+    assert value(after, "kshim_kafka_request_latency_seconds_count", request="Heartbeat") == 3
+    for name in ("kshim_kafka_received_bytes_total", "kshim_kafka_sent_bytes_total"):
+        more = (value(after, name) or 0) - (value(before, name) or 0)
+        assert 3 * 10 <= more < 300
+    assert value(after, "kshim_connections", broker="1", state="Reading") == 2
+
+
+def test_a_request_that_is_refused(kshim: Kshim) -> None:
+    kshim.client().connection.dataReceived(b"\x00\x00\x00\x08\x7f\xff\x00\x00\x00\x00\x00\x00")
+    assert value(scrape(kshim), "kshim_kafka_requests_refused_total") == 1
+
+
+def rebalance(trigger: Trigger, took_ms: int, *, is_complete: bool = True) -> Rebalance:
+    return Rebalance(
+        group_id="g",
+        trigger=trigger,
+        members=(),
+        reason="",
+        detail="",
+        began_ms=1000,
+        ended_ms=1000 + took_ms,
+        is_complete=is_complete,
+    )
+
+
+def test_rebalances_by_their_cause() -> None:
+    kshim = Kshim()
+    recorder = kshim.facts.recorder
+    recorder.add(rebalance(Trigger.MEMBER_JOINED, 300))
+    recorder.add(rebalance(Trigger.MEMBER_JOINED, 20))
+    recorder.add(rebalance(Trigger.MEMBER_LEFT, 4000))
+    recorder.add(rebalance(Trigger.MEMBER_LEFT, 1, is_complete=False))
+    recorder.add("another event")
+    told = scrape(kshim)
+    assert value(told, "kshim_rebalances_total", cause="a member joined") == 2
+    assert value(told, "kshim_rebalances_total", cause="a member left") == 2
+    assert value(told, "kshim_rebalance_duration_seconds_bucket", le="0.5") == 2
+    assert value(told, "kshim_rebalance_duration_seconds_count") == 3
+    assert value(told, "kshim_rebalance_duration_seconds_sum") == pytest.approx(4.32)
+
+
+def test_memory(kshim: Kshim) -> None:
+    kshim.client().connection.dataReceived(b"\x00\x10\x00\x00" + b"\x00" * 1000)
+    told = scrape(kshim)
+    assert value(told, "kshim_memory_incomplete_bytes") == 1004
+    assert value(told, "kshim_memory_budget_bytes") == 128 * 1024 * 1024
+    assert value(told, "process_open_fds") is not None
+
+
+def test_a_lag_that_is_unknown_is_left_out(kshim: Kshim) -> None:
+    commit(kshim.client(), "early", "orders", 1)
+    del kshim.facts.cluster.topics["orders"]
+    assert not [name for name, labels in scrape(kshim) if name == "kafka_consumergroup_lag"]
+
+
+def test_names_that_clients_chose(kshim: Kshim) -> None:
+    commit(kshim.client(), 'a"b\\c\nd', "orders", 1)
+    members = [dict(labels) for name, labels in scrape(kshim) if name == "kafka_consumergroup_members"]
+    assert {"consumergroup": 'a"b\\c\nd'} in members
+
+
+def test_openmetrics(kshim: Kshim) -> None:
+    reply = kshim.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    assert reply.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    names = {family.name for family in parse_openmetrics(reply.body.decode())}
+    assert set(FAMILIES) <= names
+    assert kshim.get("/metrics").headers["Content-Type"].startswith("text/plain; version=")
+
+
+def lint(name: str, kind: str, help_: str, labels: tuple[str, ...]) -> Iterator[str]:
+    """What `promtool check metrics` would say."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name):
+        yield "is no name in snake case"
+    if name.endswith("_total"):
+        yield "gets _total if it is a counter, and only then"
+    if re.search(r"_(count|sum|bucket|info)$", name) and name != "kshim_build_info":
+        yield "has a reserved ending"
+    if re.search(r"(^|_)(ms|s|milliseconds|minutes|kb|mb|kilobytes|gauge|counter|histogram)(_|$)", name):
+        yield "has a unit that is no base unit, or its kind"
+    if not help_.endswith("."):
+        yield "has no help"
+    if {"le", "quantile"} & set(labels):
+        yield "has a reserved label"
+    if kind == HISTOGRAM and not name.endswith("_seconds"):
+        yield "has no unit"
+
+
+def test_names_are_those_that_promtool_likes() -> None:
+    faults = {
+        name: list(lint(name, family.kind, family.help, family.labels)) for name, family in FAMILIES.items()
+    }
+    assert {name: found for name, found in faults.items() if found} == {}
+
+
+def test_it_is_collected_in_slices_and_written_aside(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_topic(kshim.client(), "large", 2000)
+    turns: list[float] = []
+    call_later = kshim.reactor.callLater
+
+    def counted(delay: float, *call: Any) -> Any:
+        turns.append(delay)
+        return call_later(delay, *call)
+
+    monkeypatch.setattr(kshim.reactor, "callLater", counted)
+    scrape(kshim)
+    assert turns.count(0) >= 4
+    assert isinstance(kshim.facts.aside, AtOnce)
+    assert kshim.facts.aside.count == 1

@@ -1,0 +1,192 @@
+"""The pages as HTML: well-formed, escaped, and made in slices; the drawing of rebalances."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kshim.http.html import VOID, Html, duration, joined, number, tag
+from kshim.http.timeline import BAND, CALM, LEAD, MOST_LANES, MOST_REBALANCES, MOST_ROWS, timeline
+from tests.http.harness import Kshim, billing, commit, create_topic
+
+NASTY = "<script>alert('x')</script> \"&' \u202e ü"
+
+
+class Parsed(HTMLParser):
+    """Elements must be closed in their order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.seen.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_endtag(self, name: str) -> None:
+        assert self.open.pop() == name
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def of(self, name: str, **attributes: str) -> list[dict[str, str | None]]:
+        wanted = {key.strip("_"): value for key, value in attributes.items()}
+        return [found for each, found in self.seen if each == name and wanted.items() <= found.items()]
+
+
+@given(st.text(), st.text())
+def test_text_is_text(text: str, more: str) -> None:
+    made = tag("p", text, title=more, hidden=False, lang=None)
+    assert (made.count("<"), made.count('"')) == (2, 2)
+    assert joined([Html("<b>"), "<b>", None]) == "<b>&lt;b&gt;"
+
+
+@pytest.mark.parametrize("path", ["/", "/page/groups/{}", "/page/topics", "/page/connections"])
+def test_pages_are_well_formed_whatever_clients_say(path: str) -> None:
+    kshim = Kshim()
+    billing(kshim)
+    commit(kshim.client(), NASTY, "orders", 0)
+    group = "%3Cscript%3Ealert('x')%3C%2Fscript%3E%20%22%26'%20%E2%80%AE%20%C3%BC"
+    for name in (group, "billing"):
+        reply = kshim.get(path.format(name))
+        assert (reply.status, reply.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        page = Parsed(reply.body.decode())
+        assert [script["src"] for script in page.of("script")] == ["/page/page.js"]
+        attributes = {key for _, found in page.seen for key in found}
+        assert not [key for key in attributes if key.startswith("on") or key == "style"]
+        assert page.of("a", href="/page/topics")
+
+
+def test_a_group_that_never_was() -> None:
+    assert Kshim().get("/page/groups/nope").status == 404
+
+
+def test_a_group_that_is_gone_keeps_its_story(monkeypatch: pytest.MonkeyPatch) -> None:
+    kshim = Kshim()
+    billing(kshim)
+    monkeypatch.setattr(kshim.facts.groups, "see", lambda _: None)
+    page = Parsed(kshim.get("/page/groups/billing").body.decode())
+    assert "Dead" in page.text
+    assert "rebalanced because a member joined" in page.text
+
+
+def test_a_large_page_is_made_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    kshim = Kshim()
+    create_topic(kshim.client(), "large", 2000)
+    turns: list[float] = []
+    call_later = kshim.reactor.callLater
+
+    def counted(delay: float, *call: Any) -> Any:
+        turns.append(delay)
+        return call_later(delay, *call)
+
+    monkeypatch.setattr(kshim.reactor, "callLater", counted)
+    assert Parsed(kshim.get("/page/topics").body.decode()).text.count("large") == 2000
+    assert turns.count(0) >= 10
+
+
+def test_numbers_and_durations_for_people() -> None:
+    told = [number(each).replace("\u202f", "'") for each in (0, 999, 1000, 1234567, None)]
+    assert told == ["0", "999", "1'000", "1'234'567", "–"]
+    shown = [duration(ms) for ms in (0, 41, 9_999, 12_345, 60_000, 3_600_000, 7_500_000, 4 * 86_400_000)]
+    assert shown == ["0.000 s", "0.041 s", "9.999 s", "12.3 s", "1 min", "1 h 0 min", "2 h 5 min", "4 d"]
+
+
+# ---- the drawing
+
+
+def member(name: str, before: Any, after: Any, **facts: Any) -> dict[str, Any]:
+    times = {"told_ms": None, "joined_ms": 1000, "assigned_ms": 1100, "gone": None, "gone_ms": None}
+    who = {"member_id": f"{name}-id", "client_id": name, "host": "10.0.0.1", "instance_id": None}
+    return {**who, **times, "paused_ms": None, "before": before, "after": after, **facts}
+
+
+def rebalance(*members: dict[str, Any], began_ms: int = 1000, generation: int = 1) -> dict[str, Any]:
+    return {
+        "generation": generation,
+        "cause": "a member joined",
+        "began_ms": began_ms,
+        "ended_ms": began_ms + 100,
+        "members": list(members),
+    }
+
+
+def bars(drawing: Html | None) -> list[tuple[str, float, float]]:
+    """What each bar says, from where to where."""
+    assert drawing is not None
+    Parsed(drawing)
+    found = []
+    for part in str(drawing).split("<rect ")[1:]:
+        if "<title>" in part.partition("</rect>")[0]:
+            x = float(part.split('x="')[1].split('"')[0])
+            width = float(part.split('width="')[1].split('"')[0])
+            title = part.split("<title>")[1].split("</title>")[0]
+            found.append((title, x, x + width))
+    return found
+
+
+def test_partitions_are_held_until_a_member_joins_and_again_from_its_assignment() -> None:
+    moved = rebalance(
+        member("a", {"t": [0, 1]}, {"t": [0]}, joined_ms=1050),
+        member("b", {}, {"t": [1]}, joined_ms=1000),
+    )
+    start, end = LEAD, LEAD + BAND
+    assert sorted(bars(timeline("g", [moved], 2000))) == [
+        ("a has t-0", 0, start + BAND / 2),
+        ("a has t-0", end, end + CALM),
+        ("a has t-1", 0, start + BAND / 2),
+        ("a waits 0.050 s", start + BAND / 2, end),
+        ("b has t-1", end, end + CALM),
+        ("b waits 0.100 s", start, end),
+    ]
+
+
+def test_what_a_cooperative_member_keeps_is_not_interrupted() -> None:
+    kept = rebalance(member("a", {"t": [0, 1]}, {"t": [0]}, assigned_ms=1050, paused_ms=0))
+    start, end = LEAD, LEAD + BAND
+    held = [bar for bar in sorted(bars(timeline("g", [kept], 2000))) if "has" in bar[0]]
+    assert held == [("a has t-0", 0, end), ("a has t-0", end, end + CALM), ("a has t-1", 0, start + BAND / 2)]
+
+
+def test_a_member_that_is_gone_has_nothing_afterwards() -> None:
+    gone = rebalance(member("a", {"t": [0]}, {}, joined_ms=None, assigned_ms=None, gone="left", gone_ms=1020))
+    drawing = timeline("g", [gone], 2000)
+    assert bars(drawing) == [("a has t-0", 0, LEAD + BAND / 5)]
+    assert "<title>a: left</title>" in str(drawing)
+
+
+def test_many_partitions_are_one_bar() -> None:
+    many = rebalance(member("a", {}, {"t": list(range(MOST_LANES + 1))}))
+    assert ("a has 9 partitions", LEAD + BAND, LEAD + BAND + CALM) in bars(timeline("g", [many], 2000))
+
+
+def test_bytes_that_only_clients_can_read() -> None:
+    assert ("a has assigned", LEAD + BAND, LEAD + BAND + CALM) in bars(
+        timeline("g", [rebalance(member("a", "", "00ff"))], 2000)
+    )
+
+
+def test_only_so_much_is_drawn() -> None:
+    crowd = [member(f"m{number}", {}, {}) for number in range(MOST_ROWS + 5)]
+    many = [rebalance(*crowd, began_ms=1000 * number) for number in range(MOST_REBALANCES + 5)]
+    drawing = str(timeline("g", many, 10**6))
+    assert drawing.count('class="band"') == MOST_REBALANCES
+    assert drawing.count('class="name"') == MOST_ROWS
+    assert "5 more members are not drawn." in drawing
+    assert timeline("g", [], 0) is None
+
+
+def test_a_rebalance_of_no_time_is_drawn() -> None:
+    at_once = rebalance(member("a", {}, {"t": [0]}, joined_ms=1000, assigned_ms=1000))
+    at_once["ended_ms"] = 1000
+    assert ("a has t-0", LEAD, LEAD + BAND + CALM) in bars(timeline("g", [at_once], 1000))
