@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
@@ -17,27 +17,42 @@ from kshim.cluster.broker_configs import broker_text
 from kshim.cluster.changes import Move
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
+from kshim.control.clock import SteeredClock
+from kshim.control.commands import Commands, MadeLater
 from kshim.control.socket import ControlSocket, control_path
-from kshim.control.steering import Steering
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader, Loader
 from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.fetching.sessions import FetchSessions
+from kshim.network.connection import Dispatch
 from kshim.network.dispatch import answer
 from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.network.places import Limits
 from kshim.producing.appends import ProducerAppends
+from kshim.recorder.moves import CoordinatorMoved
+from kshim.recorder.recorder import Recorder
 from kshim.requests import Broker
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.aside import AsideThread
+from kshim.requests.context import Client
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.storage.cleaning import Cleaning
+from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
 
+if TYPE_CHECKING:
+    from kshim.control.time import TimeSteering
+    from kshim.http.listener import HttpListener
+    from kshim.network.traffic import Traffic
+
 logger = logging.getLogger(__name__)
+
+
+Measured = Callable[[Callable[..., Any], Broker], Dispatch]
+"""Makes what a listener is to have of `answer` and a broker."""
 
 
 class StartError(Exception):
@@ -48,11 +63,13 @@ class Server:
     """All brokers of one process: `start()` it once, `stop()` it once."""
 
     def __init__(self, config: Config, reactor: Any, store: Store | None = None) -> None:
-        """reactor: accepts the connections, and is the clock. store: used instead of the one that `config`
-        names.
+        """reactor: accepts the connections, and is the clock until that is steered. store: used instead of
+        the one that `config` names.
         """
         self._config = config
         self._reactor = reactor
+        self._clock = SteeredClock(reactor)
+        self._time: TimeSteering | None = None
         self._store = store or new_store(config, reactor)
         self._loader = Loader(reactor)
         self._groups: GroupRuntime | None = None
@@ -60,11 +77,18 @@ class Server:
         self._cleaning: Cleaning | None = None
         self._listeners: dict[int, Listener] = {}
         self._control: ControlSocket | None = None
+        self._http: HttpListener | None = None
+        self.http_address: Endpoint | None = None
+        """Where the page is; None if it is not served."""
         self._aside = AsideThread(reactor)
         self._unread = Unread(reactor)
         self._once = Once(reactor)
+        self._recorder = Recorder(
+            lambda: int(self._clock.seconds() * 1000), most_bytes=config.group_rebalances_max_bytes
+        )
         self._stop_lock = DeferredLock()
         self._stopped = False
+        self._has_loaded = False
 
     def start(self) -> Deferred[list[Endpoint]]:
         """Fires with the brokers' addresses once connections are accepted. Errbacks StartError; then nothing
@@ -83,13 +107,17 @@ class Server:
             await cluster.start()
             if self._stopped:
                 raise StartError("stopped before it was ready")
-            self._groups = _new_groups(cluster, self._store, config, self._reactor, self._loader)
+            self._groups = _new_groups(
+                cluster, self._store, config, self._clock, self._loader, self._tell(cluster)
+            )
             self._groups.start(_leaders(cluster))
             self._transactions = TransactionRuntime(
-                cluster, self._store.log, config, self._reactor, self._loader
+                cluster, self._store.log, config, self._clock, self._loader
             )
-            cluster.watch_leaders(partial(_follow, groups=self._groups, log=self._store.log))
+            follow = partial(_follow, groups=self._groups, log=self._store.log, recorder=self._recorder)
+            cluster.watch_leaders(follow)
             cluster.watch_leaders(self._transactions.follow)
+            cluster.watch_topics(self._groups.topic_changed)
             broker = Broker(
                 node_id=config.node_id,
                 config=config,
@@ -104,11 +132,12 @@ class Server:
                 unread=self._unread,
                 once=self._once,
                 arrivals=Arrivals(self._reactor),
+                wall_clock=self._clock,
             )
             self._transactions.start(partial(write_marker, broker))
             addresses: list[Endpoint] = await self._listen(broker)
             interval_ms = config.log_retention_check_interval_ms
-            self._cleaning = Cleaning(self._store.log, self._reactor, interval_ms)
+            self._cleaning = Cleaning(self._store.log, self._clock, interval_ms)
             self.loaded().addCallback(self._loaded)
         except (StorageError, CannotListen, StartError) as error:
             await self.stop()
@@ -121,22 +150,110 @@ class Server:
             ", ".join(map(str, addresses)),
             config.log_dirs,
         )
+        if self.http_address is not None:
+            logger.info("the page is at http://%s/", self.http_address)
         return addresses
+
+    def _tell(self, cluster: Cluster) -> Callable[[object], None]:
+        """What is called with all that is reported."""
+        recorder = self._recorder
+        if not self._config.group_rebalances_topic_enable:
+            return recorder.add
+        from kshim.recorder.topic import RebalanceTopic
+
+        topic = RebalanceTopic(cluster, self._store.log, self._aside, self._clock)
+
+        def tell(what: object) -> None:
+            recorder.add(what)
+            topic.add(what)
+
+        return tell
 
     async def _listen(self, broker: Broker) -> list[Endpoint]:
         """Accept connections from clients and from `kshim cluster`. Raises CannotListen."""
         config, cluster = self._config, broker.cluster
-        answers = {node_id: partial(answer, _as_node(broker, node_id)) for node_id in cluster.node_ids}
+        brokers = {node_id: _as_node(broker, node_id) for node_id in cluster.node_ids}
+        measured: Measured = partial
+        traffic = None
+        if config.http_listener is not None:
+            from kshim.network.traffic import Traffic
+
+            traffic = Traffic()
+            measured = traffic.measured
+        answers = {node_id: measured(answer, each) for node_id, each in brokers.items()}
         self._listeners = new_listeners(
             answers, config, self._reactor, self._unread, self._once, partial(_limits, cluster)
         )
         addresses: list[Endpoint] = await open_all(self._listeners, config.listeners)
+        commands = MadeLater(partial(self._commands, broker, brokers, measured))
         path = control_path(config)
         if path is not None:
-            steering = Steering(cluster, broker.groups, self._listeners)
-            self._control = ControlSocket(path, steering, self._reactor)
+            self._control = ControlSocket(path, commands, self._reactor)
             self._control.open()
+        if config.http_listener is not None and traffic is not None:
+            self._http = self._new_http(broker, traffic, commands if config.http_steering_enable else {})
+            self.http_address = self._http.open(config.http_listener)
         return addresses
+
+    def _new_http(self, broker: Broker, traffic: Traffic, commands: Commands) -> HttpListener:
+        """What shows the server to people. Imported only now: it needs twisted.web."""
+        from kshim.http.facts import Facts
+        from kshim.http.listener import HttpListener
+
+        facts = Facts(
+            cluster=broker.cluster,
+            groups=broker.groups,
+            log=broker.log,
+            listeners=self._listeners,
+            clock=self._reactor,
+            wall_clock=self._clock,
+            aside=self._aside,
+            unread=self._unread,
+            traffic=traffic,
+            recorder=self._recorder,
+            activity=self._store.activity,
+            why_not_ready=self._why_not_ready,
+            commands=commands,
+        )
+        return HttpListener(facts, self._config.http_token, self._reactor)
+
+    def _why_not_ready(self) -> str:
+        if self._stopped:
+            return "the server stops"
+        return "" if self._has_loaded else "coordinators are still loading what is stored"
+
+    def _commands(self, broker: Broker, brokers: Mapping[int, Broker], measured: Measured) -> Commands:
+        """All that other processes may ask and tell this server."""
+        from kshim.control.brokers import BrokerSteering
+        from kshim.control.coordinators import Coordinators
+        from kshim.control.faults import FaultSteering
+        from kshim.control.groups import GroupSteering
+        from kshim.control.members import MemberSteering
+        from kshim.control.offsets import OffsetSteering
+        from kshim.control.overview import Overview
+        from kshim.control.recorder import Questions
+        from kshim.control.time import TimeSteering
+
+        assert self._groups is not None
+        assert self._transactions is not None
+        clock, reactor = self._clock, self._reactor
+        groups, coordinators = GroupSteering(broker.groups), Coordinators(broker)
+        overview = Overview(broker.cluster, broker.groups, broker.log, self._recorder, reactor, clock)
+        self._time = TimeSteering(clock, reactor, self._groups, self._transactions, self._clients)
+        return {
+            **BrokerSteering(broker.cluster, broker.groups, self._listeners).commands(),
+            **groups.commands(),
+            **overview.commands(),
+            **Questions(self._recorder, groups, self._aside, reactor, clock).commands(),
+            **MemberSteering(coordinators).commands(),
+            **OffsetSteering(broker, coordinators).commands(),
+            **FaultSteering(brokers, self._listeners, measured, self._recorder.add).commands(),
+            **self._time.commands(),
+        }
+
+    def _clients(self) -> list[Client]:
+        """Those that are connected, to whichever broker."""
+        return [client for listener in self._listeners.values() for client in listener.clients()]
 
     def loaded(self) -> Deferred[None]:
         """Fires when no coordinator has anything left to load: in large data directories some time after the
@@ -145,6 +262,7 @@ class Server:
         return self._loader.when_done()
 
     def _loaded(self, _: None) -> None:
+        self._has_loaded = True
         if self._cleaning is not None and not self._stopped:
             self._cleaning.start()  # it would take time from loading, and may change what is read
 
@@ -158,8 +276,12 @@ class Server:
         if self._stopped:
             return
         self._stopped = True
+        if self._http is not None:
+            await self._http.close()
         if self._control is not None:
             await self._control.close()
+        if self._time is not None:
+            self._time.stop()
         for listener in self._listeners.values():
             await listener.close()
         for listener in self._listeners.values():
@@ -205,11 +327,13 @@ def _limits(cluster: Cluster, node_id: int) -> Limits:
     return lambda name: broker_text(name, cluster.broker_configs(node_id))
 
 
-def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log) -> None:
+def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log, recorder: Recorder) -> None:
     """Load the shards that have a new leader, unload those without one, and wake fetches parked at the old
     one.
     """
-    for topic, _, after in moves:
+    for topic, before, after in moves:
+        if topic.name == GROUP_METADATA_TOPIC:
+            recorder.add(CoordinatorMoved(after.index, before.leader, after.leader))
         if topic.name == GROUP_METADATA_TOPIC and after.leader == NO_LEADER:
             groups.unload(after.index, after.leader_epoch)
         elif topic.name == GROUP_METADATA_TOPIC:
@@ -218,7 +342,14 @@ def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log) -> None:
         log.wake(after.partition_no)
 
 
-def _new_groups(cluster: Cluster, store: Store, config: Config, reactor: Any, loader: Loader) -> GroupRuntime:
+def _new_groups(
+    cluster: Cluster,
+    store: Store,
+    config: Config,
+    clock: Clock,
+    loader: Loader,
+    tell: Callable[[object], None],
+) -> GroupRuntime:
     partitions = cluster.group_metadata_topic.partitions
     journal = LogJournal(store.log, [partition.partition_no for partition in partitions])
-    return GroupRuntime(new_coordinator(config, len(partitions)), journal, reactor, loader)
+    return GroupRuntime(new_coordinator(config, len(partitions)), journal, clock, loader, tell)

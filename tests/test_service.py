@@ -254,8 +254,8 @@ def test_stop_answers_a_parked_member() -> None:
 class Client:
     """A connection to one broker, and the answers that it received."""
 
-    def __init__(self, reactor: Reactor, broker: int) -> None:
-        self._reactor, self._transport = reactor, Transport()
+    def __init__(self, reactor: Reactor, broker: int, client_id: str = "c") -> None:
+        self._reactor, self._transport, self._client_id = reactor, Transport(), client_id
         self.connection = reactor.tcpServers[broker - 1][1].buildProtocol(self._transport.peerAddr)
         self.connection.makeConnection(self._transport)
 
@@ -263,7 +263,9 @@ class Client:
         """The response; None if there is none yet."""
         self._key, self._version = key, version
         self._transport.clear()
-        header = RequestHeader(api_key=self._key, api_version=version, correlation_id=7, client_id="c")
+        header = RequestHeader(
+            api_key=self._key, api_version=version, correlation_id=7, client_id=self._client_id
+        )
         self.connection.dataReceived(frame(encode_request(header, request)))
         self._reactor.advance(0)
         return self.answer

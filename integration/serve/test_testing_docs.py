@@ -46,22 +46,25 @@ def test_with_pytest(tmp_path: Path, page: str, word: str, passed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "printed"),
+    ("page", "word", "printed"),
     [
-        ("NewRecord(", "2 0 None b'c' (('trace', b'1'),)"),
-        ("async with", "[b'a', b'b']"),
-        ("KshimTestCase", ""),
+        ("testing.md", "NewRecord(", "2 0 None b'c' (('trace', b'1'),)"),
+        ("testing.md", "async with", "[b'a', b'b']"),
+        ("testing.md", "kshim.fault(", "[b'first', b'second', b'second']"),
+        ("testing.md", "KshimTestCase", ""),
+        ("testing.md", "hold_time", "no session and no transaction times out at 2"),
+        ("faults.md", "kshim.fault(", "the commit failed; 1 request was struck\nagain: b'first'"),
     ],
 )
-def test_without_pytest(tmp_path: Path, word: str, printed: str) -> None:
-    done = run_python("-c", blocks("testing.md", word), cwd=tmp_path)
+def test_without_pytest(tmp_path: Path, page: str, word: str, printed: str) -> None:
+    done = run_python("-c", blocks(page, word), cwd=tmp_path)
     assert printed in done.stdout
     assert word != "KshimTestCase" or "Ran 2 tests" in done.stderr
 
 
 def test_every_python_block_is_run() -> None:
-    pages = ("testing.md", "replace-testcontainers.md", "github-actions.md")
-    assert [len(python_blocks(DOCS / page)) for page in pages] == [4, 2, 1]
+    pages = ("testing.md", "replace-testcontainers.md", "github-actions.md", "faults.md")
+    assert [len(python_blocks(DOCS / page)) for page in pages] == [6, 2, 1, 1]
 
 
 def test_the_workflow_is_the_file() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from kshim.cli.asking import ask_server
 from kshim.cli.tables import print_table
-from kshim.control.client import FILE_NAME, ControlError, ask
+from kshim.control.client import FILE_NAME
 
 _NO_LEADER = -1
 
@@ -51,7 +52,7 @@ _to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, h
 @click.pass_obj
 def describe(path: Path, internal: bool, as_json: bool) -> None:
     """Show the brokers, and the leader of each partition."""
-    known = _ask(path, "describe")
+    known = ask_server(path, "describe")
     known["partitions"] = [p for p in known["partitions"] if internal or not p["is_internal"]]
     if as_json:
         click.echo(json.dumps(known))
@@ -85,7 +86,7 @@ def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
 
     A broker without a replica takes the current leader's place among the replicas.
     """
-    _say_moved(_ask(path, "move-leader", topic, partition, node_id))
+    say_moved(ask_server(path, "move-leader", topic, partition, node_id))
 
 
 @cluster.command()
@@ -97,7 +98,7 @@ def move_coordinator(path: Path, group: str, node_id: int) -> None:
 
     All other groups in the same partition of __consumer_offsets move with it.
     """
-    _say_moved(_ask(path, "move-coordinator", group, node_id))
+    say_moved(ask_server(path, "move-coordinator", group, node_id))
 
 
 @cluster.command()
@@ -108,7 +109,7 @@ def stop_broker(path: Path, node_id: int) -> None:
 
     Brokers in the ISR take over its partitions; then its connections are closed.
     """
-    stopped = _ask(path, "stop-broker", node_id)
+    stopped = ask_server(path, "stop-broker", node_id)
     without = stopped["without_leader"]
     lost = f", {without} have no leader now, as no other broker has a replica" if without else ""
     click.echo(f"broker {node_id} is stopped: other brokers lead {stopped['moved']} of its partitions{lost}")
@@ -123,11 +124,12 @@ def start_broker(path: Path, node_id: int) -> None:
     It leads the partitions that no other broker can lead. To give it back the others, elect the preferred
     leaders with Kafka's tools, or use move-leader.
     """
-    started = _ask(path, "start-broker", node_id)
+    started = ask_server(path, "start-broker", node_id)
     click.echo(f"broker {node_id} runs: it leads {started['leads']} partitions")
 
 
-def _say_moved(moved: dict[str, Any]) -> None:
+def say_moved(moved: dict[str, Any]) -> None:
+    """Print where a leader has moved."""
     partition = f"{moved['topic']}-{moved['partition']}"
     before = "no broker" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"
     epoch = moved["leader_epoch"]
@@ -136,10 +138,3 @@ def _say_moved(moved: dict[str, Any]) -> None:
 
 def _nodes(node_ids: list[int]) -> str:
     return ",".join(map(str, node_ids)) or "none"
-
-
-def _ask(path: Path, command: str, *arguments: str | int) -> Any:
-    try:
-        return ask(path, command, *arguments)
-    except ControlError as error:
-        raise click.ClickException(str(error)) from error

@@ -11,7 +11,12 @@ import click
 from kshim import __version__
 from kshim.cli.faults import EXIT_USAGE, fail
 
-COMMANDS: Final = ("serve", "apis", "config", "check", "cluster", "demo", "pipeline")
+COMMANDS: Final = (
+    *("serve", "demo", "apis", "config", "check"),
+    *("groups", "top", "why", "watch"),
+    *("cluster", "group", "fault", "clock"),
+    "pipeline",
+)
 """Each command NAME is the function NAME in kshim/cli/NAME.py."""
 # click raises this since 8.2 when a group is called without a command; it shows the group's help.
 _ASKED_FOR_NOTHING = getattr(click.exceptions, "NoArgsIsHelpError", ())

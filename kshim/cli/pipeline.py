@@ -5,13 +5,18 @@ PySpark is imported when a command runs, so that the help works without it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
 from kshim.cli.faults import fail
 from kshim.cli.pipeline_options import Options, Out
+
+EXIT_FAILED: Final = 1
+_NAME: Final = "kshim pipeline"
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -36,6 +41,7 @@ _CONF = click.option(
     multiple=True,
     help="A setting of Spark, such as spark.master=yarn; may be given several times.",
 )
+_VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show what Spark prints, on standard error.")
 _OUT = click.option(
     "--out",
     callback=_out,
@@ -60,7 +66,23 @@ _STATE = click.option(
     show_default="a temporary one",
     help="With --stream: where Spark keeps its state; on a cluster, storage that all machines share.",
 )
-_STREAMING = (_BOOTSTRAP, _OUT, _STREAM, _EVERY, _STATE, _CONF)
+_ASKING = (_BOOTSTRAP, _CONF, _VERBOSE)
+_STREAMING = (_BOOTSTRAP, _OUT, _STREAM, _EVERY, _STATE, _CONF, _VERBOSE)
+_STUCK_FOR = click.option(
+    "--for",
+    "for_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="How long a group may commit no progress while it has records to read.",
+)
+_WITHIN = click.option(
+    "--within", metavar="TIME", default="10 minutes", show_default=True, help="The window of time."
+)
+_AT_LEAST = click.option(
+    "--at-least", type=click.IntRange(min=1), default=3, show_default=True, help="Rebalances in a window."
+)
 
 
 def _with(*options: Decorator) -> Decorator:
@@ -83,6 +105,7 @@ def pipeline() -> None:
       kshim pipeline lag --bootstrap 127.0.0.1:9092
       kshim pipeline rebalances --stream
       kshim pipeline flapping --within "10 minutes" --at-least 3
+      kshim pipeline report --out groups
       kshim pipeline snapshot offsets.parquet
     """
 
@@ -95,16 +118,7 @@ def lag(**options: Any) -> None:
 
 
 @pipeline.command()
-@click.option(
-    "--for",
-    "for_s",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=300.0,
-    show_default=True,
-    help="How long a group may commit no progress while it has records to read.",
-)
-@_with(*_STREAMING)
+@_with(_STUCK_FOR, *_STREAMING)
 def stuck(for_s: float, **options: Any) -> None:
     """Show groups that have records to read and commit no progress."""
     _run("stuck", options, for_s=for_s)
@@ -115,17 +129,14 @@ def stuck(for_s: float, **options: Any) -> None:
 def rebalances(**options: Any) -> None:
     """Show each generation of each group.
 
-    With the members that joined and left, the leader, and how long the generation lasted.
+    With the members that joined and left, the leader, and how long the generation lasted; with kshim also
+    what set the rebalance off, and how long it took.
     """
     _run("rebalances", options)
 
 
 @pipeline.command()
-@click.option("--within", metavar="TIME", default="10 minutes", show_default=True, help="The window of time.")
-@click.option(
-    "--at-least", type=click.IntRange(min=1), default=3, show_default=True, help="Rebalances in a window."
-)
-@_with(*_STREAMING)
+@_with(_WITHIN, _AT_LEAST, *_STREAMING)
 def flapping(within: str, at_least: int, **options: Any) -> None:
     """Show groups that rebalance too often.
 
@@ -135,8 +146,41 @@ def flapping(within: str, at_least: int, **options: Any) -> None:
 
 
 @pipeline.command()
+@click.option(
+    "--out", "directory", metavar="DIR", type=Path, required=True, help="Where to write the page, index.html."
+)
+@click.option(
+    "--last",
+    "last_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    show_default="all that the log has",
+    help="Look back only so long.",
+)
+@_with(_STUCK_FOR, _WITHIN, _AT_LEAST, *_ASKING)
+def report(
+    directory: Path, last_s: float | None, for_s: float, within: str, at_least: int, **options: Any
+) -> None:
+    """Write an HTML page about all groups.
+
+    It shows lag, commits and rebalances over time, and the groups that are stuck or flapping. The page is one
+    file that needs nothing else.
+
+    \b
+    Example:
+      kshim pipeline report --out groups --last 3600
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"--out {directory}: cannot write there: {error.strerror}", command=_NAME)
+    asked = {"stuck_for_s": for_s, "within": within, "at_least": at_least}
+    _run("report", options, directory=directory, last_s=last_s, asked=asked)
+
+
+@pipeline.command()
 @click.argument("path")
-@_with(_BOOTSTRAP, _CONF)
+@_with(*_ASKING)
 def snapshot(path: str, **options: Any) -> None:
     """Save the committed offsets of every group as Parquet at PATH."""
     _run("snapshot", options, path=path)
@@ -145,22 +189,27 @@ def snapshot(path: str, **options: Any) -> None:
 @pipeline.command()
 @click.argument("path")
 @click.option("--execute", is_flag=True, help="Commit the offsets; without it, only show what would be done.")
-@_with(_BOOTSTRAP, _OUT, _CONF)
+@_with(_OUT, *_ASKING)
 def restore(path: str, execute: bool, **options: Any) -> None:
     """Commit the offsets saved at PATH, for groups without members."""
     _run("restore", options, path=path, dry_run=not execute)
 
 
 def _run(question: str, options: dict[str, Any], **arguments: Any) -> None:
-    """Answer a question, or print one line that says why not, and exit with status 2."""
-    from kshim.spark.connector import SparkUnavailable
-    from kshim.spark.errors import PipelineError
+    """Answer a question, or print one line that says why not.
+
+    Exits with status 2 for what the user must set right, with 1 if Spark gives up for another reason.
+    """
+    from kshim.spark.errors import PipelineError, SparkFailed, SparkUnavailable
 
     try:
         from kshim.cli import pipeline_questions as questions
     except ModuleNotFoundError as error:
-        fail(f"{error.name} is not installed: pip install 'kshim[spark]'", command="kshim pipeline")
+        fail(f"{error.name} is not installed: pip install 'kshim[spark]'", command=_NAME)
     try:
         questions.answer(question, Options(**options), arguments)
     except (PipelineError, SparkUnavailable) as error:
-        fail(str(error), command="kshim pipeline")
+        fail(str(error), command=_NAME)
+    except SparkFailed as error:
+        print(f"{_NAME}: {error}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)

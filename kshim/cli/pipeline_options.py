@@ -21,6 +21,8 @@ class Options(NamedTuple):
     conf: tuple[str, ...]
     """Settings of Spark, each as "KEY=VALUE"."""
     out: Out = Out("console")
+    verbose: bool = False
+    """Whether to show what Spark prints."""
     stream: bool = False
     every_s: float = 10.0
     state: str | None = None

@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyspark
-from pyspark.errors import PySparkException
+import click
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from rich.console import Console
 
 from kshim.cli.pipeline_options import Options, Out
+from kshim.cli.pipeline_session import Tell, session
 from kshim.cli.tables import print_table
 from kshim.spark import backup, commits, rebalancing
-from kshim.spark.cluster import check_answers
-from kshim.spark.connector import connector_settings, default_cache
-from kshim.spark.errors import PipelineError
+from kshim.spark.cluster import end_offsets, record_count
+from kshim.spark.errors import PipelineError, SparkFailed
 from kshim.spark.kept import KeptTable, Merge
-from kshim.spark.rows import decode
-from kshim.spark.session import own_session
-from kshim.spark.source import read_end_offsets, read_head_times, read_offsets_log
-
-FOR_ONE_MACHINE = {"spark.sql.shuffle.partitions": "32", "spark.ui.enabled": "false"}
-"""Spark's default of 200 is for a cluster; with only a few, Spark would sort millions of commits on disk."""
-JAVA_OPTIONS = (
-    "-XX:+UseSerialGC",
-    "-XX:Tier4InvocationThreshold=100000",
-    "-XX:Tier4MinInvocationThreshold=20000",
-    "-XX:Tier4CompileThreshold=200000",
-    "-XX:Tier4BackEdgeThreshold=1000000",
+from kshim.spark.output import reason
+from kshim.spark.reasons import REASON, read_reasons, with_reasons
+from kshim.spark.report.gather import gather
+from kshim.spark.report.page import html
+from kshim.spark.report.values import Asked
+from kshim.spark.rows import GROUP, OFFSET, decode
+from kshim.spark.source import (
+    END_OFFSETS,
+    OFFSETS_TOPIC,
+    read_end_offsets,
+    read_head_times,
+    read_offsets_log,
+    waiting_seconds,
 )
-"""Only code that runs for long is optimised: for a short question, optimising would be half the work."""
+from kshim.spark.values import frame_of
+
 MOST_ROWS = 1000
 """The console shows so many rows; Parquet and tables get all."""
 
-Tell = Callable[[str], None]
 Question = Callable[..., None]
 """(session, options, tell, **arguments)"""
 
@@ -47,13 +50,16 @@ Question = Callable[..., None]
 def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> None:
     """Answer one of QUESTIONS, and write the rows to `options.out`.
 
-    Raises PipelineError and SparkUnavailable.
+    A line on standard error says what is being done, if that is a terminal. Raises PipelineError,
+    SparkUnavailable and SparkFailed.
     """
+    if not options.verbose:
+        for chatty in ("kafka", "py4j"):
+            logging.getLogger(chatty).setLevel(logging.CRITICAL)
     console = Console(stderr=True)
     with console.status(f"asking {options.bootstrap}") as status:
-        check_answers(options.bootstrap)
-        status.update("starting Spark")
-        with _session(options) as spark:
+        records = record_count(options.bootstrap, OFFSETS_TOPIC)
+        with session(options, records, status.update) as spark:
             _ask(question, spark, options, status.update, arguments)
 
 
@@ -64,34 +70,10 @@ def _ask(
         QUESTIONS[question](spark, options, tell, **arguments)
     except KeyboardInterrupt:
         pass
-    except PySparkException as error:
-        raise PipelineError(_first_line(error)) from error
-
-
-@contextmanager
-def _session(options: Options) -> Iterator[SparkSession]:
-    settings = {
-        "spark.master": "local[*]",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.log.level": "ERROR",
-    }
-    for setting in options.conf:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise PipelineError(f"--conf {setting}: expected KEY=VALUE, as in --conf spark.master=yarn")
-        settings[key.strip()] = value.strip()
-    is_local = settings["spark.master"].startswith("local")
-    if is_local:
-        settings = FOR_ONE_MACHINE | settings
-    if "spark.jars" not in settings:
-        settings = connector_settings(pyspark.__version__) | settings
-    with own_session("kshim pipeline", settings, default_cache(), JAVA_OPTIONS if is_local else ()) as spark:
-        yield spark
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    except (AnalysisException, IllegalArgumentException, ParseException) as error:
+        raise PipelineError(f"Spark says: {reason(error)}") from error
+    except (Py4JError, PySparkException) as error:
+        raise SparkFailed(f"Spark has failed: {reason(error)}") from error
 
 
 # ---- questions
@@ -109,11 +91,14 @@ def _of_commits(
     spark: SparkSession, options: Options, tell: Tell, shown: Callable[[DataFrame], DataFrame]
 ) -> None:
     def show(latest: DataFrame) -> None:
+        if options.out.kind == "console":
+            _print_lag(spark, options.bootstrap, latest, shown)
+            return
         latest.cache()
         _put(shown(_lag_of(spark, options.bootstrap, latest)), options.out, append=options.stream)
         latest.unpersist()
 
-    rows = _rows(spark, options, tell)
+    rows = _rows(spark, options, tell, OFFSET)
     if not options.stream:
         show(commits.latest_commits(rows))
         return
@@ -124,6 +109,17 @@ def _of_commits(
     _again_and_again(spark, options, rows, merge, show)
 
 
+def _print_lag(
+    spark: SparkSession, bootstrap: str, latest: DataFrame, shown: Callable[[DataFrame], DataFrame]
+) -> None:
+    """In one query: for the rows on the console, the driver can ask when their next records were written."""
+    ends = frame_of(spark, end_offsets(bootstrap), END_OFFSETS)
+    lag = shown(commits.group_lag(latest, ends)).limit(MOST_ROWS)
+    rows = lag.collect()
+    waiting = waiting_seconds(bootstrap, rows)
+    _print(lag.columns, [row.asDict() | {"lag_seconds": s} for row, s in zip(rows, waiting, strict=True)])
+
+
 def _lag_of(spark: SparkSession, bootstrap: str, latest: DataFrame) -> DataFrame:
     ends = read_end_offsets(spark, bootstrap, latest)
     heads = read_head_times(spark, bootstrap, commits.group_lag(latest, ends))
@@ -132,10 +128,13 @@ def _lag_of(spark: SparkSession, bootstrap: str, latest: DataFrame) -> DataFrame
 
 def _rebalances(spark: SparkSession, options: Options, tell: Tell) -> None:
     def show(found: DataFrame) -> None:
-        rows = rebalancing.shown(found).orderBy("began", "group", "generation")
+        reasons = read_reasons(spark, options.bootstrap)
+        rows = with_reasons(rebalancing.shown(found), reasons).orderBy("began", "group", "generation")
+        if options.out.kind == "console":
+            rows = rows.drop(*(REASON if reasons is None else ("story",)))
         _put(rows, options.out, append=options.stream)
 
-    rows = _rows(spark, options, tell)
+    rows = _rows(spark, options, tell, GROUP)
     if not options.stream:
         show(rebalancing.generations(rows))
         return
@@ -159,10 +158,11 @@ def _rebalances(spark: SparkSession, options: Options, tell: Tell) -> None:
 
 def _flapping(spark: SparkSession, options: Options, tell: Tell, *, within: str, at_least: int) -> None:
     def show(found: DataFrame) -> None:
-        groups = rebalancing.flapping(rebalancing.shown(found), within, at_least)
+        why = with_reasons(rebalancing.shown(found), read_reasons(spark, options.bootstrap))
+        groups = rebalancing.flapping(why, within, at_least)
         _put(groups.orderBy(fn.desc("rebalances"), "group"), options.out, append=options.stream)
 
-    rows = _rows(spark, options, tell)
+    rows = _rows(spark, options, tell, GROUP)
     if not options.stream:
         show(rebalancing.generations(rows))
         return
@@ -174,13 +174,13 @@ def _flapping(spark: SparkSession, options: Options, tell: Tell, *, within: str,
     _again_and_again(spark, options, rows, merge, show)
 
 
-def _rows(spark: SparkSession, options: Options, tell: Tell) -> DataFrame:
+def _rows(spark: SparkSession, options: Options, tell: Tell, kind: str) -> DataFrame:
     tell(f"reading the log of {options.bootstrap}")
-    return decode(read_offsets_log(spark, options.bootstrap, stream=options.stream))
+    return decode(read_offsets_log(spark, options.bootstrap, stream=options.stream), kind)
 
 
 def _snapshot(spark: SparkSession, options: Options, tell: Tell, *, path: str) -> None:
-    latest = commits.latest_commits(_rows(spark, options, tell)).cache()
+    latest = commits.latest_commits(_rows(spark, options, tell, OFFSET)).cache()
     tell(f"writing {path}")
     backup.snapshot(latest, path)
     groups = latest.select("group").distinct().count()
@@ -192,11 +192,30 @@ def _restore(spark: SparkSession, options: Options, tell: Tell, *, path: str, dr
     _put(backup.restore(spark, path, options.bootstrap, dry_run=dry_run), options.out, append=False)
 
 
+def _report(
+    spark: SparkSession,
+    options: Options,
+    tell: Tell,
+    *,
+    directory: Path,
+    last_s: float | None,
+    asked: Mapping[str, Any],
+) -> None:
+    found = gather(spark, options.bootstrap, Asked(**asked), last_s, tell)
+    page = directory / "index.html"
+    try:
+        page.write_text(html(found), encoding="utf-8")
+    except OSError as error:
+        raise PipelineError(f"--out {directory}: cannot write there: {error.strerror}") from error
+    click.echo(page)
+
+
 QUESTIONS: dict[str, Question] = {
     "lag": _lag,
     "stuck": _stuck,
     "rebalances": _rebalances,
     "flapping": _flapping,
+    "report": _report,
     "snapshot": _snapshot,
     "restore": _restore,
 }
@@ -237,12 +256,15 @@ def _every(options: Options) -> str:
 
 def _put(rows: DataFrame, out: Out, *, append: bool) -> None:
     if out.kind == "console":
-        shown = [[_text(value) for value in row] for row in rows.limit(MOST_ROWS).collect()]
-        print_table(rows.columns, shown)
+        _print(rows.columns, [row.asDict() for row in rows.limit(MOST_ROWS).collect()])
     elif out.kind == "parquet":
         rows.write.mode("append" if append else "error").parquet(out.name)
     else:
         rows.write.mode("append" if append else "error").saveAsTable(out.name)
+
+
+def _print(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    print_table(columns, [[_text(row[name]) for name in columns] for row in rows])
 
 
 def _text(value: Any) -> str:

@@ -65,6 +65,8 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
     def ready(addresses: Sequence[Endpoint]) -> None:
         server.loaded().addCallback(lambda _: collector.begin())
         print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
+        if server.http_address is not None:
+            print(f"kshim http {server.http_address}", flush=True)
 
     def failed(failure: Failure) -> None:
         nonlocal status

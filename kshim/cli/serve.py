@@ -42,6 +42,12 @@ from kshim.cli.running import run_with
     help="Socket for `kshim cluster`.",
 )
 @click.option(
+    "--http",
+    metavar="HOST:PORT",
+    show_default="off",
+    help="Address of the page, its JSON and the metrics. Port 0 picks a free one.",
+)
+@click.option(
     "--config", "file", metavar="FILE", type=Path, help="A server.properties file, as Kafka reads it."
 )
 @click.option(
@@ -63,6 +69,7 @@ def serve(
     brokers: str | None,
     data_dir: str | None,
     control: str | None,
+    http: str | None,
     file: Path | None,
     settings: tuple[str, ...],
     end_with_stdin: bool,
@@ -80,6 +87,7 @@ def serve(
       kshim serve --listen 127.0.0.1:0 --data-dir :memory:
       kshim serve --listen 0.0.0.0:9092 --advertise kafka.example.org:9092
       kshim serve --brokers 3
+      kshim serve --http 127.0.0.1:8080
       kshim serve --set num.partitions=3 --set group.initial.rebalance.delay.ms=3000
     """
     properties = _read_file(file) if file else {}
@@ -90,6 +98,7 @@ def serve(
         "--brokers": brokers,
         "--data-dir": data_dir,
         "--control": control,
+        "--http": http,
     }
     properties |= {key: value for key, value in options.items() if value is not None}
     run_with(properties, log_level, end_with_stdin=end_with_stdin)

@@ -100,6 +100,7 @@ class Cluster:
         self._configs = CurrentConfigs(config, self.node_ids)
         self.broker_configs, self.log_config = self._configs.of_broker, self._configs.of_log
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
+        self._topic_watchers: list[Callable[[str, str], None]] = []
         self._next_partition_no = 0
 
     # ---- reading
@@ -130,6 +131,16 @@ class Cluster:
             self._watchers.pop(key, None)
 
         return unwatch
+
+    def watch_topics(self, watcher: Callable[[str, str], None]) -> None:
+        """Call `watcher(name, change)` each time a topic was created, extended or deleted; it says so in
+        words.
+        """
+        self._topic_watchers.append(watcher)
+
+    def _tell(self, name: str, change: str) -> None:
+        for watcher in self._topic_watchers:
+            watcher(name, change)
 
     # ---- starting
 
@@ -205,6 +216,7 @@ class Cluster:
             await self.writer.put(changes)
             for topic in made:
                 self._show(topic)
+                self._tell(topic.name, "was created")
                 await pause(_NEW_TOPIC_US)
         return outcome if refusal is None else dict.fromkeys(outcome, refusal)
 
@@ -239,6 +251,7 @@ class Cluster:
             del self.topics[topic.name], self._by_id[topic.topic_id]
             self._metric_names.discard(topic.name)
             self._configs.forget_logs_of(topic)
+            self._tell(topic.name, "was deleted")
         for partition_no in gone.values():
             self._log.delete(partition_no)
         if gone:
@@ -279,6 +292,7 @@ class Cluster:
         changes[_topic_key(name)] = encode_topic(grown)
         await self.writer.put(changes)
         self._show(grown)
+        self._tell(name, f"has {count} partitions, and had {have}")
         return None
 
     def change_topics(self, decide: Callable[[], Change]) -> Deferred[Outcome]:

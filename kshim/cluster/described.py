@@ -11,11 +11,12 @@ from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS
 from kshim.configs.config import PROPERTIES
 from kshim.configs.definition import ConfigType, Definition
 from kshim.configs.topics import TOPIC_CONFIGS
+from kshim.configs.values import Secret
 
 _NO_EFFECT = "Apache Kafka's; it has no effect here."
 _WITHOUT_DEFAULT = ("node.id",)
 """Apache Kafka does not start until these are set."""
-_OURS = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, float: ConfigType.DOUBLE}
+_OURS = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, float: ConfigType.DOUBLE, Secret: ConfigType.PASSWORD}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,15 @@ from kshim.configs.values import (
     INT_MAX,
     LONG_MAX,
     SHORT_MAX,
+    Secret,
     boolean,
     gzip_level,
     integer,
     one_of,
+    optional_endpoint,
     ratio,
     retention,
+    secret,
 )
 
 MAX_BROKERS = 100
@@ -41,6 +44,7 @@ OPTIONS = {
     "--brokers": "brokers",
     "--data-dir": "log.dirs",
     "--control": "control.path",
+    "--http": "http.listener",
 }
 # Read together with another property; they have no meaning of their own.
 COMPANIONS = {"listener.security.protocol.map", "controller.listener.names"}
@@ -106,6 +110,26 @@ class Config:
         str,
         "Socket through which `kshim cluster` reaches the server. Default: control.sock in the data "
         "directory; none with :memory:. Same as --control.",
+        "none",
+    )
+    http_listener: Endpoint | None = _property(
+        None,
+        optional_endpoint,
+        "Address of the page, its JSON and the metrics, HOST:PORT; port 0 picks a free one. Off if empty. "
+        "Any address but the loopback needs http.token. Same as --http.",
+        "none",
+    )
+    http_token: Secret = _property(
+        Secret(),
+        secret,
+        "What a client of http.listener must know: it is sent as Authorization: Bearer TOKEN, or once as "
+        "/?token=TOKEN for the page. Without it only this machine can connect.",
+        "none",
+    )
+    http_steering_enable: bool = _property(
+        False,
+        boolean,
+        "Whether http.listener takes commands, as the control socket does: who may connect may steer.",
         "none",
     )
     default_replication_factor: int = _int(
@@ -199,6 +223,18 @@ class Config:
         True,
         boolean,
         "Whether the answer to a heartbeat may wait for a rebalance to begin: members learn of it at once.",
+        "none",
+    )
+    group_rebalances_max_bytes: int = _int(
+        33554432,
+        "Memory for the last rebalances of all groups, which kshim why tells.",
+        low=0,
+        kafka_default="none",
+    )
+    group_rebalances_topic_enable: bool = _property(
+        False,
+        boolean,
+        "Whether each rebalance is written into the topic kshim.rebalances, as JSON.",
         "none",
     )
     group_min_session_timeout_ms: int = _int(
@@ -362,6 +398,11 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
         problems.append(
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
             f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
+        )
+    if config.http_listener is not None and not config.http_listener.is_loopback and not config.http_token:
+        problems.append(
+            f"http.listener={config.http_listener}: expected http.token, too, as others can connect to this "
+            "address; or a loopback address, as in 127.0.0.1:8080"
         )
     if problems:
         raise ConfigError(problems)

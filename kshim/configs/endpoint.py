@@ -25,5 +25,22 @@ class Endpoint:
             raise ValueError("expected HOST:PORT with a port from 0 to 65535")
         return cls(host[1:-1] if bracketed else host, int(port))
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect to it."""
+        return names_loopback(self.host)
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def names_loopback(host: str) -> bool:
+    """Whether a host is this machine for every client: localhost, 127.0.0.0/8 or ::1."""
+    if host.lower() == "localhost":
+        return True
+    from ipaddress import ip_address
+
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from kshim.configs.endpoint import Endpoint
+
 SHORT_MAX = 2**15 - 1
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -17,6 +19,26 @@ def boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("expected true or false")
     return text.lower() == "true"
+
+
+class Secret(str):
+    """A text that nobody is shown; empty if there is none."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Secret()"
+
+
+def secret(text: str) -> Secret:
+    if not re.fullmatch(r"[!-~]*", text):
+        raise ValueError("expected letters, digits and signs, without blanks")
+    return Secret(text)
+
+
+def optional_endpoint(text: str) -> Endpoint | None:
+    """HOST:PORT, or None for the empty text. Raises ValueError, in words for the user."""
+    return Endpoint.parse(text) if text else None
 
 
 def integer(low: int, high: int) -> Callable[[str], int]:

@@ -1,0 +1,75 @@
+"""`kshim clock`: what time it is on a running server; move it ahead, hold it, let it go on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.durations import duration_ms
+
+if TYPE_CHECKING:
+    from kshim.control.time import Now
+
+
+@click.group()
+def clock() -> None:
+    """Steer a running server's time: that of sessions, rebalances, transactions, offsets and records.
+
+    Time-outs of connections, and what clients themselves measure, go by real time. A server that is started
+    has the real time again.
+
+    \b
+    Examples:
+      kshim clock now
+      kshim clock advance 6m
+      kshim clock advance 8d --silent
+      kshim clock hold
+      kshim clock resume
+    """
+
+
+@clock.command()
+@of_running_server
+def now(path: Path) -> None:
+    """Show the server's time."""
+    _tell(ask_server(path, "clock-now"))
+
+
+@clock.command()
+@click.argument("duration", type=duration_ms)
+@click.option("--silent", is_flag=True, help="Let the sessions of connected members end, too.")
+@of_running_server
+def advance(path: Path, duration: int, silent: bool) -> None:
+    """Move time ahead by DURATION, as in 90s, 5m, 1h30m or 8d, and wait until all that came due is done.
+
+    Members whose clients are connected stay in their groups, as if they had sent heartbeats meanwhile, unless
+    --silent is given.
+    """
+    _tell(ask_server(path, "clock-advance", duration, silent))
+
+
+@clock.command()
+@of_running_server
+def hold(path: Path) -> None:
+    """Let time stand still: no session and no transaction times out. It can be advanced."""
+    _tell(ask_server(path, "clock-hold"))
+
+
+@clock.command()
+@of_running_server
+def resume(path: Path) -> None:
+    """Let time go on from where it stands."""
+    _tell(ask_server(path, "clock-resume"))
+
+
+def _tell(now: Now) -> None:
+    at = datetime.fromtimestamp(now["now_ms"] / 1000, UTC)
+    ahead = timedelta(milliseconds=abs(now["ahead_ms"]))
+    told = f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    if ahead:
+        told += f", {ahead} {'ahead of' if now['ahead_ms'] > 0 else 'behind'} the machine's clock"
+    click.echo(told + (", held" if now["is_held"] else ""))

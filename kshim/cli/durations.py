@@ -1,0 +1,18 @@
+"""How long something takes, as people write it: "5m", "1h30m", "8d", "250ms"."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import click
+
+UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
+
+
+def duration_ms(text: str) -> int:
+    """The type of a click parameter; raises UsageError."""
+    if not text or _PART.sub("", text):
+        raise click.UsageError(f"{text!r} is no duration: write 90s, 5m, 1h30m, 8d or 250ms")
+    return round(sum(float(number) * UNITS_MS[unit] for number, unit in _PART.findall(text)))

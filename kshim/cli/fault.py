@@ -1,0 +1,128 @@
+"""`kshim fault`: let chosen requests to a running server fail, be late, or lose their connection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.durations import duration_ms
+from kshim.cli.tables import print_table
+
+
+@click.group()
+def fault() -> None:
+    """Let chosen requests to a running server fail, be late, or lose their connection.
+
+    Faults last until they are removed, are used up (--times), are over (--for), or the server ends. Which
+    clients do what then: docs/faults.md.
+
+    \b
+    Examples:
+      kshim fault add --api Heartbeat --error NOT_COORDINATOR --group g --times 2
+      kshim fault add --api Fetch --delay-ms 500 --client-id slow --for 30s --probability 0.2 --seed 7
+      kshim fault add --api OffsetCommit --close
+      kshim fault list
+      kshim fault remove 1
+      kshim fault remove --all
+    """
+
+
+@fault.command()
+@click.option("--api", metavar="NAME", help="Which API, as `kshim apis` lists them. Default: all.")
+@click.option(
+    "--error", metavar="NAME", help="Do not perform the request; answer with this error of Kafka's."
+)
+@click.option("--delay-ms", metavar="MS", type=int, help="Perform it, and answer so much later.")
+@click.option("--drop", is_flag=True, help="Perform it, and never answer on this connection again.")
+@click.option(
+    "--close",
+    is_flag=False,
+    flag_value="before",
+    metavar="[before|after]",
+    help="Close the connection, before or after it is performed. Default: before.",
+)
+@click.option(
+    "--stall-ms",
+    metavar="MS",
+    type=int,
+    help="Read and send nothing on its connection for so long; then perform it.",
+)
+@click.option(
+    "--bytes-per-s", metavar="N", type=int, help="Take it in, and send its answer, no faster than this."
+)
+@click.option("--client-id", metavar="ID", help="Only requests of this client.")
+@click.option("--not-client-id", metavar="ID", help="Only requests of all other clients.")
+@click.option("--group", metavar="ID", help="Only requests that name this group.")
+@click.option("--topic", metavar="NAME", help="Only requests that name this topic.")
+@click.option("--member", metavar="ID", help="Only requests that name this member.")
+@click.option("--nth", metavar="N", type=int, help="From the N-th of these requests on. Default: 1.")
+@click.option("--times", metavar="N", type=int, help="Strike so many requests. Default: all.")
+@click.option("--once", is_flag=True, help="The same as --times 1.")
+@click.option(
+    "--probability", metavar="P", type=float, help="Strike each by chance: 0.2 strikes every fifth."
+)
+@click.option("--seed", metavar="N", type=int, help="Repeats the chances of an earlier fault.")
+@click.option(
+    "--for", "for_ms", metavar="TIME", type=duration_ms, help="End after this time: 500ms, 30s, 5m, 1h."
+)
+@of_running_server
+def add(path: Path, **given: Any) -> None:
+    """Add a fault: one of --error, --delay-ms, --drop, --close, --stall-ms, --bytes-per-s."""
+    added = ask_server(path, "add-fault", given)
+    click.echo(f"fault {added['number']}: {added['does']} for {_text(added)}")
+
+
+@fault.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@of_running_server
+def list_faults(path: Path, as_json: bool) -> None:
+    """List the faults, and how often each has struck.
+
+    Matched counts the requests that fitted it, Struck those that it struck, after --nth and --probability.
+    """
+    found = ask_server(path, "list-faults")
+    if as_json:
+        click.echo(json.dumps(found))
+    elif not found:
+        click.echo("no faults")
+    else:
+        rows = [
+            (
+                str(each["number"]),
+                each["does"],
+                each["to"],
+                each["when"] or "always",
+                "in force" if each["is_in_force"] else "over",
+                str(each["matched"]),
+                str(each["struck"]),
+            )
+            for each in found
+        ]
+        print_table(("Fault", "Does", "To", "When", "State", "Matched", "Struck"), rows)
+
+
+@fault.command()
+@click.argument("number", type=int, required=False)
+@click.option("--all", "all_of_them", is_flag=True, help="Remove all faults.")
+@of_running_server
+def remove(path: Path, number: int | None, all_of_them: bool) -> None:
+    """Remove fault NUMBER, or all."""
+    if (number is None) is not all_of_them:
+        raise click.UsageError("name the NUMBER of a fault, as `kshim fault list` shows it, or say --all")
+    if all_of_them:
+        click.echo(f"removed: {ask_server(path, 'remove-faults')}")
+        return
+    assert number is not None
+    removed = ask_server(path, "remove-fault", number)
+    click.echo(
+        f"removed fault {number}: {removed['does']} for {_text(removed)}; it struck {removed['struck']} times"
+    )
+
+
+def _text(described: dict[str, Any]) -> str:
+    when = described["when"]
+    return f"{described['to']}{when and f' ({when})'}"

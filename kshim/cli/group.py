@@ -1,0 +1,175 @@
+"""`kshim group`: make something happen to a group of a running server, or move its offsets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.cluster import say_moved
+from kshim.cli.tables import print_table
+
+_ALL = -1
+
+
+@click.group()
+def group() -> None:
+    """Steer a group of a running server: its members, its coordinator, its offsets.
+
+    Clients see what they would see if it had happened by itself.
+
+    \b
+    Examples:
+      kshim group rebalance readers
+      kshim group expire readers billing-51c2e0f4
+      kshim group fence readers instance-1
+      kshim group empty readers
+      kshim group set-offsets readers --topic orders --partition 0 --offset 5
+      kshim group reset-offsets readers --to-earliest
+      kshim group reset-offsets readers --topic orders --shift -10
+      kshim group move-coordinator readers --to 2
+    """
+
+
+# ---- members
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@of_running_server
+def rebalance(path: Path, group_id: str) -> None:
+    """Let GROUP rebalance."""
+    members = ask_server(path, "rebalance-group", group_id)
+    click.echo(f"group {group_id} rebalances: {_listed(members)}")
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@click.argument("member")
+@of_running_server
+def expire(path: Path, group_id: str, member: str) -> None:
+    """End the session of MEMBER, a member id, as if it had sent no heartbeat."""
+    ask_server(path, "expire-member", group_id, member)
+    click.echo(f"group {group_id}: the session of {member} has ended")
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@click.argument("instance")
+@of_running_server
+def fence(path: Path, group_id: str, instance: str) -> None:
+    """Fence the member with the group.instance.id INSTANCE, as if another one had come with that.
+
+    Its client gets FENCED_INSTANCE_ID. Its place is kept for its session timeout.
+    """
+    member = ask_server(path, "fence-member", group_id, instance)
+    click.echo(f"group {group_id}: {member} is fenced")
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@click.argument("member")
+@of_running_server
+def remove(path: Path, group_id: str, member: str) -> None:
+    """Remove MEMBER, a member id or a group.instance.id; a client that runs joins again."""
+    removed = ask_server(path, "remove-member", group_id, member)
+    click.echo(f"group {group_id}: {removed} is removed")
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@of_running_server
+def empty(path: Path, group_id: str) -> None:
+    """Remove all members of GROUP; clients that run join again."""
+    removed = ask_server(path, "empty-group", group_id)
+    click.echo(f"group {group_id} is empty; removed: {_listed(removed)}")
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@of_running_server
+def delete(path: Path, group_id: str) -> None:
+    """Delete GROUP, which may have no members, and its offsets."""
+    ask_server(path, "delete-group", group_id)
+    click.echo(f"group {group_id} is deleted")
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@click.option("--to", "node_id", metavar="NODE", type=int, required=True, help="The broker's node id.")
+@of_running_server
+def move_coordinator(path: Path, group_id: str, node_id: int) -> None:
+    """Let another broker coordinate GROUP, as `kshim cluster move-coordinator` does."""
+    say_moved(ask_server(path, "move-coordinator", group_id, node_id))
+
+
+# ---- offsets
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@click.option("--topic", required=True)
+@click.option("--partition", type=int, required=True)
+@click.option("--offset", type=int, required=True, help="Of the next record to read.")
+@of_running_server
+def set_offsets(path: Path, group_id: str, topic: str, partition: int, offset: int) -> None:
+    """Set an offset of GROUP, which may have no members.
+
+    It is set as it is, even where there is no such record.
+    """
+    _tell(ask_server(path, "set-offsets", group_id, [[topic, partition, offset]]))
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@click.option("--topic", help="Otherwise all that the group has committed.")
+@click.option("--partition", type=int, help="Otherwise all of the topic.")
+@click.option("--to-earliest", "place", flag_value="earliest", help="To the first record.")
+@click.option("--to-latest", "place", flag_value="latest", help="To the end.")
+@click.option("--shift", metavar="N", type=int, help="By N records; below 0 to read some again.")
+@click.option(
+    "--to-time",
+    metavar="TIME",
+    help="To the first record that is not older: 2026-11-23T08:00, with +01:00 if it is not UTC.",
+)
+@of_running_server
+def reset_offsets(
+    path: Path,
+    group_id: str,
+    topic: str | None,
+    partition: int | None,
+    place: str | None,
+    shift: int | None,
+    to_time: str | None,
+) -> None:
+    """Move the offsets of GROUP, which may have no members."""
+    if [place, shift, to_time].count(None) != 2:
+        raise click.UsageError("give one of --to-earliest, --to-latest, --shift and --to-time")
+    if partition is not None and topic is None:
+        raise click.UsageError("--partition needs --topic")
+    value = 0
+    if shift is not None:
+        place, value = "shift", shift
+    elif to_time is not None:
+        place, value = "time", _since_1970_ms(to_time)
+    named = [] if topic is None else [[topic, _ALL if partition is None else partition]]
+    _tell(ask_server(path, "reset-offsets", group_id, named, place, value))
+
+
+def _since_1970_ms(text: str) -> int:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(f"--to-time {text} is no time: write 2026-11-23T08:00") from None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _listed(members: list[str]) -> str:
+    return ", ".join(members) or "none"
+
+
+def _tell(rows: list[list[Any]]) -> None:
+    print_table(("Topic", "Partition", "Offset"), [tuple(map(str, row)) for row in rows])

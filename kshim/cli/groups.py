@@ -1,0 +1,32 @@
+"""`kshim groups`: all groups of a running server, with their lag and how restless they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.overview import TITLES, row
+from kshim.cli.tables import print_table
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@of_running_server
+def groups(path: Path, as_json: bool) -> None:
+    """List the groups: state, members, lag, rebalances, and who is slow or dies again and again.
+
+    \b
+    Examples:
+      kshim groups
+      kshim groups --json | jq '.groups[].lag'
+    """
+    known = ask_server(path, "groups")
+    if as_json:
+        click.echo(json.dumps(known))
+    elif known["groups"]:
+        print_table(TITLES, [row(group, known["now_ms"]) for group in known["groups"]])
+    else:
+        click.echo("there are no groups")

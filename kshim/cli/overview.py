@@ -1,0 +1,46 @@
+"""The rows about groups that `kshim groups` and `kshim top` show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kshim.recorder.scores import remarks
+from kshim.recorder.story import listed, seconds
+
+TITLES = ("Group", "State", "Members", "Lag", "Rebalances in 10 min", "Last rebalance", "Remarks")
+
+
+def row(group: Mapping[str, Any], now_ms: int) -> Sequence[str]:
+    """One group, in the order of TITLES."""
+    return (
+        group["group_id"],
+        group["state"],
+        str(group["members"]),
+        "-" if group["lag"] is None else f"{group['lag']:,}",
+        str(group["scores"]["rebalances"]),
+        last_rebalance(group, now_ms),
+        "; ".join(_remarks(group, now_ms)),
+    )
+
+
+def last_rebalance(group: Mapping[str, Any], now_ms: int) -> str:
+    """How long ago, and why."""
+    last = group["last"]
+    return "-" if last is None else f"{_ago(now_ms - last['ended_ms'])} ago: {last['cause']}"
+
+
+def _remarks(group: Mapping[str, Any], now_ms: int) -> list[str]:
+    """What is worth a look now."""
+    found = remarks(group["scores"])
+    if not group["because"]:
+        return found
+    waits = f", waits for {listed(group['waits_for'], most=2)}" if group["waits_for"] else ""
+    return [f"rebalances for {seconds(now_ms - group['began_ms'])}{waits}", *found]
+
+
+def _ago(ms: int) -> str:
+    for unit, unit_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
+        if ms >= unit_ms:
+            return f"{ms // unit_ms} {unit}"
+    return f"{max(ms, 0) // 1000} s"

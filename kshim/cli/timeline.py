@@ -1,0 +1,50 @@
+"""A rebalance drawn in characters: a row for each member, from its beginning to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kshim.recorder.story import seconds
+
+WIDTH = 60
+MOST_ROWS = 20
+KNOWS_NOTHING, JOINS, WAITS, SYNCS, HAS, GONE = "·", "-", "▒", "░", "█", "x"
+LEGEND = (
+    f"{KNOWS_NOTHING} has not heard of it   {JOINS} has to join   {WAITS} waits for the others to join   "
+    f"{SYNCS} waits for its assignment   {HAS} has it   {GONE} is gone"
+)
+
+
+def timeline(rebalance: Mapping[str, Any]) -> Iterator[str]:
+    """The lines; none for a rebalance of no time or no members."""
+    began_ms, members = rebalance["began_ms"], rebalance["members"]
+    times = [each["assigned_ms"] or each["gone_ms"] or 0 for each in members]
+    took_ms = max([rebalance["ended_ms"], *times]) - began_ms
+    if took_ms <= 0 or not members:
+        return
+    names = max(len(each["name"]) for each in members[:MOST_ROWS])
+    end = seconds(took_ms)
+    yield ""
+    yield f"{'':{names}}  0 s{end:>{WIDTH - 3}}"
+    for each in members[:MOST_ROWS]:
+        cells = [_cell(rebalance, each, began_ms + took_ms * (at + 0.5) / WIDTH) for at in range(WIDTH)]
+        yield f"{each['name']:{names}}  {''.join(cells)}"
+    if len(members) > MOST_ROWS:
+        yield f"{'':{names}}  and {len(members) - MOST_ROWS} more members (--json shows all)"
+    yield f"{'':{names}}  {LEGEND}"
+
+
+def _cell(rebalance: Mapping[str, Any], member: Mapping[str, Any], at_ms: float) -> str:
+    """What a member was doing at one moment."""
+    told_ms = member["told_ms"] or member["joined_ms"]
+    for since_ms, shown in (
+        (member["gone_ms"], GONE),
+        (member["assigned_ms"], HAS),
+        (rebalance["joined_ms"] if member["joined_ms"] else None, SYNCS),
+        (member["joined_ms"], WAITS),
+        (told_ms, JOINS),
+    ):
+        if since_ms is not None and since_ms <= at_ms:
+            return shown
+    return KNOWS_NOTHING

@@ -1,0 +1,98 @@
+"""`kshim top`: the groups of a running server, live on the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.overview import TITLES, row
+from kshim.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+EVENTS = 8
+"""Lines about what has happened last."""
+RATE = "Records/s"
+COLORS = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "yellow"}
+
+
+@click.command()
+@click.option(
+    "--every",
+    "every_s",
+    metavar="SECONDS",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(min=0.1),
+    help="How often to look.",
+)
+@of_running_server
+def top(path: Path, every_s: float) -> None:
+    """Show the groups live: lag, records per second, rebalances under way, and what happens. Ctrl-C ends it.
+
+    \b
+    Examples:
+      kshim top
+      kshim top --every 0.5
+    """
+    known = ask_server(path, "groups")
+    if not sys.stdout.isatty():
+        print_table(TITLES, [row(group, known["now_ms"]) for group in known["groups"]])
+        return
+    from rich.live import Live
+
+    events: deque[Mapping[str, Any]] = deque(maxlen=EVENTS)
+    before, last = known, 0
+    took_s, looked_s = 0.0, time.monotonic()
+    with Live(screen=True, auto_refresh=False) as live:
+        while True:
+            came = ask_server(path, "events", last, 0)
+            last = came["last"]
+            events.extend(came["events"])
+            live.update(_screen(known, _rates(known, before, took_s), events), refresh=True)
+            time.sleep(every_s)
+            before, known = known, ask_server(path, "groups")
+            took_s, looked_s = time.monotonic() - looked_s, time.monotonic()
+
+
+def _screen(known: dict[str, Any], rates: dict[str, float], events: deque[Mapping[str, Any]]) -> Group:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    groups = known["groups"]
+    table = Table(*TITLES[:4], RATE, *TITLES[4:], expand=True)
+    for group in sorted(groups, key=lambda each: -(each["lag"] or 0)):
+        cells = row(group, known["now_ms"])
+        rate = f"{rates.get(group['group_id'], 0):,.0f}"
+        table.add_row(*cells[:4], rate, *cells[4:], style=COLORS.get(group["state"], ""))
+    lag = sum(group["lag"] or 0 for group in groups)
+    members = sum(group["members"] for group in groups)
+    title = Text(f"{len(groups)} groups, {members} members, {lag:,} records behind", style="bold")
+    lines = [Text(f"{_clock(event['at_ms'])}  {event['text']}", no_wrap=True) for event in events]
+    return Group(title, table, *lines)
+
+
+def _rates(known: dict[str, Any], before: dict[str, Any], took_s: float) -> dict[str, float]:
+    """How many records each group has committed a second since `before`."""
+    earlier = {group["group_id"]: group["committed"] for group in before["groups"]}
+    if took_s <= 0:
+        return {}
+    return {
+        group["group_id"]: max(group["committed"] - earlier[group["group_id"]], 0) / took_s
+        for group in known["groups"]
+        if group["group_id"] in earlier
+    }
+
+
+def _clock(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000):%H:%M:%S}"

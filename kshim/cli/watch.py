@@ -1,0 +1,41 @@
+"""`kshim watch`: what happens in a running server, as it happens."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kshim.cli.asking import ask_server, of_running_server
+
+WAIT_MS = 30_000
+
+
+@click.command()
+@click.option("--group", metavar="GROUP", help="Show only what is about this group.")
+@click.option("--since-start", is_flag=True, help="Begin with the earliest events that the server has kept.")
+@click.option("--json", "as_json", is_flag=True, help="Print each event as one line of JSON.")
+@of_running_server
+def watch(path: Path, group: str | None, since_start: bool, as_json: bool) -> None:
+    """Show rebalances and other events of a running server as they happen, until it ends or Ctrl-C.
+
+    \b
+    Examples:
+      kshim watch
+      kshim watch --group readers
+      kshim watch --json | jq .text
+    """
+    last = 0 if since_start else ask_server(path, "events", -1, 0)["last"]
+    while True:
+        found = ask_server(path, "events", last, WAIT_MS)
+        last = found["last"]
+        for event in found["events"]:
+            if group is None or event["group"] == group:
+                click.echo(json.dumps(event) if as_json else _line(event))
+
+
+def _line(event: dict[str, Any]) -> str:
+    return f"{datetime.fromtimestamp(event['at_ms'] / 1000):%H:%M:%S.%f}"[:-3] + f"  {event['text']}"

@@ -1,0 +1,120 @@
+"""`kshim why`: why a group has rebalanced, as a running server tells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.tables import print_table
+from kshim.cli.timeline import timeline
+from kshim.recorder.story import listed, seconds
+
+MOST_ROWS = 10
+WAITS = {
+    "to_join": "It waits for these members to join",
+    "to_join_first": "It waits for those to join that were given these ids",
+    "to_sync": "It waits for these members to ask for their assignment",
+}
+
+
+@click.command()
+@click.argument("group")
+@click.argument("generation", type=int, required=False)
+@click.option("--all", "show_all", is_flag=True, help="Tell all rebalances that the server has kept.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@of_running_server
+def why(path: Path, group: str, generation: int | None, show_all: bool, as_json: bool) -> None:
+    """Say why GROUP has rebalanced, and whom it waits for now.
+
+    Tells its last rebalance, or the one that led to GENERATION. The server keeps the last 100 of each group
+    until it ends.
+
+    \b
+    Examples:
+      kshim why readers
+      kshim why readers 7
+      kshim why readers --json
+    """
+    known = ask_server(path, "why", group)
+    if known["now"] is None and not known["rebalances"]:
+        raise click.ClickException(f"no group {group}")
+    told = _chosen(known["rebalances"], group, generation, show_all)
+    if as_json:
+        some = known["rebalances"] if generation is None else told
+        click.echo(json.dumps({**known, "rebalances": some}))
+        return
+    click.echo(_now(group, known["now"], known["now_ms"]))
+    if generation is None and len(known["rebalances"]) > 1:
+        click.echo()
+        _print_rows(known["rebalances"] if show_all else known["rebalances"][-MOST_ROWS:])
+    for rebalance in told:
+        _tell(rebalance)
+    if known["incidents"] and generation is None:
+        click.echo("\nWhat else has happened to it")
+        for incident in known["incidents"][-MOST_ROWS:]:
+            click.echo(f"  {_clock(incident['at_ms'])}  {incident['text']}")
+
+
+def _chosen(
+    rebalances: Sequence[dict[str, Any]], group: str, generation: int | None, show_all: bool
+) -> Sequence[dict[str, Any]]:
+    if generation is None:
+        return rebalances if show_all else rebalances[-1:]
+    found = [each for each in rebalances if each["generation"] == generation]
+    if not found:
+        kept = [each["generation"] for each in rebalances]
+        has = f"the server has kept {kept[0]} to {kept[-1]}" if kept else "the server has kept none"
+        raise click.ClickException(f"group {group}: no rebalance to generation {generation}; {has}")
+    return found
+
+
+def _now(group: str, now: Mapping[str, Any] | None, now_ms: int) -> str:
+    if now is None:
+        return f"Group {group} does not exist any more."
+    count = len(now["members"])
+    members = "no members" if not count else "1 member" if count == 1 else f"{count} members"
+    lines = [f"Group {group} is {now['state']} in generation {now['generation']}, with {members}."]
+    if now["because"]:
+        lines.append(f"It rebalances for {seconds(now_ms - now['began_ms'])} now, because {now['because']}.")
+    left = "" if now["until_ms"] is None else f", {seconds(max(now['until_ms'] - now_ms, 0))} more at most"
+    for key, what in WAITS.items():
+        if now[key]:
+            lines.append(f"{what}{left}: {listed(now[key], most=20)}.")
+    return "\n".join(lines)
+
+
+def _print_rows(rebalances: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        (
+            str(each["generation"]),
+            _clock(each["began_ms"]),
+            seconds(each["ended_ms"] - each["began_ms"]) + ("" if each["completed_ms"] else " (gave way)"),
+            each["cause"],
+            listed((_name(each, member_id) for member_id in each["members_at_cause"]), most=2),
+            str(len([moved for moved in each["moved"] if moved["from"]])),
+        )
+        for each in rebalances
+    ]
+    print_table(("Generation", "Began", "Took", "Because", "Who", "Moved"), rows)
+
+
+def _tell(rebalance: dict[str, Any]) -> None:
+    click.echo(f"\nGeneration {rebalance['generation']}, {_clock(rebalance['began_ms'])}")
+    for sentence in rebalance["story"]:
+        click.echo(f"  {sentence}")
+    for line in timeline(rebalance):
+        click.echo(f"  {line}")
+
+
+def _name(rebalance: Mapping[str, Any], member_id: str) -> str:
+    return next((m["name"] for m in rebalance["members"] if m["member_id"] == member_id), member_id)
+
+
+def _clock(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000):%H:%M:%S.%f}"[:-3]
