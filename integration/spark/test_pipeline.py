@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +11,7 @@ from kafka import TopicPartition
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
-from integration.spark.jars import fetch_jars
+from integration.spark.command import call, kshim
 from integration.support.clients import Admin, commit, new_consumer, new_producer, poll_records, read_from
 from integration.support.server import Server
 from kshim.spark import (
@@ -32,6 +30,8 @@ from kshim.spark import (
 )
 from kshim.spark.kept import KeptTable
 from kshim.spark.rebalancing import generations, shown
+from kshim.spark.rows import GROUP as GROUP_ROWS
+from kshim.spark.rows import OFFSET
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
     OffsetCommitKey,
@@ -92,6 +92,14 @@ def test_latest_commits(story: Story) -> None:
     assert wanted == {(GROUP, TOPIC, 0): 40, (GROUP, TOPIC, 1): 7, (IDLE, TOPIC, 0): 50}
     (standing,) = (row for row in rows if row.partition == 1)
     assert standing.since < standing.commit_time  # it committed the same offset four times
+
+
+@pytest.mark.parametrize("kind", [OFFSET, GROUP_ROWS])
+def test_rows_of_one_kind_are_the_same(spark: SparkSession, story: Story, kind: str) -> None:
+    only = decode(read_offsets_log(spark, story.server.bootstrap), kind)
+    whole = story.rows.where(fn.col("kind") == kind).select(only.columns)
+    assert sorted(map(str, only.collect())) == sorted(map(str, whole.collect()))
+    assert only.count() > 0
 
 
 def test_latest_commits_in_parts(story: Story) -> None:
@@ -280,15 +288,9 @@ def test_no_snapshot(spark: SparkSession, story: Story, tmp_path: Path) -> None:
 # ---- the command
 
 
-def kshim(*arguments: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
-    jars = ",".join(map(str, fetch_jars()))
-    command = [sys.executable, "-m", "kshim", "pipeline", *arguments, "--conf", f"spark.jars={jars}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
-
-
 def test_lag_on_the_command_line(story: Story) -> None:
     done = kshim("lag", "--bootstrap", story.server.bootstrap)
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     titles, *rows = [line.split() for line in done.stdout.splitlines()]
     assert titles[:6] == ["group", "topic", "partition", "offset", "end_offset", "lag"]
     assert [row[:6] for row in rows] == [
@@ -299,7 +301,7 @@ def test_lag_on_the_command_line(story: Story) -> None:
 
 
 def test_nobody_there_on_the_command_line() -> None:
-    done = kshim("flapping", "--bootstrap", "127.0.0.1:1")
-    assert done.returncode == 2
-    (line,) = (line for line in done.stderr.splitlines() if line.startswith("kshim"))
+    done = call("flapping", "--bootstrap", "127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
     assert line.startswith("kshim pipeline: no answer from Kafka at 127.0.0.1:1: ")

@@ -7,8 +7,8 @@ The functions take and return DataFrames, and run on a Spark cluster as on a lap
 `pip install 'kshim[spark]'`, and Spark's own Kafka connector in the session: `connector` names it.
 """
 
-from kshim.spark.connector import SparkUnavailable, connector
-from kshim.spark.errors import PipelineError
+from kshim.spark.connector import connector
+from kshim.spark.errors import PipelineError, SparkUnavailable
 
 __all__ = [
     "PipelineError",

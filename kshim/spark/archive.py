@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 FIRST_JAVA_WITH_ARCHIVES = 13
@@ -19,13 +20,14 @@ _QUIET = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 class Archive:
-    """The archive for one installation of PySpark and one Java, there or not.
+    """The archive for one installation of PySpark, one Java and one class path, there or not.
 
     cache: the directory of all archives. jars: the directory of Spark's jars. java: the version of Java.
+    class_path: the jars in front of Spark's; Java ignores an archive that was made with others.
     """
 
-    def __init__(self, cache: Path, jars: Path, java: int) -> None:
-        installation = hashlib.sha256(bytes(jars)).hexdigest()[:12]
+    def __init__(self, cache: Path, jars: Path, java: int, class_path: Sequence[Path] = ()) -> None:
+        installation = _digest(bytes(jars), *map(_state, class_path))
         self.path = cache / f"spark-{installation}-java-{java}.jsa"
         self.new_path = self.path.with_suffix(f".{os.getpid()}")
         """Where a JVM of this process writes an archive."""
@@ -41,6 +43,10 @@ class Archive:
             return [*_QUIET, f"-XX:ArchiveClassesAtExit={self.new_path}"]
         return []
 
+    def drop_new(self) -> None:
+        """Delete what a JVM of this process has archived, if it was not kept."""
+        self.new_path.unlink(missing_ok=True)
+
     def keep_new(self) -> None:
         """Use what a JVM of this process has archived from now on; the JVM has exited.
 
@@ -53,3 +59,13 @@ class Archive:
             with contextlib.suppress(FileNotFoundError):  # another session was first
                 if archive.stat().st_mtime < time.time() - UNUSED_S:
                     archive.unlink()
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+
+
+def _state(jar: Path) -> bytes:
+    """What Java checks of a jar on the class path."""
+    found = jar.stat()
+    return b"%s %d %d" % (bytes(jar), found.st_size, found.st_mtime_ns)

@@ -15,8 +15,16 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from kshim.spark.cluster import GroupOffset, commit_offsets, committed
 from kshim.spark.errors import PipelineError
+from kshim.spark.values import frame_of
 
-RESTORED = "group string, topic string, partition int, was long, offset long, outcome string"
+RESTORED = {
+    "group": "string",
+    "topic": "string",
+    "partition": "int",
+    "was": "bigint",
+    "offset": "bigint",
+    "outcome": "string",
+}
 SAME, WOULD, DONE = "same", "would be restored", "restored"
 
 _COLUMNS = ("group", "topic", "partition", "offset", "leader_epoch", "metadata", "commit_time")
@@ -47,7 +55,7 @@ def restore(spark: SparkSession, path: str, bootstrap: str, *, dry_run: bool = T
         for group, offsets in groupby(ordered.toLocalIterator(), key=attrgetter("group"))
         for outcome in _restore(bootstrap, group, offsets, dry_run)
     ]
-    return spark.createDataFrame(rows, RESTORED)
+    return frame_of(spark, rows, RESTORED)
 
 
 def _restore(

@@ -6,7 +6,7 @@ All results grow with the number of partitions and groups, never with the number
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
@@ -67,27 +67,32 @@ def _admin(bootstrap: str) -> Any:
     return closing(KafkaAdminClient(bootstrap_servers=bootstrap.split(","), bootstrap_timeout_ms=TIMEOUT_MS))
 
 
-def check_answers(bootstrap: str) -> None:
-    """Raise PipelineError if no server answers at `bootstrap`."""
-    with _told(bootstrap), _admin(bootstrap):
-        pass
-
-
 def partition_count(bootstrap: str, topic: str) -> int:
-    """The number of a topic's partitions. Raises PipelineError for an unknown topic, or without an answer."""
+    """The number of a topic's partitions; 0 if it does not exist. Raises PipelineError without an answer."""
     with _told(bootstrap), _consumer(bootstrap) as consumer:
-        found = consumer.partitions_for_topic(topic)
-    if not found:
-        raise PipelineError(f"{bootstrap} has no topic {topic}: no group has ever been there")
-    return len(found)
+        return len(consumer.partitions_for_topic(topic) or ())
 
 
-def end_offsets(bootstrap: str, topics: Iterable[str], isolation_level: str = UNCOMMITTED) -> list[Position]:
+def record_count(bootstrap: str, topic: str) -> int:
+    """How many records a topic has, at most: compaction leaves gaps. 0 for an unknown topic.
+
+    Raises PipelineError without an answer.
+    """
+    with _told(bootstrap), _consumer(bootstrap) as consumer:
+        partitions = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic) or ()]
+        starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    return int(sum(ends.values()) - sum(starts.values()))
+
+
+def end_offsets(
+    bootstrap: str, topics: Iterable[str] | None = None, isolation_level: str = UNCOMMITTED
+) -> list[Position]:
     """The end offset of each partition of the topics; with read_committed, its last stable offset.
 
-    Topics that do not exist are left out.
+    topics: None for all of the cluster; those that do not exist are left out.
     """
     with _told(bootstrap), _consumer(bootstrap, isolation_level=isolation_level) as consumer:
+        topics = consumer.topics() if topics is None else topics
         partitions = [
             TopicPartition(topic, index)
             for topic in sorted(set(topics))
@@ -95,6 +100,38 @@ def end_offsets(bootstrap: str, topics: Iterable[str], isolation_level: str = UN
         ]
         ends = consumer.end_offsets(partitions, timeout_ms=TIMEOUT_MS)
     return [Position(at.topic, at.partition, offset) for at, offset in ends.items()]
+
+
+def ends_at(
+    bootstrap: str, topics: Iterable[str], times_ms: Sequence[int]
+) -> dict[tuple[str, int], list[int]]:
+    """For each partition of the topics, by (topic, partition), its end offset at each of the times.
+
+    That is the offset of the first record that is not older. Topics that do not exist are left out. Costs one
+    request for each time and broker.
+    """
+    now = {(at.topic, at.partition): at.offset for at in end_offsets(bootstrap, topics)}
+    ends: dict[tuple[str, int], list[int]] = {at: [] for at in now}
+    if not ends:
+        return ends
+    with _told(bootstrap), _consumer(bootstrap) as consumer:
+        for time_ms in times_ms:
+            asked = {TopicPartition(*at): time_ms for at in ends}
+            found = consumer.offsets_for_times(asked)
+            for at, offsets in ends.items():
+                first = found.get(TopicPartition(*at))
+                offsets.append(now[at] if first is None else first.offset)
+    return ends
+
+
+def oldest_record_ms(bootstrap: str, topic: str) -> int | None:
+    """The timestamp of the oldest record of a topic, in ms; None if it has none."""
+    with _told(bootstrap), _consumer(bootstrap) as consumer:
+        partitions = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic) or ()]
+        starts = consumer.beginning_offsets(partitions)
+        ends = consumer.end_offsets(partitions)
+    full = [Position(at.topic, at.partition, start) for at, start in starts.items() if start < ends[at]]
+    return min(record_times(bootstrap, full).values(), default=None)
 
 
 def record_times(bootstrap: str, positions: Iterable[Position]) -> dict[Position, int]:

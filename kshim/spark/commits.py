@@ -8,8 +8,8 @@ from pyspark.sql import functions as fn
 from kshim.spark.rows import OFFSET, sound
 
 OF = ("group", "topic", "partition")
-_POSITION = ("log_partition", "log_offset")
-_COMMIT = ("offset", "leader_epoch", "metadata", "commit_time")
+POSITION = ("log_partition", "log_offset")
+COMMIT = ("offset", "leader_epoch", "metadata", "commit_time")
 
 
 def latest_commits(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
@@ -20,25 +20,33 @@ def latest_commits(rows: DataFrame, known: DataFrame | None = None) -> DataFrame
 
     rows: from `decode`. known: this function's result for the part of the log before `rows`.
     """
-    columns = *OF, *_POSITION, "tombstone", *_COMMIT
-    commits = sound(rows, OFFSET).select(*columns, fn.col("commit_time").alias("since"))
-    if known is not None:
-        commits = commits.unionByName(known.withColumn("tombstone", fn.lit(False)))
-    history = Window.partitionBy(*OF).orderBy(*_POSITION)
-    # The last record that changed the offset: since then the group has been at its present offset.
-    moved = ~fn.col("offset").eqNullSafe(fn.lag("offset").over(history))
-    moved_at = fn.when(fn.col("moved"), fn.struct(*_POSITION))
     last = (
-        commits.withColumn("moved", moved)
+        moving_commits(rows, known=known)
         .groupBy(*OF)
         .agg(
-            fn.max_by(fn.struct("tombstone", *_COMMIT, *_POSITION), fn.struct(*_POSITION)).alias("last"),
-            fn.max_by("since", moved_at).alias("since"),
+            fn.max_by(fn.struct("tombstone", *COMMIT, *POSITION), fn.struct(*POSITION)).alias("last"),
+            fn.max_by("since", "moved_at").alias("since"),
         )
     )
     return last.where(~fn.col("last.tombstone")).select(
-        *OF, *(f"last.{name}" for name in (*_COMMIT, *_POSITION)), "since"
+        *OF, *(f"last.{name}" for name in (*COMMIT, *POSITION)), "since"
     )
+
+
+def moving_commits(rows: DataFrame, *more: str, known: DataFrame | None = None) -> DataFrame:
+    """Each commit, and moved_at, its position, if it changed the group's offset, else null.
+
+    rows: from `decode`; `more` of its columns are kept. known: as for `latest_commits`.
+    """
+    columns = *OF, *POSITION, "tombstone", *COMMIT, *more
+    commits = sound(rows, OFFSET).select(*columns, fn.col("commit_time").alias("since"))
+    if known is not None:
+        commits = commits.unionByName(known.withColumn("tombstone", fn.lit(False)))
+    history = Window.partitionBy(*OF).orderBy(*POSITION)
+    # The last record that changed the offset: since then the group has been at its present offset.
+    moved = ~fn.col("offset").eqNullSafe(fn.lag("offset").over(history))
+    moved_at = fn.when(fn.col("moved"), fn.struct(*POSITION))
+    return commits.withColumn("moved", moved).withColumn("moved_at", moved_at)
 
 
 def group_lag(
@@ -78,10 +86,14 @@ def stuck(lag: DataFrame, for_seconds: float, now: Column | None = None) -> Data
 
     Adds stuck_seconds.
     """
-    seconds = _now(now) - _seconds(fn.col("since"))
-    return lag.withColumn("stuck_seconds", seconds).where(
+    return lag.withColumn("stuck_seconds", stuck_seconds(now)).where(
         (fn.col("lag") > 0) & (fn.col("stuck_seconds") >= for_seconds)
     )
+
+
+def stuck_seconds(now: Column | None = None) -> Column:
+    """For how long the offset of a row of `group_lag` has not changed."""
+    return _now(now) - _seconds(fn.col("since"))
 
 
 def _now(now: Column | None) -> Column:

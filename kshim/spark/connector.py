@@ -1,7 +1,8 @@
-"""Spark's own Kafka connector: the one that belongs to a PySpark, and the Java that runs it.
+"""Spark's own Kafka connector: the jars that belong to a PySpark, fetched once.
 
 The connector has PySpark's version, but is not in PySpark's wheel. See Spark's "Structured Streaming + Kafka
-Integration Guide".
+Integration Guide". Ivy, which is in the wheel, fetches it and what it needs; it would do so in every start of
+Spark with `spark.jars.packages`, which takes seconds, and jars that are known before can be archived.
 """
 
 from __future__ import annotations
@@ -10,23 +11,42 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import quoteattr
 
-JAVA_TIMEOUT_S = 20
+from kshim.spark.errors import SparkUnavailable
+from kshim.spark.java import check_java, java_command
 
+FETCH_TIMEOUT_S: Final = 300
 
-# Only Maven's central repository: Maven's local one may hold a POM without its jar, which Spark's resolver
-# would take for the whole artifact.
-_IVY_SETTINGS = """\
+REPOSITORIES, IVY_SETTINGS = "spark.jars.repositories", "spark.jars.ivySettings"
+
+# Only Maven's central repository and what the user names: Maven's local one may hold a POM without its jar,
+# which Ivy would take for the whole artifact.
+_SETTINGS: Final = """\
 <ivysettings>
-  <settings defaultResolver="central"/>
-  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+  <settings defaultResolver="all"/>
+  <resolvers><chain name="all">{more}<ibiblio name="central" m2compatible="true"/></chain></resolvers>
 </ivysettings>
 """
+_REPOSITORY: Final = '<ibiblio name="repository-{number}" m2compatible="true" root={root}/>'
 
-
-class SparkUnavailable(Exception):
-    """Spark cannot start. str() is one line that says what to do."""
+# Hadoop's client and Scala are in the wheel, and large.
+_WANTED: Final = """\
+<ivy-module version="2.0">
+  <info organisation="kshim" module="pipeline"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default">
+      <exclude org="org.apache.hadoop"/>
+      <exclude org="org.scala-lang"/>
+    </dependency>
+  </dependencies>
+</ivy-module>
+"""
 
 
 def connector(pyspark_version: str) -> str:
@@ -40,42 +60,126 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kshim"
 
 
-def connector_settings(pyspark_version: str, cache: Path | None = None) -> dict[str, str]:
-    """The settings with which Spark fetches its connector from Maven's central repository, once."""
-    ivy = (cache or default_cache()) / "ivysettings.xml"
-    ivy.parent.mkdir(parents=True, exist_ok=True)
-    ivy.write_text(_IVY_SETTINGS)
-    return {"spark.jars.packages": connector(pyspark_version), "spark.jars.ivySettings": str(ivy)}
+def is_kept(pyspark_version: str, cache: Path) -> bool:
+    """Whether the connector need not be fetched any more."""
+    return bool(_kept(pyspark_version, cache))
 
 
-def oldest_java(pyspark_version: str) -> int:
-    """The oldest version of Java that this Spark runs on."""
-    return 8 if pyspark_version.startswith("3.") else 17
+def connector_jars(
+    pyspark_version: str, spark_jars: Path, cache: Path, settings: Mapping[str, str]
+) -> list[Path]:
+    """The connector's jars and those that it needs and Spark has not; fetched now if they are not there.
+
+    spark_jars: the directory of Spark's own. cache: where to keep them. settings: Spark's; of these, the ones
+    that name other repositories are used. Raises SparkUnavailable with the resolver's reason, or
+    without Java.
+    """
+    if not is_kept(pyspark_version, cache):
+        check_java(pyspark_version)
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix="connector-") as directory:
+            fetched = _fetch(connector(pyspark_version), spark_jars, Path(directory), settings)
+            target = _directory(pyspark_version, cache)
+            shutil.rmtree(target, ignore_errors=True)
+            fetched.replace(target)
+    return _kept(pyspark_version, cache)
 
 
-def java_version() -> int:
-    """The version of the Java that Spark would start. Raises SparkUnavailable if there is none."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+def _directory(pyspark_version: str, cache: Path) -> Path:
+    return cache / f"connector-of-pyspark-{pyspark_version}"
+
+
+def _kept(pyspark_version: str, cache: Path) -> list[Path]:
+    return sorted(_directory(pyspark_version, cache).glob("*.jar"))
+
+
+# ---- Ivy
+
+
+def _fetch(coordinates: str, spark_jars: Path, directory: Path, settings: Mapping[str, str]) -> Path:
+    """The directory of the fetched jars, below `directory`."""
+    group, artifact, version = coordinates.split(":")
+    (directory / "ivy.xml").write_text(_WANTED.format(group=group, artifact=artifact, version=version))
+    jars = directory / "jars"
     try:
         done = subprocess.run(
-            [java or "java", "-version"], capture_output=True, text=True, timeout=JAVA_TIMEOUT_S, check=False
+            [
+                *(java_command(), "-XX:TieredStopAtLevel=1", "-cp", f"{spark_jars}/*"),
+                *("org.apache.ivy.Main", "-settings", str(_ivy_settings(directory, settings))),
+                *("-ivy", str(directory / "ivy.xml"), "-cache", str(directory / "cache")),
+                *("-retrieve", f"{jars}/[artifact]-[revision].[ext]"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=FETCH_TIMEOUT_S,
+            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        where = f"JAVA_HOME={home} has none that runs" if home else "no java is on the PATH"
-        raise SparkUnavailable(f"Spark needs Java: {where}; install Java 17, or set JAVA_HOME") from error
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    if found is None:
-        raise SparkUnavailable(f"{java} -version names no version; install Java 17, or set JAVA_HOME")
-    return int(found[1])
-
-
-def check_java(pyspark_version: str) -> int:
-    """The version of Java. Raises SparkUnavailable if there is none, or this Spark does not run on it."""
-    found, oldest = java_version(), oldest_java(pyspark_version)
-    if found < oldest:
+    except subprocess.TimeoutExpired as error:
         raise SparkUnavailable(
-            f"Spark {pyspark_version} needs Java {oldest} or later, found {found}; install Java 17, "
-            "or set JAVA_HOME"
-        )
-    return found
+            f"Spark's connector {coordinates} did not arrive in {FETCH_TIMEOUT_S} s; {_DO}"
+        ) from error
+    if done.returncode != 0 or not list(jars.glob(f"{artifact}-*.jar")):
+        raise SparkUnavailable(why_not_fetched(coordinates, (done.stdout + done.stderr).splitlines()))
+    leave_out_known(jars, (jar.name for jar in spark_jars.glob("*.jar")))
+    return jars
+
+
+def _ivy_settings(directory: Path, settings: Mapping[str, str]) -> Path:
+    if IVY_SETTINGS in settings:
+        return Path(settings[IVY_SETTINGS])
+    roots = filter(None, settings.get(REPOSITORIES, "").split(","))
+    more = (_REPOSITORY.format(number=number, root=quoteattr(root)) for number, root in enumerate(roots))
+    path = directory / "ivysettings.xml"
+    path.write_text(_SETTINGS.format(more="".join(more)))
+    return path
+
+
+def leave_out_known(jars: Path, known: Iterable[str]) -> None:
+    """Delete the jars of artifacts that Spark has itself, in any version: Spark was tested with its own."""
+    artifacts = {_artifact(name) for name in known}
+    for jar in jars.glob("*.jar"):
+        if _artifact(jar.name) in artifacts:
+            jar.unlink()
+
+
+def _artifact(jar: str) -> str:
+    return re.sub(r"-\d[^/]*\.jar$", "", jar)
+
+
+# ---- why not
+
+_DO: Final = (
+    f"give the jars with --conf spark.jars=FILE,FILE, or another repository with --conf {REPOSITORIES}=URL"
+)
+
+
+def why_not_fetched(coordinates: str, output: Iterable[str]) -> str:
+    """One line: the resolver's reason, from what it printed, and what to do."""
+    lines = [line.strip() for line in output if line.strip()]
+    for pattern, said in _REASONS:
+        for line in lines:
+            if found := pattern.search(line):
+                reason = said.format(**found.groupdict(), coordinates=coordinates)
+                return f"Spark's connector cannot be fetched: {reason}"
+    last = lines[-1] if lines else "Ivy said nothing"
+    return f"Spark's connector {coordinates} cannot be fetched: {last}; {_DO}"
+
+
+# In this order, as what cannot be reached is also not found.
+_NO_ANSWER: Final = (
+    "{coordinates} is not kept yet, and {what} does not answer ({why}): is there a network? Else " + _DO
+)
+_REASONS: Final = tuple(
+    (re.compile(pattern), said)
+    for pattern, said in (
+        (r"(?:Handler|Server access [Ee]rror): (?P<why>.*?) ?url=(?P<what>\S+)", _NO_ANSWER),
+        (r"(?P<why>Host \S+ not found)\. url=(?P<what>\S+)", _NO_ANSWER),
+        (r"Server access error at url (?P<what>\S+) \((?P<why>.*)\)", _NO_ANSWER),
+        (
+            r":: (?P<what>\S+#\S+;\S+): not found",
+            "the repository has no {what}; install a PySpark for which it is there, as pip install "
+            "'kshim[spark]' does, or " + _DO,
+        ),
+        (r"(?P<what>download failed: .*|\[FAILED +\] .*)", "{what}; " + _DO),
+    )
+)

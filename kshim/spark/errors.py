@@ -1,5 +1,13 @@
-"""The pipeline's error."""
+"""The pipeline's errors. str() of each is one line that says what is wrong and what to do."""
 
 
 class PipelineError(Exception):
-    """The pipeline cannot go on. str() is one line that says what is wrong and what to do."""
+    """The pipeline cannot go on."""
+
+
+class SparkUnavailable(Exception):
+    """Spark cannot start."""
+
+
+class SparkFailed(Exception):
+    """Spark gave up in the middle of its work, by no fault of the user's that is known."""

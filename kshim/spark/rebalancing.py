@@ -111,17 +111,27 @@ def _without(these: str, those: str) -> Column:
 def flapping(generations: DataFrame, within: str = "10 minutes", at_least: int = 3) -> DataFrame:
     """The groups that rebalance at least `at_least` times in a window of time, from the rows of `rebalances`.
 
-    Columns: group, window, rebalances; and client_id, client_host: the client that joined or left most often.
+    Columns: group, window, rebalances; client_id, client_host: the client that joined or left most often; and
+    cause: the most frequent one if the rows have causes, as those of `with_reasons`, else null.
     """
     clients = fn.concat("joined", "left")
     client = fn.transform(clients, lambda it: fn.to_json(fn.struct(it["client_id"], it["client_host"])))
-    changes = generations.withColumn("client", fn.explode_outer(client))
+    cause = fn.col("cause") if "cause" in generations.columns else fn.lit(None).cast("string")
+    changes = generations.select(
+        "group", "generation", "began", cause.alias("cause"), fn.posexplode_outer(client)
+    )
+    once = fn.when(
+        fn.coalesce("pos", fn.lit(0)) == 0, fn.col("cause")
+    )  # a generation has a row for each client
     counted = changes.groupBy("group", fn.window("began", within)).agg(
-        fn.size(fn.collect_set("generation")).alias("rebalances"), fn.mode("client").alias("client")
+        fn.size(fn.collect_set("generation")).alias("rebalances"),
+        fn.mode("col").alias("client"),
+        fn.mode(once).alias("cause"),
     )
     return counted.where(fn.col("rebalances") >= at_least).select(
         "group",
         "window",
         "rebalances",
         *(fn.get_json_object("client", f"$.{name}").alias(name) for name in ("client_id", "client_host")),
+        "cause",
     )

@@ -26,8 +26,11 @@ FLEXIBLE = 4
 Layout: TypeAlias = tuple[tuple[str, int, int], ...]
 
 
-def decode(log: DataFrame) -> DataFrame:
+def decode(log: DataFrame, only: str | None = None) -> DataFrame:
     """Typed rows from the columns of Spark's Kafka source: key, value, partition, offset, timestamp.
+
+    only: OFFSET or GROUP, for the rows of this kind and their columns, without error, key and value: planning
+    such a query takes Spark seconds less.
 
     kind: "offset" (a commit), "group" (a group's state after a rebalance), or "other".
     tombstone: the value is null: the commit or group that the key names was deleted.
@@ -43,8 +46,14 @@ def decode(log: DataFrame) -> DataFrame:
         fn.col("timestamp").alias("log_time"),
         int16(fn.col("key"), 0).alias("key_kind"),
         int16(fn.col("value"), 0).alias("version"),
-    )
-    return rows.transform(_keys).transform(_offsets).transform(_flat)
+    ).transform(_keys)
+    if only is not None:
+        rows = rows.where(fn.col("kind") == only)
+    if only != GROUP:
+        rows = rows.transform(_offsets)
+    if only != OFFSET:
+        rows = rows.transform(_groups)
+    return _flat(rows, only)
 
 
 def sound(rows: DataFrame, kind: str) -> DataFrame:
@@ -117,35 +126,34 @@ def _offsets(rows: DataFrame) -> DataFrame:
     )
 
 
-def _flat(rows: DataFrame) -> DataFrame:
-    tombstone = fn.col("value").isNull()
+def _groups(rows: DataFrame) -> DataFrame:
+    """Adds state, of a group's record, else null."""
     state = fn.when(fn.col("kind") == GROUP, group_value(fn.col("value"), fn.col("version")))
+    return rows.withColumn("state", state)
+
+
+_OF_OFFSETS = ("topic", "partition", "offset", "leader_epoch", "metadata", "commit_time")
+_RARELY = ("topic_id", "expire_time")
+_OF_GROUPS = ("protocol_type", "generation", "protocol", "leader", "members")
+_PLACE = ("log_partition", "log_offset", "log_time")
+
+
+def _flat(rows: DataFrame, only: str | None) -> DataFrame:
+    tombstone = fn.col("value").isNull()
+    of_group = (
+        *(f"state.{name}" for name in _OF_GROUPS),
+        fn.timestamp_millis("state.state_time_ms").alias("state_time"),
+    )
+    common = tombstone.alias("tombstone"), *_PLACE
+    if only == OFFSET:
+        return rows.select("kind", "group", *_OF_OFFSETS, *common)
+    if only == GROUP:
+        return rows.select("kind", "group", *of_group, *common)
     unread = ~tombstone & ~fn.col("is_commit") & fn.col("state").isNull()
     error = fn.when(fn.col("kind") == OTHER, _why_no_key()).when(unread, _why_no_value())
-    return (
-        rows.withColumn("state", state)
-        .withColumn("error", error)
-        .select(
-            "kind",
-            "group",
-            "topic",
-            "partition",
-            "offset",
-            "leader_epoch",
-            "metadata",
-            "topic_id",
-            "commit_time",
-            "expire_time",
-            *(f"state.{name}" for name in ("protocol_type", "generation", "protocol", "leader", "members")),
-            fn.timestamp_millis("state.state_time_ms").alias("state_time"),
-            tombstone.alias("tombstone"),
-            "log_partition",
-            "log_offset",
-            "log_time",
-            "error",
-            *(fn.when(fn.col("error").isNotNull(), fn.col(name)).alias(name) for name in ("key", "value")),
-        )
-    )
+    kept = (fn.when(fn.col("error").isNotNull(), fn.col(name)).alias(name) for name in ("key", "value"))
+    told = rows.withColumn("error", error)
+    return told.select("kind", "group", *_OF_OFFSETS, *_RARELY, *of_group, *common, "error", *kept)
 
 
 def _why_no_key() -> Column:

@@ -1,7 +1,8 @@
 """A Spark session with its own JVM, which starts faster from the second time on.
 
 When the first session ends, its JVM archives the classes that Spark has loaded. All later sessions use the
-archive.
+archive. On one machine the connector's jars are on the JVM's class path, because only classes from there are
+archived, and because Spark copies the jars of `spark.jars` at each start.
 """
 
 from __future__ import annotations
@@ -15,52 +16,97 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from pyspark import SparkContext
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from kshim.spark.archive import Archive
-from kshim.spark.connector import SparkUnavailable, check_java
+from kshim.spark.errors import SparkUnavailable
+from kshim.spark.java import check_java
+from kshim.spark.output import Output, reason, why_exited
 
 EXIT_TIMEOUT_S = 60
+JARS = "spark.jars"
+_CLASS_PATH = "spark.driver.extraClassPath"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def spark_jars() -> Path:
+    """The directory of Spark's own jars."""
+    return Path(pyspark.__file__).resolve().parent / "jars"
 
 
 @contextlib.contextmanager
 def own_session(
-    app_name: str, settings: Mapping[str, str], cache: Path, java_options: Sequence[str] = ()
+    app_name: str,
+    settings: Mapping[str, str],
+    cache: Path,
+    java_options: Sequence[str] = (),
+    *,
+    verbose: bool = True,
 ) -> Iterator[SparkSession]:
     """A session that is stopped, with its JVM, when the block ends.
 
-    cache: the archive's directory. java_options: for the driver's JVM, after those in `settings`. Raises
-    SparkUnavailable without Java, or without a connector.
+    cache: the archive's directory. java_options: for the driver's JVM, after those in `settings`. verbose:
+    whether to show what the JVM prints. Raises SparkUnavailable without Java or jars.
     """
     cache.mkdir(parents=True, exist_ok=True)
     java = check_java(pyspark.__version__)
-    archive = Archive(cache, Path(pyspark.__file__).resolve().parent / "jars", java)
+    placed = place_jars(settings)
+    class_path = [Path(jar) for jar in placed.get(_CLASS_PATH, "").split(os.pathsep) if jar]
+    archive = Archive(cache, spark_jars(), java, class_path)
     options = [settings.get(_JAVA_OPTIONS, ""), *java_options, *archive.options()]
     os.environ.update(PYSPARK_PYTHON=sys.executable)
-    session = _start(app_name, {**settings, _JAVA_OPTIONS: " ".join(options).strip()})
-    session.sparkContext.setLogLevel("ERROR")
+    configured = {**placed, "spark.app.name": app_name, _JAVA_OPTIONS: " ".join(options).strip()}
+    is_whole = False
     try:
-        yield session
+        session = _start(configured, Output(shown=verbose))
+        try:
+            yield session
+            is_whole = True
+        finally:
+            session.stop()
     finally:
-        session.stop()
-        if _end_jvm():
+        # A session that failed has loaded few classes: all later ones would suffer from its archive.
+        if _end_jvm() and is_whole:
             archive.keep_new()
+        archive.drop_new()
 
 
-def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
-    builder: Any = SparkSession.builder.appName(app_name)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
+def place_jars(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings with the jars on the class path if driver and executors are one process.
+
+    Raises SparkUnavailable for a jar that is not there: Spark would start without it.
+    """
+    named = [jar for jar in settings.get(JARS, "").split(",") if jar]
+    local = [Path(jar.removeprefix("file://")) for jar in named if jar.startswith(("/", "file:///"))]
+    for jar in local:
+        if not jar.is_file():
+            raise SparkUnavailable(f"{JARS}: there is no file {jar}; give the connector's jars, or no {JARS}")
+    if not settings.get("spark.master", "").startswith("local") or len(local) < len(named):
+        return dict(settings)
+    before = settings.get(_CLASS_PATH, "")
+    class_path = os.pathsep.join(filter(None, [before, *map(str, local)]))
+    return {name: value for name, value in settings.items() if name != JARS} | {_CLASS_PATH: class_path}
+
+
+def _start(settings: Mapping[str, str], output: Output) -> SparkSession:
+    conf = SparkConf().setAll(list(settings.items()))
     try:
-        session: SparkSession = builder.getOrCreate()
-    except Exception as error:
-        source = settings.get("spark.jars") or settings.get("spark.jars.packages")
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SparkUnavailable(
-            f"Spark did not start with {source}: {reason}; are the jars there, or the network to fetch them?"
-        ) from error
+        gateway = SparkContext._gateway or launch_gateway(
+            conf, {"stdout": output.writing, "stderr": output.writing}
+        )
+    except PySparkException as error:
+        output.close_writing()
+        raise SparkUnavailable(f"Spark did not start: {why_exited(output.lines())}") from error
+    output.close_writing()
+    try:
+        SparkContext(conf=conf, gateway=gateway).setLogLevel("ERROR")
+        session: SparkSession = SparkSession.builder.getOrCreate()
+    except (Py4JError, PySparkException) as error:
+        raise SparkUnavailable(f"Spark did not start: {reason(error)}") from error
     return session
 
 
@@ -69,8 +115,8 @@ def _end_jvm() -> bool:
 
     Returns False if it had to be killed.
     """
-    gateway, SparkContext._gateway = SparkContext._gateway, None
-    SparkContext._jvm = None
+    gateway: Any = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
     if gateway is None:
         return True
     gateway.shutdown()

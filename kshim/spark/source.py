@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
 from kshim.spark.cluster import COMMITTED, Position, end_offsets, partition_count, record_times
+from kshim.spark.errors import PipelineError
+from kshim.spark.values import frame_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -16,7 +19,8 @@ OFFSETS_TOPIC = "__consumer_offsets"
 # consumer, does not.
 _THROUGH_A_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
-END_OFFSETS = "topic string, partition int, end_offset long"
+END_OFFSETS = {"topic": "string", "partition": "int", "end_offset": "bigint"}
+_HEADS = {"topic": "string", "partition": "int", "offset": "bigint", "time_ms": "bigint"}
 
 
 def read_offsets_log(
@@ -32,20 +36,35 @@ def read_offsets_log(
     when the query runs. Raises PipelineError if no server answers at `bootstrap`.
     """
     partitions = partition_count(bootstrap, OFFSETS_TOPIC)
+    if not partitions:
+        raise PipelineError(f"{bootstrap} has no topic {OFFSETS_TOPIC}: no group has ever been there")
+    return _read(spark, bootstrap, OFFSETS_TOPIC, partitions, stream, options or {})
+
+
+def read_topic(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame | None:
+    """Every record of a topic, in the columns of Spark's Kafka source; None if there is no such topic."""
+    partitions = partition_count(bootstrap, topic)
+    return _read(spark, bootstrap, topic, partitions, False, {}) if partitions else None
+
+
+def _read(
+    spark: SparkSession, bootstrap: str, topic: str, partitions: int, stream: bool, options: Mapping[str, str]
+) -> DataFrame:
     spark.conf.set(_THROUGH_A_CONSUMER, "true")
     settings = {
         "kafka.bootstrap.servers": bootstrap,
-        "assign": f'{{"{OFFSETS_TOPIC}": {list(range(partitions))}}}',
+        "assign": f'{{"{topic}": {list(range(partitions))}}}',
         "startingOffsets": "earliest",
         "kafka.isolation.level": COMMITTED,
         "kafka.max.poll.records": "10000",
         "failOnDataLoss": "false",  # compaction removes records, and that is no loss
     }
     reader = spark.readStream if stream else spark.read
-    log = reader.format("kafka").options(**settings | dict(options or {})).load()
+    log = reader.format("kafka").options(**settings | dict(options)).load()
     if spark.conf.get("spark.master", "").startswith("local"):
         # One task for each of the log's 50 partitions would take longer to set up than to run.
-        return log.coalesce(2 * (os.cpu_count() or 1))
+        tasks = min(2 * (os.cpu_count() or 1), int(spark.conf.get("spark.sql.shuffle.partitions", "200")))
+        return log.coalesce(tasks)
     return log
 
 
@@ -57,7 +76,19 @@ def read_end_offsets(
     With read_committed it is the last stable offset, up to which such a consumer can read.
     """
     topics = [row.topic for row in commits.select("topic").distinct().toLocalIterator()]
-    return spark.createDataFrame(end_offsets(bootstrap, topics, isolation_level), END_OFFSETS)
+    return frame_of(spark, end_offsets(bootstrap, topics, isolation_level), END_OFFSETS)
+
+
+def waiting_seconds(bootstrap: str, rows: Sequence[Row]) -> list[float | None]:
+    """`lag_seconds` of rows of `group_lag` that the driver has: how long the first record has waited."""
+    behind = [Position(row.topic, row.partition, row.offset) if row.lag else None for row in rows]
+    times = record_times(bootstrap, filter(None, behind))
+    now_s = time.time()
+
+    def waited(at: Position | None, known: float | None) -> float | None:
+        return known if at is None or at not in times else max(now_s - times[at] / 1000, 0.0)
+
+    return [waited(at, row.lag_seconds) for at, row in zip(behind, rows, strict=True)]
 
 
 def read_head_times(spark: SparkSession, bootstrap: str, lag: DataFrame) -> DataFrame:
@@ -69,5 +100,5 @@ def read_head_times(spark: SparkSession, bootstrap: str, lag: DataFrame) -> Data
     positions = [Position(*row) for row in behind.toLocalIterator()]
     times = record_times(bootstrap, positions)
     rows = [(*position, time_ms) for position, time_ms in times.items()]
-    found = spark.createDataFrame(rows, "topic string, partition int, offset long, time_ms long")
+    found = frame_of(spark, rows, _HEADS)
     return found.select("topic", "partition", "offset", fn.timestamp_millis("time_ms").alias("record_time"))

@@ -46,6 +46,17 @@ def test_other_jars_have_another(tmp_path: Path, jars: Path) -> None:
     _make(Archive(tmp_path, jars, 21))
 
 
+def test_other_jars_on_the_class_path_have_another(tmp_path: Path, jars: Path) -> None:
+    """Java ignores an archive that was made with other jars in front of Spark's, or with older ones."""
+    connector = tmp_path / "connector.jar"
+    connector.write_bytes(b"1")
+    _make(Archive(tmp_path, jars, 17))
+    _make(Archive(tmp_path, jars, 17, [connector]))
+    assert Archive(tmp_path, jars, 17, [connector]).path.exists()
+    connector.write_bytes(b"22")
+    _make(Archive(tmp_path, jars, 17, [connector]))
+
+
 def test_jars_that_were_installed_again(tmp_path: Path, jars: Path) -> None:
     _make(Archive(tmp_path, jars, 17))
     _date(jars, +60)

@@ -1,13 +1,15 @@
-"""The connector and the Java that a PySpark needs."""
+"""The connector that a PySpark needs, and why it cannot be fetched."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from kshim.spark.connector import SparkUnavailable, check_java, connector, java_version
+from kshim.spark.connector import connector, leave_out_known, why_not_fetched
+
+COORDINATES = "org.apache.spark:spark-sql-kafka-0-10_2.13:9.9.9"
+URL = "https://repo.example/org/apache/spark/x.pom"
 
 
 @pytest.mark.parametrize(
@@ -22,46 +24,31 @@ def test_the_connector_has_the_version_of_pyspark(pyspark: str, coordinates: str
     assert connector(pyspark) == coordinates
 
 
-@pytest.fixture
-def java_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Java for which the test writes the answer to -version."""
-    (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    return tmp_path
+def test_what_spark_has_itself_is_left_out(tmp_path: Path) -> None:
+    for name in ("kafka-clients-3.9.0.jar", "slf4j-api-2.0.7.jar", "spark-tags_2.13-4.0.0.jar"):
+        (tmp_path / name).touch()
+    leave_out_known(tmp_path, ["slf4j-api-2.0.16.jar", "spark-tags_2.13-4.0.0.jar", "kafka-1.0.jar"])
+    assert [jar.name for jar in tmp_path.iterdir()] == ["kafka-clients-3.9.0.jar"]
 
 
-def says(java_home: Path, line: str) -> None:
-    java = java_home / "bin" / "java"
-    java.write_text(f"#!{sys.executable}\nimport sys\nprint({line!r}, file=sys.stderr)\n")
-    java.chmod(0o755)
-
-
+# Where the resolver runs, `integration/spark/test_failures.py` has the other reasons.
 @pytest.mark.parametrize(
-    ("line", "version"),
+    ("printed", "reason"),
     [
-        ('openjdk version "17.0.12" 2024-07-16', 17),
-        ('java version "1.8.0_392"', 8),
-        ('openjdk version "21"', 21),
+        (f"HttpClientHandler: refused url={URL}", f"{URL} does not answer (refused): is there a network?"),
+        (f":: a#b;1: not found\nServer access Error: Timeout url={URL}", f"{URL} does not answer (Timeout)"),
+        (f"Host repo.example not found. url={URL}", f"{URL} does not answer (Host repo.example not found)"),
+        (
+            f"Server access error at url {URL} (java.net.ConnectException: refused)",
+            f"{URL} does not answer (java",
+        ),
+        (
+            "\t[FAILED     ] org.apache.kafka#kafka-clients;3.9.0!kafka-clients.jar: (0ms)",
+            "fetched: [FAILED ",
+        ),
+        ("something new", f"{COORDINATES} cannot be fetched: something new; give the jars with --conf"),
+        ("", f"{COORDINATES} cannot be fetched: Ivy said nothing; give the jars with --conf"),
     ],
 )
-def test_the_version_of_java(java_home: Path, line: str, version: int) -> None:
-    says(java_home, line)
-    assert java_version() == version
-
-
-def test_a_java_that_is_too_old(java_home: Path) -> None:
-    says(java_home, 'openjdk version "11.0.2" 2019-01-15')
-    assert check_java("3.5.7") == 11
-    with pytest.raises(SparkUnavailable, match=r"Spark 4.0.0 needs Java 17 or later, found 11; install"):
-        check_java("4.0.0")
-
-
-def test_no_java(java_home: Path) -> None:
-    with pytest.raises(SparkUnavailable, match=r"JAVA_HOME=.* has none that runs; install Java 17"):
-        java_version()
-
-
-def test_what_is_no_java(java_home: Path) -> None:
-    says(java_home, "hello")
-    with pytest.raises(SparkUnavailable, match="names no version"):
-        java_version()
+def test_why_it_cannot_be_fetched(printed: str, reason: str) -> None:
+    assert reason in why_not_fetched(COORDINATES, printed.splitlines())

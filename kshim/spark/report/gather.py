@@ -1,0 +1,157 @@
+"""Ask the coordinator's log for all that a report holds. Only small tables come to the driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from kshim.spark.cluster import end_offsets, oldest_record_ms
+from kshim.spark.commits import OF, group_lag, stuck_seconds
+from kshim.spark.reasons import read_reasons, with_reasons
+from kshim.spark.rebalancing import flapping, rebalances
+from kshim.spark.report.history import (
+    commit_counts,
+    commits_by_step,
+    kind,
+    lag_by_step,
+    latest_of,
+    read_ends_by_step,
+    rebalances_by_step,
+)
+from kshim.spark.report.values import Asked, Behind, Flapping, Group, Mark, Rebalance, Report, Steps
+from kshim.spark.rows import GROUP, OFFSET, decode
+from kshim.spark.source import END_OFFSETS, OFFSETS_TOPIC, read_offsets_log, waiting_seconds
+from kshim.spark.values import frame_of
+
+STEPS = 120
+MOST_GROUPS = 24
+MOST_ROWS = 100
+
+Tell = Callable[[str], None]
+
+
+def gather(
+    spark: SparkSession, bootstrap: str, asked: Asked, last_s: float | None, tell: Tell = lambda _: None
+) -> Report:
+    """The report on all groups at `bootstrap`, from the log's beginning or for the last `last_s` seconds.
+
+    tell: called with what is being done. Raises PipelineError.
+    """
+    now_ms = int(time.time() * 1000)
+    tell(f"reading the log of {bootstrap}")
+    log = read_offsets_log(spark, bootstrap)
+    oldest_ms = oldest_record_ms(bootstrap, OFFSETS_TOPIC) or now_ms - 1000
+    began_ms = oldest_ms if last_s is None else max(oldest_ms, now_ms - round(last_s * 1000))
+    steps = Steps(began_ms, max(now_ms, began_ms + STEPS), STEPS)
+    by_step = commits_by_step(decode(log, OFFSET), steps).cache()
+    tell("commits: counting and sorting them")
+    totals = by_step.groupBy("group").agg(fn.sum("commits").alias("commits")).cache()
+    counted = totals.agg(fn.count("*").alias("groups"), fn.sum("commits").alias("commits")).collect()[0]
+    tell("lag: how far each group is behind")
+    latest = latest_of(by_step).cache()
+    behind, topics = _behind(spark, bootstrap, latest, asked.stuck_for_s)
+    lag = lag_by_step(by_step, read_ends_by_step(spark, bootstrap, topics, steps), steps).cache()
+    tell("rebalances: when, and why")
+    known = read_reasons(spark, bootstrap)
+    began = fn.unix_millis("began") >= began_ms
+    begun = rebalances(decode(log, GROUP)).where(began)
+    found = with_reasons(begun, known).withColumn("kind", kind()).cache()
+    marks = rebalances_by_step(found, steps).cache()
+    names = _names(totals, lag, marks)
+    return Report(
+        bootstrap=bootstrap,
+        made_ms=now_ms,
+        steps=steps,
+        asked=asked,
+        commits=counted.commits or 0,
+        rebalances=found.count(),
+        group_count=counted.groups,
+        groups=_groups(names, lag, commit_counts(by_step), marks),
+        behind=behind,
+        flapping=_flapping(found, asked),
+        latest=_latest(found),
+        causes=_causes(found) if known is not None else (),
+    )
+
+
+def _names(totals: DataFrame, lag: DataFrame, marks: DataFrame) -> list[str]:
+    """The groups that need most attention: by the rank of their lag or that of their rebalances."""
+    worst = lag.groupBy("group").agg(fn.max("lag").alias("lag"))
+    often = marks.groupBy("group").agg(fn.sum("rebalances").alias("rebalances"))
+    groups = totals.select("group").unionByName(often.select("group")).distinct()
+    both = groups.join(worst, "group", "left").join(often, "group", "left").na.fill(0)
+    columns = "lag", "rebalances"
+    leading = [
+        [row.group for row in both.orderBy(fn.desc(column), "group").limit(MOST_GROUPS).collect()]
+        for column in columns
+    ]
+    in_turn = [name for pair in zip(*leading, strict=True) for name in pair]
+    return list(dict.fromkeys(in_turn))[:MOST_GROUPS]
+
+
+def _groups(names: list[str], lag: DataFrame, commits: DataFrame, marks: DataFrame) -> tuple[Group, ...]:
+    groups = {name: Group(name) for name in names}
+
+    def of_names(frame: DataFrame) -> list[Any]:
+        rows: list[Any] = frame.where(fn.col("group").isin(names)).collect() if names else []
+        return rows
+
+    for row in of_names(lag):
+        groups[row.group].lag[row.step] = row.lag
+    for row in of_names(commits):
+        groups[row.group].commits[row.step] = row.commits
+    for row in of_names(marks):
+        groups[row.group].marks.append(Mark(row.step, row.kind, row.rebalances))
+    return tuple(groups.values())
+
+
+def _behind(
+    spark: SparkSession, bootstrap: str, latest: DataFrame, stuck_for_s: float
+) -> tuple[tuple[Behind, ...], list[str]]:
+    """The partitions with the most lag, stuck ones first; and all topics."""
+    topics = [row.topic for row in latest.select("topic").distinct().collect()]
+    lag = group_lag(latest, frame_of(spark, end_offsets(bootstrap, topics), END_OFFSETS))
+    is_stuck = (fn.col("lag") > 0) & (stuck_seconds() >= stuck_for_s)
+    ranked = lag.withColumn("stuck_seconds", fn.when(is_stuck, stuck_seconds()))
+    order = fn.desc_nulls_last("stuck_seconds"), fn.desc_nulls_last("lag"), *OF
+    rows = ranked.orderBy(*order).limit(MOST_ROWS).collect()
+    seconds = waiting_seconds(bootstrap, rows)
+    fields = [
+        {name: row[name] for name in Behind._fields} | {"lag_seconds": waited}
+        for row, waited in zip(rows, seconds, strict=True)
+    ]
+    return tuple(Behind(**each) for each in fields), topics
+
+
+def _flapping(found: DataFrame, asked: Asked) -> tuple[Flapping, ...]:
+    rows = flapping(found, asked.within, asked.at_least).orderBy(fn.desc("rebalances"), "group")
+    bounds = (fn.unix_millis(f"window.{end}").alias(end) for end in ("start", "end"))
+    return tuple(
+        Flapping(row.group, row.start, row.end, row.rebalances, _client(row), row.cause)
+        for row in rows.select("*", *bounds).limit(MOST_ROWS).collect()
+    )
+
+
+def _latest(found: DataFrame) -> tuple[Rebalance, ...]:
+    rows = found.withColumn("began_ms", fn.unix_millis("began"))
+    newest = rows.orderBy(fn.desc("began_ms"), "group").limit(MOST_ROWS).collect()
+    return tuple(_rebalance(row) for row in newest)
+
+
+def _rebalance(row: Any) -> Rebalance:
+    found = {name: row[name] for name in Rebalance._fields}
+    joined, left = (tuple(map(_client, found[name])) for name in ("joined", "left"))
+    return Rebalance(**{**found, "joined": joined, "left": left, "story": tuple(row.story or ())})
+
+
+def _client(row: Any) -> str | None:
+    return row.client_id and f"{row.client_id}@{(row.client_host or '').removeprefix('/')}"
+
+
+def _causes(found: DataFrame) -> tuple[tuple[str, int], ...]:
+    counted = found.where(fn.col("cause").isNotNull()).groupBy("cause").agg(fn.count("*").alias("times"))
+    return tuple((row.cause, row.times) for row in counted.orderBy(fn.desc("times"), "cause").collect())
