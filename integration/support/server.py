@@ -6,6 +6,7 @@ same ready line can be put under these tests. `integration/apache_kafka` does so
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -14,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from integration.support.awaiting import wait_until
 from integration.support.ports import Slot
@@ -107,6 +108,13 @@ class Server:
         done = subprocess.run(command, capture_output=True, text=True, timeout=STOP_TIMEOUT_S, check=False)
         assert done.returncode == 0, f"{arguments}: {done.stderr}\n{self.report()}"
         return done.stdout
+
+    def why(self, group: str) -> Any:
+        """What `kshim why GROUP --json` prints."""
+        command = [*self.command, "why", group, "--json", "--data-dir", str(self.data_dir)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=STOP_TIMEOUT_S, check=False)
+        assert done.returncode == 0, f"{done.stderr}\n{self.report()}"
+        return json.loads(done.stdout)
 
     def kill(self) -> None:
         """SIGKILL: nothing is flushed, no client is told."""

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from kshim.testing.brokers import Refused
     from kshim.testing.cases import KshimTestCase
     from kshim.testing.cluster import Cluster, LeftBehind
+    from kshim.testing.faults import AsyncFault, Fault
     from kshim.testing.groups import Group, Member, TopicPartition
+    from kshim.testing.rebalances import Moved, Rebalance, Role
     from kshim.testing.records import Consumed, NewRecord, Position
     from kshim.testing.server import Kshim, NotStarted, serving
 
@@ -23,25 +25,32 @@ _MODULES = {
     "brokers": ("Refused",),
     "cases": ("KshimTestCase",),
     "cluster": ("Cluster", "LeftBehind"),
+    "faults": ("AsyncFault", "Fault"),
     "groups": ("Group", "Member", "TopicPartition"),
+    "rebalances": ("Moved", "Rebalance", "Role"),
     "records": ("Consumed", "NewRecord", "Position"),
     "server": ("Kshim", "NotStarted", "serving"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "AsyncFault",
     "AsyncKshim",
     "Cluster",
     "Consumed",
+    "Fault",
     "Group",
     "Kshim",
     "KshimTestCase",
     "LeftBehind",
     "Member",
+    "Moved",
     "NewRecord",
     "NotStarted",
     "Position",
+    "Rebalance",
     "Refused",
+    "Role",
     "TopicPartition",
     "serving",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from kshim.testing.faults import AsyncFault, Fault
 from kshim.testing.running import Kshim
 
 __all__ = ["AsyncKshim"]
@@ -21,6 +23,18 @@ def _twin(
 
     async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(method, self.sync, *args, **kwargs)
+
+    twin.__doc__, twin.__name__ = method.__doc__, method.__name__
+    return twin
+
+
+def _asynchronous(
+    method: Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, Fault]],
+) -> Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, AsyncFault]]:
+    """The same coroutine, whose fault has coroutines, too."""
+
+    async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> AsyncFault:
+        return AsyncFault(await method(self, *args, **kwargs))
 
     twin.__doc__, twin.__name__ = method.__doc__, method.__name__
     return twin
@@ -70,3 +84,27 @@ class AsyncKshim:
     move_coordinator = _twin(Kshim.move_coordinator)
     stop_broker = _twin(Kshim.stop_broker)
     start_broker = _twin(Kshim.start_broker)
+
+    rebalances = _twin(Kshim.rebalances)
+    rebalance = _twin(Kshim.rebalance)
+    expire = _twin(Kshim.expire)
+    fence = _twin(Kshim.fence)
+    remove = _twin(Kshim.remove)
+    empty_group = _twin(Kshim.empty_group)
+    delete_group = _twin(Kshim.delete_group)
+    set_offsets = _twin(Kshim.set_offsets)
+    reset_offsets = _twin(Kshim.reset_offsets)
+    fault = _asynchronous(_twin(Kshim.fault))
+
+    now = _twin(Kshim.now)
+    advance = _twin(Kshim.advance)
+
+    @asynccontextmanager
+    async def hold_time(self) -> AsyncIterator[None]:
+        """Let the server's time stand still for the block: no session and no transaction times out."""
+        held = self.sync.hold_time()
+        await asyncio.to_thread(held.__enter__)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(held.__exit__, None, None, None)

@@ -189,17 +189,22 @@ class Cluster:
     # ---- between two tests
 
     def reset(self, *, timeout_s: float = TIMEOUT_S) -> None:
-        """Delete all groups and topics; only Kafka's own topics stay. Clients may stay connected.
+        """Delete all groups and topics, and remove all faults; only Kafka's own topics stay. Clients may stay
+        connected.
 
         Warns with LeftBehind of consumers that a test forgot to close: they were removed from their groups,
         and will try to join them again. Raises Refused, TimeoutError.
         """
+        self._begin_reset()
         removed: list[tuple[str, Member]] = []
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
             brokers.deadline.until_done(lambda: _forget_all(brokers, removed))
         if removed:
             listed = ", ".join(sorted({f"{member.member_id} of group {group}" for group, member in removed}))
             warnings.warn(f"reset() removed consumers that still run: {listed}", LeftBehind, stacklevel=2)
+
+    def _begin_reset(self) -> None:
+        """What else begins anew."""
 
     # ---- waiting
 

@@ -1,16 +1,22 @@
-"""A server's process, and what a test does with it: end it, start it again, steer its brokers."""
+"""A server's process, and what a test does with it: end, start, steer its brokers and time, fail."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, Unpack
 
 from kshim.control.client import ControlError, ask
 from kshim.testing import processes
 from kshim.testing.cluster import Cluster
+from kshim.testing.connection import CLIENT_ID
+from kshim.testing.faults import Fault, Given
+from kshim.testing.groups import TopicPartition
 from kshim.testing.ports import HOST, Ports
+from kshim.testing.rebalances import Rebalance, rebalance_of
 
 __all__ = ["Kshim", "NotStarted"]
 
@@ -109,11 +115,116 @@ class Kshim(Cluster):
         """Start a broker that was stopped."""
         self._ask("start-broker", node_id)
 
+    # ---- its groups
+
+    def rebalances(self, group: str) -> list[Rebalance]:
+        """The last 100 rebalances of a group that are over, the earliest first."""
+        return [rebalance_of(value) for value in self._ask("why", group)["rebalances"]]
+
+    def rebalance(self, group: str) -> None:
+        """Begin a rebalance."""
+        self._ask("rebalance-group", group)
+
+    def expire(self, group: str, member_id: str) -> None:
+        """End a member's session, as if it had sent no heartbeat."""
+        self._ask("expire-member", group, member_id)
+
+    def fence(self, group: str, group_instance_id: str) -> None:
+        """Fence a static member, as if another one had come with its group.instance.id."""
+        self._ask("fence-member", group, group_instance_id)
+
+    def remove(self, group: str, member: str) -> None:
+        """Remove a member, named by its id or its group.instance.id, as Kafka's admin client does."""
+        self._ask("remove-member", group, member)
+
+    def empty_group(self, group: str) -> None:
+        """Remove all members."""
+        self._ask("empty-group", group)
+
+    def delete_group(self, group: str) -> None:
+        """Delete a group without members, and its offsets."""
+        self._ask("delete-group", group)
+
+    def set_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets for a group without members: `kshim.set_offsets("readers", {("orders", 0): 5})`."""
+        rows = [[topic, partition, offset] for (topic, partition), offset in offsets.items()]
+        self._ask("set-offsets", group, rows)
+
+    def reset_offsets(
+        self,
+        group: str,
+        *topics: str,
+        to: Literal["earliest", "latest"] | datetime | None = None,
+        shift: int | None = None,
+    ) -> dict[TopicPartition, int]:
+        """Move the committed offsets of a group without members, and return them.
+
+        topics: none for all partitions that the group has committed. to: a time is that of the first record
+        that is not older. shift: in place of `to`, a number of records, below 0 to read some again.
+        """
+        if (to is None) == (shift is None):
+            raise ValueError("give either to or shift")
+        if isinstance(to, datetime):
+            place, value = "time", int(to.timestamp() * 1000)
+        else:
+            place, value = to or "shift", shift or 0
+        rows = self._ask("reset-offsets", group, [[topic, -1] for topic in topics], place, value)
+        return {TopicPartition(topic, partition): offset for topic, partition, offset in rows}
+
+    # ---- its faults
+
+    def fault(self, api: str | None = None, **given: Unpack[Given]) -> Fault:
+        """Let requests fail, until the fault is removed: `with kshim.fault("Heartbeat", error=…, group=…):`.
+
+        api: such as "OffsetCommit"; None for all. Without `client_id` the requests of this object are spared.
+        docs/faults.md says what each action does. Raises ControlError.
+        """
+        spared = {} if given.get("client_id") else {"not_client_id": CLIENT_ID}
+        return Fault(self._ask, self._ask("add-fault", {**spared, **given, "api": api})["number"])
+
+    # ---- its time
+
+    def now(self) -> datetime:
+        """The server's time, in UTC."""
+        return _time(self._ask("clock-now"))
+
+    def advance(
+        self,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        silent: bool = False,
+    ) -> datetime:
+        """Move the server's time ahead; return it when all that came due is done.
+
+        Members whose clients are connected stay in their groups, as if they had sent heartbeats meanwhile.
+        silent: they have not.
+        """
+        by = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        return _time(self._ask("clock-advance", round(by.total_seconds() * 1000), silent))
+
+    @contextmanager
+    def hold_time(self) -> Iterator[None]:
+        """Let the server's time stand still for the block: no session and no transaction times out."""
+        self._ask("clock-hold")
+        try:
+            yield
+        finally:
+            self._ask("clock-resume")
+
+    def _begin_reset(self) -> None:
+        """Time that is held goes on, and no more requests fail."""
+        with suppress(ControlError):  # nobody listens: that is told soon enough
+            self._ask("clock-resume")
+            self._ask("remove-faults")
+
     @property
     def _control(self) -> Path:
         return self._directory / "control"
 
-    def _ask(self, command: str, *arguments: str | int) -> Any:
+    def _ask(self, command: str, *arguments: object) -> Any:
         return ask(self._control, command, *arguments)
 
     # ---- explaining
@@ -133,3 +244,7 @@ class Kshim(Cluster):
         lines = [f"{what}: {names}" for what, names in told.items() if names]
         logged = [line for line in self.log.splitlines() if f"group {group}: " in line]
         return "".join(f"\n  {line}" for line in lines + logged[-LINES_TOLD:])
+
+
+def _time(told: Mapping[str, Any]) -> datetime:
+    return datetime.fromtimestamp(told["now_ms"] / 1000, UTC)

@@ -16,8 +16,9 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from kshim.spark.connector import SparkUnavailable, connector_settings, default_cache
-from kshim.spark.session import own_session
+from kshim.spark.connector import connector_jars, default_cache
+from kshim.spark.errors import SparkUnavailable
+from kshim.spark.session import JARS, own_session, spark_jars
 
 __all__ = ["SparkUnavailable", "settings", "spark_session"]
 
@@ -27,14 +28,12 @@ JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 def settings(cache: Path, jars: Sequence[str | os.PathLike[str]] = ()) -> dict[str, str]:
     """Spark's configuration for a short-lived local session, with the installed PySpark's connector.
 
-    jars: files of the connector and its dependencies; without them Spark fetches these from Maven's central
-    repository.
+    cache: where the connector is kept. jars: files of the connector and its dependencies; without them they
+    are fetched from Maven's central repository, once.
     """
-    if jars:
-        connecting = {"spark.jars": ",".join(os.fspath(jar) for jar in jars)}
-    else:
-        connecting = connector_settings(pyspark.__version__, cache)
-    return connecting | {
+    connecting = jars or connector_jars(pyspark.__version__, spark_jars(), cache, {})
+    return {
+        JARS: ",".join(os.fspath(jar) for jar in connecting),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.session.timeZone": "UTC",

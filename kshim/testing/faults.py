@@ -1,0 +1,101 @@
+"""The faults of a test: what it may ask for, and what it may ask of one that is in force."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Literal, Self, TypedDict
+
+from kshim.control.client import ControlError
+
+__all__ = ["AsyncFault", "Fault", "Given"]
+
+
+class Given(TypedDict, total=False):
+    """One action, and which requests it strikes; a condition that is left out is always true."""
+
+    error: str
+    """Kafka's name of it."""
+    delay_ms: int
+    drop: Literal[True]
+    close: Literal["before", "after"]
+    stall_ms: int
+    bytes_per_s: int
+
+    client_id: str
+    not_client_id: str
+    group: str
+    topic: str
+    member: str
+    nth: int
+    """From this one on, counted from 1."""
+    times: int
+    once: bool
+    probability: float
+    """Above 0, up to 1."""
+    seed: int
+    """With the same one the same requests are struck."""
+    for_ms: int
+
+
+class Fault:
+    """As a context manager it is removed at the end of the block."""
+
+    def __init__(self, ask: Callable[..., Any], number: int) -> None:
+        """ask: gives the server a command."""
+        self._ask = ask
+        self._number = number
+
+    def struck(self) -> int:
+        """How many requests it has struck so far. Raises ControlError if it is removed."""
+        return int(self._described()["struck"])
+
+    def matched(self) -> int:
+        """How many requests fitted, struck or not. Raises ControlError if it is removed."""
+        return int(self._described()["matched"])
+
+    def remove(self) -> None:
+        """Let no further requests fail. Raises ControlError if it is removed already."""
+        self._ask("remove-fault", self._number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        with suppress(ControlError):  # `reset` has removed it, or the server was stopped
+            self.remove()
+
+    def _described(self) -> dict[str, Any]:
+        for each in self._ask("list-faults"):
+            if each["number"] == self._number:
+                return dict(each)
+        raise ControlError(f"fault {self._number} is removed")
+
+
+class AsyncFault:
+    """The same with coroutines."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.sync = fault
+
+    async def struck(self) -> int:
+        """How many requests it has struck so far. Raises ControlError if it is removed."""
+        return await asyncio.to_thread(self.sync.struck)
+
+    async def matched(self) -> int:
+        """How many requests fitted its conditions. Raises ControlError if it is removed."""
+        return await asyncio.to_thread(self.sync.matched)
+
+    async def remove(self) -> None:
+        """Let no further requests fail. Raises ControlError if it is removed already."""
+        await asyncio.to_thread(self.sync.remove)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await asyncio.to_thread(self.sync.__exit__, None, None, None)
