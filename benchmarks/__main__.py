@@ -15,7 +15,7 @@ import click
 from benchmarks import plotting
 from benchmarks.cases import CASES, COMPARED, problems
 from benchmarks.reporting import LEGEND, as_json, rows, titles
-from benchmarks.running import Failed, Plan, Series, run, run_alone
+from benchmarks.running import Failed, Plan, Series, draw_flames, run, run_alone
 from benchmarks.servers import APACHE_KAFKA, ServerFailed, Side
 from kshim.cli.faults import fail
 from kshim.cli.tables import print_table
@@ -40,6 +40,13 @@ COMMAND = "benchmarks"
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write every round's figures.")
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path), help="Draw the ratios, as SVG or PNG.")
+@click.option(
+    "--flames",
+    "flames_dir",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Draw flame graphs of kshim instead, one for each load, as SVG.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the cases.")
 def benchmarks(
     names: tuple[str, ...],
@@ -50,6 +57,7 @@ def benchmarks(
     flush: str | None,
     json_file: Path | None,
     plot_file: Path | None,
+    flames_dir: Path | None,
     listing: bool,
 ) -> None:
     """Measure kshim, and compare it with Apache Kafka in the same minutes.
@@ -68,6 +76,9 @@ def benchmarks(
     if wrong:
         fail(*wrong, command=COMMAND)
     plan = Plan(against, flush or "", rounds, seconds, load)
+    if flames_dir is not None:
+        _draw_flames(names, plan, flames_dir)
+        return
     found, failed = _run_all(names or COMPARED, plan)
     if json_file is not None:
         flat = [series for each in found for series in each]
@@ -87,6 +98,16 @@ def _wrong_options(against: str, plot_file: Path | None) -> list[str]:
         if not against:
             found.append("--plot draws ratios: say with --against to whom")
     return [line for line in found if line]
+
+
+def _draw_flames(names: tuple[str, ...], plan: Plan, into: Path) -> None:
+    """Raises SystemExit if a case has no server to look into."""
+    own = [name for name in names if CASES[name].servers in ("own", "alone")]
+    if own or not names:
+        fail(f"--flames: name cases that use one server, not {', '.join(own) or 'none'}", command=COMMAND)
+    for name in names:
+        for picture in draw_flames(name, CASES[name], plan, into):
+            click.echo(picture)
 
 
 def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bool]:

@@ -6,6 +6,7 @@ import time
 from typing import Any
 from uuid import uuid4
 
+from integration.support.awaiting import wait_until
 from integration.support.wire import API_KEYS, Wire, framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -73,11 +74,12 @@ class Connection(Wire):
         if made.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             raise RuntimeError(f"the broker answered {made}")
         asked = MetadataRequest(topics=(MetadataRequestTopic(name=name),), allow_auto_topic_creation=False)
-        deadline = time.monotonic() + READY_TIMEOUT_S
-        while True:
+
+        def is_led() -> bool:
             (found,) = self.ask(4, asked).topics
-            if [p for p in found.partitions if p.leader_id >= 0][partitions - 1 :]:
-                return name
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{name} has no leaders")
-            time.sleep(RETRY_S)
+            return (
+                len([partition for partition in found.partitions if partition.leader_id >= 0]) >= partitions
+            )
+
+        wait_until(is_led, READY_TIMEOUT_S, f"the leaders of {name}")
+        return name

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks import flames
 from benchmarks.cases import BOTH, Case
 from benchmarks.generator import GeneratorFailed, Load, find, generate
 from benchmarks.processor import Measured, memory_mib, reset_peak
@@ -82,6 +83,21 @@ def run(name: str, case: Case, plan: Plan) -> Iterator[list[Series] | Failed]:
                 yield found
             else:
                 yield [Series(name, load, side, found[side]) for side in sides]
+
+
+def draw_flames(name: str, case: Case, plan: Plan, into: Path) -> Iterator[Path]:
+    """For each load, and each way to flush, a flame graph of a server of its own. Raises ServerFailed."""
+    into.mkdir(parents=True, exist_ok=True)
+    for load, arguments in plan.loads(case).items():
+        for side in replace(plan, peer="").sides(case):
+            with _directory() as directory:
+                sampled = replace(side, samples=directory / "stacks")
+                with all_serving([sampled], directory, case.settings) as targets:
+                    generate(case.function, targets[sampled], arguments, plan.seconds)
+                words = f"{name} {load} {side.flush}".replace(",", "").split()
+                picture = into / f"{'-'.join(words)}.svg"
+                flames.draw(directory / "stacks", picture, f"{name}, {load}, flush.policy={side.flush}")
+            yield picture
 
 
 Rounds = dict[Side, list[Measured]]

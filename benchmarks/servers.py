@@ -58,6 +58,8 @@ class Side:
     kind: str
     """`kshim`, `apache-kafka`, or an address."""
     flush: str = ""
+    samples: Path | None = None
+    """The file for the stacks of kshim, if they are to be noted."""
 
     @property
     def name(self) -> str:
@@ -111,6 +113,8 @@ class Side:
         options = [word for name, value in properties.items() for word in ("--set", f"{name}={value}")]
         if self.kind == KSHIM:
             command = [sys.executable, "-m", "kshim"]
+            if self.samples is not None:
+                command = [sys.executable, "-m", "benchmarks.sampled", str(self.samples)]
         else:
             command, options = apache_kafka.COMMAND, [*options, *([] if quick_start else ["--benchmark"])]
         return [*command, "serve", "--listen", "127.0.0.1:0", "--data-dir", str(data_dir), *options]

@@ -20,7 +20,7 @@ from benchmarks.processor import memory_mib
 from benchmarks.raw import Connection
 from benchmarks.servers import Settings, Side, all_serving
 from integration.spark.jars import fetch_jars
-from kshim.cli.pipeline_questions import FOR_ONE_MACHINE
+from kshim.cli.pipeline_session import FOR_ONE_MACHINE
 from kshim.spark import decode, latest_commits, read_offsets_log
 from kshim.spark.connector import default_cache
 from kshim.testing.spark import settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from uuid import uuid4
@@ -72,14 +72,16 @@ def side_serving(kind: str, directory: Path) -> Iterator[str]:
         yield server.target.bootstrap
 
 
-def phases(client: Callable[[str, Callable[[], None]], None], server: object) -> list[float]:
+def phases(
+    client: Callable[[str, Callable[[], None]], None], server: AbstractContextManager[str]
+) -> list[float]:
     """The seconds after which the phases were over; stopping the server does not count."""
     times = [time.perf_counter()]
 
     def now() -> None:
         times.append(time.perf_counter())
 
-    with server as bootstrap:  # type: ignore[attr-defined]
+    with server as bootstrap:
         now()
         client(bootstrap, now)
         now()

@@ -8,13 +8,14 @@ number and its generation into them.
 from __future__ import annotations
 
 import struct
-import time
+from functools import partial
 from uuid import uuid4
 
 from benchmarks.generator import Load
 from benchmarks.processor import Measured, Window
 from benchmarks.raw import SOFTWARE, Connection
 from benchmarks.servers import Target
+from integration.support.awaiting import wait_until
 from integration.support.wire import framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -121,13 +122,13 @@ class Group:
 
 
 def _wait_for_members(watch: Connection, group_ids: list[str], members: int) -> None:
-    deadline = time.monotonic() + TIMEOUT_MS / 1000
     for begin in range(0, len(group_ids), 100):
         request = DescribeGroupsRequest(groups=tuple(group_ids[begin : begin + 100]))
-        while any(len(group.members) < members for group in watch.ask(1, request).groups):
-            if time.monotonic() > deadline:
-                raise TimeoutError("not all members have joined")
-            time.sleep(0.02)
+        wait_until(partial(_are_complete, watch, request, members), TIMEOUT_MS / 1000, "all members")
+
+
+def _are_complete(watch: Connection, request: DescribeGroupsRequest, members: int) -> bool:
+    return all(len(group.members) >= members for group in watch.ask(1, request).groups)
 
 
 def join_sync(target: Target, load: Load, seconds: float) -> Measured:

@@ -68,6 +68,11 @@ def seconds_until(condition: Callable[[], bool], began: float) -> float:
     return time.perf_counter() - began
 
 
+def rest() -> None:
+    """Wait until all members have sent a heartbeat since the last rebalance, and for no certain time more."""
+    time.sleep(random.uniform(1, 2) * HEARTBEAT_S)
+
+
 class Pair:
     """A member of a group of its own, and a second one that comes and goes."""
 
@@ -85,14 +90,14 @@ class Pair:
 
     def second_joins(self) -> float:
         """The seconds from its subscribing until both have their partitions."""
-        time.sleep(random.uniform(0, HEARTBEAT_S))  # not in step with the first one's heartbeats
+        rest()
         began = time.perf_counter()
         self._second.open(*self._subscription)
         return seconds_until(self._both_have_half, began)
 
     def second_leaves(self) -> float:
         """The seconds from its closing until the first one has all."""
-        time.sleep(random.uniform(0, HEARTBEAT_S))
+        rest()
         began = time.perf_counter()
         self._second.close()
         return seconds_until(self._first_has_all, began)

@@ -132,23 +132,23 @@ def exchange(target: Target, request_of: Callable[[Member], Request], load: Load
     selector = selectors.DefaultSelector()
     members = [Member(target.bootstrap) for _ in range(load["connections"])]
     requests = [request_of(member) for member in members]
-    left: dict[Any, int] = {}
+    left: dict[Member, int] = {}
     for member, request in zip(members, requests, strict=True):
         expected = left[member] = member.size_of_answer(request) * depth
-        selector.register(member, selectors.EVENT_READ, (framed(*request) * depth, expected))
+        selector.register(member, selectors.EVENT_READ, (member, framed(*request) * depth, expected))
     answered = 0
     with Window(target.pid) as window:
         for key in selector.get_map().values():
-            key.fileobj.send(key.data[0])  # type: ignore[union-attr]
+            member, frames, _ = key.data
+            member.send(frames)
         while window.so_far_s < seconds:
             for key, _ in selector.select(seconds):
-                connection: Any = key.fileobj
-                frames, expected = key.data
-                left[connection] -= len(connection.recv(RECEIVE_BYTES))
-                if left[connection] <= 0:
-                    left[connection] += expected
+                member, frames, expected = key.data
+                left[member] -= len(member.recv(RECEIVE_BYTES))
+                if left[member] <= 0:
+                    left[member] += expected
                     answered += depth
-                    connection.send(frames)
+                    member.send(frames)
     for member, request in zip(members, requests, strict=True):
         member.read(left[member])
         member.size_of_answer(request)  # still no error
