@@ -29,6 +29,7 @@ PER_SERVER = (
     "advertised.listeners broker.heartbeat.interval.ms broker.id broker.session.timeout.ms brokers "
     "control.path "
     "controller.listener.names controller.quorum.voters flush.policy group.heartbeat.park.enable "
+    "group.rebalances.max.bytes group.rebalances.topic.enable http.listener http.steering.enable http.token "
     "group.initial.rebalance.delay.ms "
     "listener.security.protocol.map listeners log.dirs min.insync.replicas "
     "offsets.topic.replication.factor process.roles producer.id.expiration.check.interval.ms "
