@@ -9,9 +9,10 @@ comes for each request, in order. What a driver writes to stderr is shown with a
     produce(topic, records, acks=-1, compression="none", idempotent=false)
                                               [[partition, offset], …]; offset -1 with acks=0
     open(name, topics|pattern|partitions, group, reset, assignors, instance, auto_commit, commit_on_revoke,
-         session_timeout_ms, max_poll_interval_ms, isolation)
+         session_timeout_ms, max_poll_interval_ms, isolation, request_timeout_ms)
                                               begins to consume, on and on, as an application does; with
-                                              commit_on_revoke its listener commits before it returns
+                                              commit_on_revoke its listener commits before it returns;
+                                              request_timeout_ms only where faults are tried
     take(name, count, timeout_ms)             the records that came, at most `count`
     events(name)                              [["assigned" | "revoked" | "lost", partitions], …] since the
                                               last call

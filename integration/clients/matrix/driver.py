@@ -50,6 +50,14 @@ class Driver:
     def __getattr__(self, name: str) -> Any:
         return lambda **arguments: self.ask(name, **arguments)
 
+    def events(self, *, name: str) -> list[Any]:
+        """What the listener of a consumer was told since the last call: kinds and partitions."""
+        return [event[:2] for event in self.timed_events(name=name)]
+
+    def timed_events(self, *, name: str) -> list[Any]:
+        """The same, with the time in ms since 1970, which the drivers in Python and Java tell."""
+        return list(self.ask("events", name=name))
+
     def create_topic(self, *, topic: str, partitions: int = 1, **arguments: Any) -> None:
         """Create a topic, and wait until the client finds all its leaders: Apache Kafka answers earlier, and
         not every client then waits for them. Raises ClientError.

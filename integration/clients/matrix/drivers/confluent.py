@@ -75,8 +75,12 @@ class Reader:
     def __init__(self) -> None:
         self._ends: dict[tuple[str, int], int] = {}
         self._changed = threading.Condition()
+        self._error: KafkaError | None = None  # which came behind records
 
     def poll(self, consumer: Consumer) -> list[dict[str, Any]]:
+        error, self._error = self._error, None
+        if error is not None:
+            raise KafkaException(error)
         found = []
         message = consumer.poll(POLL_S)
         while message is not None:
@@ -89,7 +93,10 @@ class Reader:
                     self._changed.notify_all()
             # The listener has been told; the next poll joins the group again.
             elif error.code() != KafkaError._MAX_POLL_EXCEEDED:
-                raise KafkaException(error)
+                if not found:
+                    raise KafkaException(error)
+                self._error = error
+                return found
             message = consumer.poll(0) if len(found) < AT_ONCE else None
         return found
 
@@ -218,6 +225,8 @@ class Confluent(Consumers):
         }
         if options.instance is not None:
             settings["group.instance.id"] = options.instance
+        if options.request_timeout_ms is not None:
+            settings["socket.timeout.ms"] = options.request_timeout_ms
         return settings
 
     def commit(self, name: str, offsets: list[list[Any]] | None = None, wait: bool = True) -> None:

@@ -25,6 +25,7 @@ class Options:
     session_timeout_ms: int = 10_000
     max_poll_interval_ms: int = 300_000
     isolation: str = "read_uncommitted"
+    request_timeout_ms: int | None = None
 
     @property
     def heartbeat_interval_ms(self) -> int:

@@ -113,6 +113,8 @@ class KafkaPython(LikeKafkaPython):
             if VERSION < (2, 3):
                 raise Cannot("no static members")
             settings["group_instance_id"] = options.instance
+        if options.request_timeout_ms is not None:
+            settings["request_timeout_ms"] = options.request_timeout_ms
         if options.isolation == "read_committed" and VERSION < (2, 1):
             raise Cannot("no isolation level")
 

@@ -63,7 +63,8 @@ final class Arguments {
         boolean commitOnRevoke,
         Integer sessionTimeoutMs,
         Integer maxPollIntervalMs,
-        String isolation
+        String isolation,
+        Integer requestTimeoutMs
     ) {
         Open {
             reset = Objects.requireNonNullElse(reset, "earliest");

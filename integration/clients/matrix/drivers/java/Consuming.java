@@ -85,6 +85,9 @@ final class Consuming {
         } else if (asked.partitions() == null) { // the client subscribes only in a group
             settings.put("group.id", "alone-" + UUID.randomUUID());
         }
+        if (asked.requestTimeoutMs() != null) {
+            settings.put("request.timeout.ms", asked.requestTimeoutMs());
+        }
         if (asked.instance() != null) {
             if (!ConsumerConfig.configNames().contains("group.instance.id")) {
                 throw new Lines.Cannot("no static members");

@@ -73,7 +73,7 @@ final class Polling implements ConsumerRebalanceListener {
         thread.start();
     }
 
-    /** The records that came, at most `count`; waits for them. Throws what the consumer has thrown. */
+    /** The records that came, at most `count`; waits for them. Throws what the consumer has thrown, if none came. */
     List<Received> take(int count, long timeoutMs) throws Exception {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
         List<Received> found = new ArrayList<>();
@@ -81,10 +81,10 @@ final class Polling implements ConsumerRebalanceListener {
                 found.size() < count && left > 0;
                 left = deadline - System.nanoTime()) {
             Received next = records.poll(Math.min(left, POLL.toNanos()), TimeUnit.NANOSECONDS);
-            if (next == null) {
-                throwFailure();
-            } else {
+            if (next != null) {
                 found.add(next);
+            } else if (found.isEmpty()) {
+                throwFailure();
             }
         }
         return found;
@@ -138,7 +138,7 @@ final class Polling implements ConsumerRebalanceListener {
     private void note(String kind, Collection<TopicPartition> partitions) {
         events.updateAndGet(seen -> {
             List<List<Object>> more = new ArrayList<>(seen);
-            more.add(List.of(kind, sorted(partitions)));
+            more.add(List.of(kind, sorted(partitions), System.currentTimeMillis()));
             return more;
         });
     }
