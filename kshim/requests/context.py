@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kshim.configs.endpoint import Endpoint
+from kshim.requests.principal import ANONYMOUS, Principal
 
 
 class Membership(Protocol):
@@ -29,6 +30,10 @@ class Client:
     """The address and port that it connected from, for the log."""
     advertised: Endpoint
     """The address that it should connect to."""
+    principal: Principal = ANONYMOUS
+    """Who it is: for the authorizer, the quotas and the log. Exchanged when it authenticates."""
+    listener_name: str = "PLAINTEXT"
+    """The listener that it came by."""
     software: str = ""
     """The name and the version of its software, once it has told (ApiVersions v3)."""
     member: Membership | None = None
