@@ -25,7 +25,7 @@ from kshim.coordination.loading import Leader, Loader
 from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.fetching.sessions import FetchSessions
-from kshim.network.connection import Dispatch
+from kshim.network.connection import Measured
 from kshim.network.dispatch import answer
 from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
 from kshim.network.places import Limits
@@ -49,10 +49,6 @@ if TYPE_CHECKING:
     from kshim.network.traffic import Traffic
 
 logger = logging.getLogger(__name__)
-
-
-Measured = Callable[[Callable[..., Any], Broker], Dispatch]
-"""Makes what a listener is to have of `answer` and a broker."""
 
 
 class StartError(Exception):

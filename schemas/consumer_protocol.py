@@ -8,6 +8,7 @@ consumes. A version above 3 is read as 3, and bytes after the last known field a
 clients add fields only at the end.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from schemas import compiled
@@ -36,6 +37,11 @@ class ConsumerProtocolSubscription:
 class ConsumerProtocolAssignment:
     assigned_partitions: tuple[TopicPartition, ...] = field(array(TopicPartition))
     user_data: bytes | None = field(nullable_bytes, default=None)
+
+
+def partitions_of(topics: Iterable[TopicPartition]) -> frozenset[tuple[str, int]]:
+    """The partitions that owned_partitions or assigned_partitions name."""
+    return frozenset((each.topic, partition) for each in topics for partition in each.partitions)
 
 
 def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:

@@ -1,8 +1,9 @@
-"""How long something takes, as people write it: "5m", "1h30m", "8d", "250ms"."""
+"""Durations as people write them, "5m", "1h30m", "8d", "250ms", and times as they read them."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Final
 
 import click
@@ -16,3 +17,8 @@ def duration_ms(text: str) -> int:
     if not text or _PART.sub("", text):
         raise click.UsageError(f"{text!r} is no duration: write 90s, 5m, 1h30m, 8d or 250ms")
     return round(sum(float(number) * UNITS_MS[unit] for number, unit in _PART.findall(text)))
+
+
+def time_of_day(at_ms: int) -> str:
+    """The local time of a moment since 1970: "08:16:26.505"."""
+    return f"{datetime.fromtimestamp(at_ms / 1000):%H:%M:%S.%f}"[:-3]

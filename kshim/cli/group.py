@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.asking import Command, ask_server, of_running_server
 from kshim.cli.cluster import say_moved
 from kshim.cli.tables import print_table
 
@@ -34,32 +34,31 @@ def group() -> None:
     """
 
 
+def _command(command: Command) -> click.Command:
+    """A command about one group of a running server: it is called with `path` and `group_id`."""
+    return group.command()(click.argument("group_id", metavar="GROUP")(of_running_server(command)))
+
+
 # ---- members
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
-@of_running_server
+@_command
 def rebalance(path: Path, group_id: str) -> None:
     """Let GROUP rebalance."""
     members = ask_server(path, "rebalance-group", group_id)
     click.echo(f"group {group_id} rebalances: {_listed(members)}")
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
+@_command
 @click.argument("member")
-@of_running_server
 def expire(path: Path, group_id: str, member: str) -> None:
     """End the session of MEMBER, a member id, as if it had sent no heartbeat."""
     ask_server(path, "expire-member", group_id, member)
     click.echo(f"group {group_id}: the session of {member} has ended")
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
+@_command
 @click.argument("instance")
-@of_running_server
 def fence(path: Path, group_id: str, instance: str) -> None:
     """Fence the member with the group.instance.id INSTANCE, as if another one had come with that.
 
@@ -69,38 +68,30 @@ def fence(path: Path, group_id: str, instance: str) -> None:
     click.echo(f"group {group_id}: {member} is fenced")
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
+@_command
 @click.argument("member")
-@of_running_server
 def remove(path: Path, group_id: str, member: str) -> None:
     """Remove MEMBER, a member id or a group.instance.id; a client that runs joins again."""
     removed = ask_server(path, "remove-member", group_id, member)
     click.echo(f"group {group_id}: {removed} is removed")
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
-@of_running_server
+@_command
 def empty(path: Path, group_id: str) -> None:
     """Remove all members of GROUP; clients that run join again."""
     removed = ask_server(path, "empty-group", group_id)
     click.echo(f"group {group_id} is empty; removed: {_listed(removed)}")
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
-@of_running_server
+@_command
 def delete(path: Path, group_id: str) -> None:
     """Delete GROUP, which may have no members, and its offsets."""
     ask_server(path, "delete-group", group_id)
     click.echo(f"group {group_id} is deleted")
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
+@_command
 @click.option("--to", "node_id", metavar="NODE", type=int, required=True, help="The broker's node id.")
-@of_running_server
 def move_coordinator(path: Path, group_id: str, node_id: int) -> None:
     """Let another broker coordinate GROUP, as `kshim cluster move-coordinator` does."""
     say_moved(ask_server(path, "move-coordinator", group_id, node_id))
@@ -109,12 +100,10 @@ def move_coordinator(path: Path, group_id: str, node_id: int) -> None:
 # ---- offsets
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
+@_command
 @click.option("--topic", required=True)
 @click.option("--partition", type=int, required=True)
 @click.option("--offset", type=int, required=True, help="Of the next record to read.")
-@of_running_server
 def set_offsets(path: Path, group_id: str, topic: str, partition: int, offset: int) -> None:
     """Set an offset of GROUP, which may have no members.
 
@@ -123,8 +112,7 @@ def set_offsets(path: Path, group_id: str, topic: str, partition: int, offset: i
     _tell(ask_server(path, "set-offsets", group_id, [[topic, partition, offset]]))
 
 
-@group.command()
-@click.argument("group_id", metavar="GROUP")
+@_command
 @click.option("--topic", help="Otherwise all that the group has committed.")
 @click.option("--partition", type=int, help="Otherwise all of the topic.")
 @click.option("--to-earliest", "place", flag_value="earliest", help="To the first record.")
@@ -135,7 +123,6 @@ def set_offsets(path: Path, group_id: str, topic: str, partition: int, offset: i
     metavar="TIME",
     help="To the first record that is not older: 2026-11-23T08:00, with +01:00 if it is not UTC.",
 )
-@of_running_server
 def reset_offsets(
     path: Path,
     group_id: str,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.durations import time_of_day
 
 WAIT_MS = 30_000
 
@@ -38,4 +38,4 @@ def watch(path: Path, group: str | None, since_start: bool, as_json: bool) -> No
 
 
 def _line(event: dict[str, Any]) -> str:
-    return f"{datetime.fromtimestamp(event['at_ms'] / 1000):%H:%M:%S.%f}"[:-3] + f"  {event['text']}"
+    return f"{time_of_day(event['at_ms'])}  {event['text']}"

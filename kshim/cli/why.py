@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.durations import time_of_day
 from kshim.cli.tables import print_table
 from kshim.cli.timeline import timeline
 from kshim.recorder.story import listed, seconds
@@ -58,7 +58,7 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
     if known["incidents"] and generation is None:
         click.echo("\nWhat else has happened to it")
         for incident in known["incidents"][-MOST_ROWS:]:
-            click.echo(f"  {_clock(incident['at_ms'])}  {incident['text']}")
+            click.echo(f"  {time_of_day(incident['at_ms'])}  {incident['text']}")
 
 
 def _chosen(
@@ -93,7 +93,7 @@ def _print_rows(rebalances: Sequence[dict[str, Any]]) -> None:
     rows = [
         (
             str(each["generation"]),
-            _clock(each["began_ms"]),
+            time_of_day(each["began_ms"]),
             seconds(each["ended_ms"] - each["began_ms"]) + ("" if each["completed_ms"] else " (gave way)"),
             each["cause"],
             listed((_name(each, member_id) for member_id in each["members_at_cause"]), most=2),
@@ -105,7 +105,7 @@ def _print_rows(rebalances: Sequence[dict[str, Any]]) -> None:
 
 
 def _tell(rebalance: dict[str, Any]) -> None:
-    click.echo(f"\nGeneration {rebalance['generation']}, {_clock(rebalance['began_ms'])}")
+    click.echo(f"\nGeneration {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
     for sentence in rebalance["story"]:
         click.echo(f"  {sentence}")
     for line in timeline(rebalance):
@@ -114,7 +114,3 @@ def _tell(rebalance: dict[str, Any]) -> None:
 
 def _name(rebalance: Mapping[str, Any], member_id: str) -> str:
     return next((m["name"] for m in rebalance["members"] if m["member_id"] == member_id), member_id)
-
-
-def _clock(at_ms: int) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000):%H:%M:%S.%f}"[:-3]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshim.control.commands import Command, Commands, SteeringError
-from kshim.network.connection import Dispatch
+from kshim.network.connection import Measured
 from kshim.network.listeners import Listener
 from kshim.requests import Broker
 
@@ -26,12 +26,10 @@ class FaultSteering:
         self,
         brokers: Mapping[int, Broker],
         listeners: Mapping[int, Listener],
-        measured: Callable[[Callable[..., Any], Broker], Dispatch],
+        measured: Measured,
         tell: Tell,
     ) -> None:
-        """measured: makes what a listener is to have of `answer` and a broker. tell: called with each fault
-        that strikes.
-        """
+        """tell: called with each fault that strikes."""
         self._brokers = brokers
         self._listeners = listeners
         self._measured = measured

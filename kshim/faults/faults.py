@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 from kshim.faults.answers import FaultyAnswers, Struck, Tell
 from kshim.faults.fault import Fault
 from kshim.faults.rules import Rule, Rules
-from kshim.network.connection import Dispatch
+from kshim.network.connection import Measured
 from kshim.network.dispatch import answer
 from kshim.network.listeners import Listener
 from kshim.requests import Broker
@@ -29,12 +28,10 @@ class Faults:
         self,
         brokers: Mapping[int, Broker],
         listeners: Mapping[int, Listener],
-        measured: Callable[[Callable[..., Any], Broker], Dispatch],
+        measured: Measured,
         tell: Tell,
     ) -> None:
-        """measured: makes what a listener is to have of `answer` and a broker. tell: called with each fault
-        that strikes.
-        """
+        """tell: called with each fault that strikes."""
         self._rules = Rules()
         self._brokers = brokers
         self._listeners = listeners

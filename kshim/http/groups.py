@@ -8,16 +8,14 @@ from typing import Any
 
 from kshim.control.rows import ROW_US, facts_of, offsets, row
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.rebalance_record import who
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.http.answers import Answer, Asked, HttpError, Long, listing, long_answer
 from kshim.http.facts import Facts, Json
 from kshim.recorder.scores import scores
-from kshim.recorder.shown import shown_in_turn
+from kshim.recorder.shown import shown_assignment, shown_in_turn, shown_member
 from kshim.requests.slices import Slices
-from schemas.consumer_protocol import decode_assignment
-from schemas.message import MalformedMessage
 
-CONSUMER = "consumer"
 LONG_LISTS = ("members", "moved")
 """Of a rebalance."""
 WAITS = ("because", "began_ms", "until_ms", "to_join", "to_join_first", "to_sync")
@@ -106,24 +104,8 @@ def no_group(group_id: str) -> HttpError:
 def member_json(group: SeenGroup, member: Member) -> Json:
     """One member and what it was assigned."""
     return {
-        "member_id": member.member_id,
-        "client_id": member.client_id,
-        "host": member.client_host.removeprefix("/"),
-        "instance_id": member.group_instance_id,
+        **shown_member(who(member)),
         "session_timeout_ms": member.session_timeout_ms,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
-        "assignment": assigned(group.protocol_type, member.assignment),
+        "assignment": shown_assignment(group.protocol_type, member.assignment),
     }
-
-
-def assigned(protocol_type: str, assignment: bytes) -> Any:
-    """The partitions of an assignment by topic; in hexadecimal digits if only clients can read it."""
-    if not assignment:
-        return {}
-    if protocol_type == CONSUMER:
-        try:
-            found = decode_assignment(assignment)
-        except MalformedMessage:
-            return assignment.hex()
-        return {each.topic: sorted(each.partitions) for each in found.assigned_partitions}
-    return assignment.hex()

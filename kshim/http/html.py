@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from kshim.http.answers import PIECE_BYTES, Answer
+from kshim.recorder.story import seconds
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 VOID = frozenset(("link", "meta", "input"))
@@ -124,11 +125,9 @@ def number(value: int | None) -> str:
 
 def duration(ms: float) -> str:
     """ "0.041 s", "12.3 s", "3 min", "2 h 5 min", "4 d"."""
-    if ms < 10_000:
-        return f"{ms / 1000:.3f} s"
     minutes = int(ms // 60_000)
     if minutes < 1:
-        return f"{ms / 1000:.1f} s"
+        return seconds(ms)
     if minutes < 60:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)

@@ -24,7 +24,7 @@ from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State
-from kshim.requests import Client, Refused, Turn
+from kshim.requests import Broker, Client, Refused, Turn
 from kshim.requests.later import Afterwards, Later, Promised
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
@@ -45,6 +45,8 @@ Response = bytes | Pieces | None
 # Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
 # none. Raises Refused, or the Deferred fails with it.
 Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response] | Promised"]
+Measured = Callable[[Callable[..., Any], Broker], Dispatch]
+"""Makes what a listener is to have of a function of a broker, and that broker."""
 
 
 class InFlight(Turn):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance, Who
 from kshim.coordination.groups.trigger import Gone
-from schemas.consumer_protocol import decode_assignment, decode_subscription
+from schemas.consumer_protocol import decode_assignment, decode_subscription, partitions_of
 from schemas.message import MalformedMessage
 
 Partition = tuple[str, int]
@@ -98,10 +98,9 @@ def assigned(assignment: bytes) -> Partitions:
     if not assignment:
         return NONE
     try:
-        topics = decode_assignment(assignment).assigned_partitions
+        return partitions_of(decode_assignment(assignment).assigned_partitions)
     except MalformedMessage:
         return NONE
-    return frozenset((each.topic, partition) for each in topics for partition in each.partitions)
 
 
 def _keeps(part: Part) -> Partitions:
@@ -110,7 +109,7 @@ def _keeps(part: Part) -> Partitions:
         owned = decode_subscription(part.subscription).owned_partitions if part.subscription else ()
     except MalformedMessage:
         return NONE
-    return frozenset((each.topic, partition) for each in owned for partition in each.partitions)
+    return partitions_of(owned)
 
 
 def _released_ms(part: Part) -> int | None:

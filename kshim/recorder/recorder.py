@@ -7,7 +7,8 @@ oldest rebalances of all go first.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 from kshim.coordination.groups.rebalance_record import Rebalance, RebalanceBegan
@@ -82,14 +83,10 @@ class Recorder:
         """Those of a group that are kept, the earliest first."""
         return tuple(kept.rebalance for kept in self._of_group.get(group_id, ()))
 
-    def group_ids(self) -> Iterator[str]:
-        """The groups of which rebalances are kept."""
-        return iter(tuple(self._of_group))
-
     def events_after(self, number: int) -> list[Event]:
         """The events that are kept of those with higher numbers."""
-        wanted = min(max(self.last_number - number, 0), len(self._events))
-        return [self._events[at] for at in range(len(self._events) - wanted, len(self._events))]
+        wanted = max(self.last_number - number, 0)
+        return list(islice(reversed(self._events), wanted))[::-1]
 
     def incidents(self, group_id: str, shard: int) -> list[Event]:
         """The events that are kept of those about a group, or its shard, and are no rebalances."""

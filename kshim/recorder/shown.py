@@ -10,8 +10,10 @@ from typing import Any
 
 from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance, Who
-from kshim.recorder.ownership import Effect, Ownership, Partition, assigned
+from kshim.recorder.ownership import Effect, Ownership, Partition
 from kshim.recorder.story import names_of, story
+from schemas.consumer_protocol import decode_assignment, partitions_of
+from schemas.message import MalformedMessage
 
 VERSION = 1
 """Of these values. It rises when a field changes its meaning; more fields may come without that."""
@@ -75,6 +77,18 @@ def shown_member(who: Who) -> dict[str, Any]:
     }
 
 
+def shown_assignment(protocol_type: str, assignment: bytes) -> Any:
+    """The partitions by topic; in hexadecimal digits if only clients can read it."""
+    if not assignment:
+        return {}
+    try:
+        if protocol_type == CONSUMER:
+            return _by_topic(sorted(partitions_of(decode_assignment(assignment).assigned_partitions)))
+    except MalformedMessage:
+        pass
+    return assignment.hex()
+
+
 def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) -> dict[str, Any]:
     return {
         **shown_member(part.who),
@@ -88,16 +102,9 @@ def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) ->
         "gone_ms": _time(part.gone_ms),
         "heard_ms": _time(part.heard_ms),
         "paused_ms": paused_ms,
-        "before": _assignment(rebalance, part.before),
-        "after": _assignment(rebalance, part.after),
+        "before": shown_assignment(rebalance.protocol_type, part.before),
+        "after": shown_assignment(rebalance.protocol_type, part.after),
     }
-
-
-def _assignment(rebalance: Rebalance, assignment: bytes) -> Any:
-    """Partitions by topic; of other protocols than the consumers' the bytes, in hex."""
-    if rebalance.protocol_type in (CONSUMER, ""):
-        return _by_topic(sorted(assigned(assignment)))
-    return assignment.hex()
 
 
 def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:

@@ -46,7 +46,7 @@ def names_of(rebalance: Rebalance, effect: Effect) -> Mapping[str, str]:
     return short_names(everybody)
 
 
-def seconds(ms: int) -> str:
+def seconds(ms: float) -> str:
     """A duration for people: "0.123 s", "12.3 s"."""
     return f"{ms / 1000:.3f} s" if ms < 10_000 else f"{ms / 1000:.1f} s"
 

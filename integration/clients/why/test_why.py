@@ -186,7 +186,7 @@ def test_each_cause(members: Members, capfd: pytest.CaptureFixture[str]) -> None
     # kafka-python may lose its assignment when it has to join again at once.
     happens(members, LEFT, lambda: members.drivers.pop("python").close(name="c"))
 
-    with changing_consumer(members) as change:
+    with ChangingConsumer(members) as change:
         before = members.server.why(GROUP)["now"]["generation"]
         change()
         wait_until(
@@ -231,7 +231,7 @@ def moved_to(members: Members) -> None:
     wait_until(lambda: time.monotonic() > done, SETTLED_S, "two heartbeats")
 
 
-class changing_consumer:  # noqa: N801 (it is used as a function)
+class ChangingConsumer:
     """A librdkafka member of the test's own process, whose subscription the block can change."""
 
     def __init__(self, members: Members) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
 from kshim.coordination.groups.member import Member
-from schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription
+from schemas.consumer_protocol import decode_assignment, decode_subscription, partitions_of
 from schemas.message import MalformedMessage
 
 HOLD_MS = 300
@@ -40,17 +40,13 @@ def who_may_wait(group: ClassicGroup) -> frozenset[str]:
 
 
 def _owned(group: ClassicGroup, member: Member) -> Partitions:
-    return _partitions(decode_subscription(member.metadata(group.protocol_name)).owned_partitions)
+    return partitions_of(decode_subscription(member.metadata(group.protocol_name)).owned_partitions)
 
 
 def _assigned(member: Member) -> Partitions:
     """Empty as well for a member that its leader has left out."""
     return (
-        _partitions(decode_assignment(member.assignment).assigned_partitions)
+        partitions_of(decode_assignment(member.assignment).assigned_partitions)
         if member.assignment
         else frozenset()
     )
-
-
-def _partitions(topics: tuple[TopicPartition, ...]) -> Partitions:
-    return frozenset((each.topic, partition) for each in topics for partition in each.partitions)

@@ -60,10 +60,7 @@ def prepare_rebalance(
     if group.state is State.COMPLETING_REBALANCE:
         for member in group.members.values():
             member.assignment = b""
-    record = begins(draft, group, trigger, members, reason, detail)
-    for member in group.members.values():
-        if member.parked_sync is not None or member.parked_heartbeat is not None:
-            record.told(member.member_id, draft.now_ms)
+    begins(draft, group, trigger, members, reason, detail)
     refuse_syncs(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     answer_heartbeats(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.may_wait = frozenset()

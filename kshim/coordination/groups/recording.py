@@ -22,21 +22,26 @@ from kshim.coordination.groups.trigger import Gone, Trigger
 
 def begins(
     draft: Draft, group: ClassicGroup, trigger: Trigger, members: Collection[Who], reason: str, detail: str
-) -> Rebalance:
-    """A rebalance begins, and so ends the one before that is not complete. O(members)."""
+) -> None:
+    """A rebalance begins, and so ends the one before that is not complete. O(members).
+
+    Members whose SyncGroup or Heartbeat is parked are told at once.
+    """
     gives_way(draft, group)
     record = Rebalance(
         group.group_id, trigger, tuple(members), reason[:MOST_REASON], detail[:MOST_REASON], draft.now_ms
     )
     draft.report(RebalanceBegan(group.group_id, trigger, record.members))
     record.generation = group.generation + 1
+    record.protocol_type = group.protocol_type or ""
     for member in group.members.values():
         part = record.part(member)
         if member.parked_join is not None:
             part.joined_ms = draft.now_ms
+        if member.parked_sync is not None or member.parked_heartbeat is not None:
+            record.told(member.member_id, draft.now_ms)
     group.rebalance = record
     _take_departed(group, record)
-    return record
 
 
 def joins(draft: Draft, group: ClassicGroup, member: Member) -> None:

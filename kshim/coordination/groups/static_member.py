@@ -42,9 +42,7 @@ def replace(
         and group_fits(group, draft.settings)
     ):
         group.take_join(member)
-        group.departed.clear()
-        draft.write_group(group)
-        draft.report(Resumed(group.group_id, old_id, who(member)))
+        _goes_on(draft, group, member, old_id)
         draft.reply(caller.token, _resumed(group, member, caller, leader_before))
     else:
         cause = Trigger.STATIC_MEMBER_REPLACED
@@ -57,9 +55,7 @@ def fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
     old_id = member.member_id
     _take_place(draft, group, member, draft.new_member_id(member.group_instance_id))
     if group.state is State.STABLE and group_fits(group, draft.settings):
-        group.departed.clear()
-        draft.write_group(group)
-        draft.report(Resumed(group.group_id, old_id, who(member)))
+        _goes_on(draft, group, member, old_id)
     else:
         cause, detail = Trigger.STATIC_MEMBER_REPLACED, str(Trigger.ASKED_FOR)
         rebalance_or_complete(draft, group, cause, [who(member)], detail=detail)
@@ -73,6 +69,13 @@ def _take_place(draft: Draft, group: ClassicGroup, member: Member, member_id: st
     group.rename(member, member_id)
     member.is_new = False
     draft.restart_session(member)
+
+
+def _goes_on(draft: Draft, group: ClassicGroup, member: Member, old_id: str) -> None:
+    """Keep the generation, in which nobody else has to know of the new id."""
+    group.departed.clear()
+    draft.write_group(group)
+    draft.report(Resumed(group.group_id, old_id, who(member)))
 
 
 def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.trigger import Trigger
-from schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
+from schemas.consumer_protocol import (
+    decode_assignment,
+    decode_subscription,
+    decode_topics,
+    partitions_of,
+)
 from schemas.message import MalformedMessage
 from schemas.messages.join_group import JoinGroupRequest
 
@@ -48,18 +55,14 @@ def _was_loaded(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) ->
     return group.loaded_ms is not None and draft.now_ms - group.loaded_ms <= request.session_timeout_ms
 
 
-def _given_up(group: ClassicGroup, member: Member) -> set[tuple[str, int]]:
+def _given_up(group: ClassicGroup, member: Member) -> frozenset[tuple[str, int]]:
     """What it owned when it joined last, and was not assigned again: a cooperative member gives that up, and
     joins again (KIP-429). An eager one owns nothing while it joins.
     """
     if not member.holds:
-        return set()
+        return frozenset()
     owned = decode_subscription(member.metadata(group.protocol_name)).owned_partitions
-    return _partitions(owned) - _partitions(decode_assignment(member.holds).assigned_partitions)
-
-
-def _partitions(topics: tuple[TopicPartition, ...]) -> set[tuple[str, int]]:
-    return {(each.topic, partition) for each in topics for partition in each.partitions}
+    return partitions_of(owned) - partitions_of(decode_assignment(member.holds).assigned_partitions)
 
 
 def _difference(before: set[str], now: set[str]) -> str:
@@ -67,5 +70,5 @@ def _difference(before: set[str], now: set[str]) -> str:
     return ", ".join(added + [f"-{topic}" for topic in sorted(before - now)])
 
 
-def _listed(partitions: set[tuple[str, int]]) -> str:
+def _listed(partitions: Collection[tuple[str, int]]) -> str:
     return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions))
