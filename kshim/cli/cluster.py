@@ -8,25 +8,16 @@ from typing import Any
 
 import click
 
-from kshim.cli.asking import ask_server
+from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.tables import print_table
-from kshim.control.client import FILE_NAME
 
 _NO_LEADER = -1
 
 
 @click.group()
-@click.option(
-    "--data-dir",
-    metavar="DIR",
-    default="./kshim-data",
-    show_default=True,
-    type=Path,
-    help="The data directory of the running server.",
-)
-@click.option("--control", metavar="PATH", type=Path, help="The server's --control, if it has one.")
+@of_running_server
 @click.pass_context
-def cluster(context: click.Context, data_dir: Path, control: Path | None) -> None:
+def cluster(context: click.Context, path: Path) -> None:
     """Show and steer a running server's brokers.
 
     Clients see what they would see in a Kafka cluster: leaders and group coordinators move, and brokers
@@ -40,7 +31,7 @@ def cluster(context: click.Context, data_dir: Path, control: Path | None) -> Non
       kshim cluster move-coordinator readers --to 3
       kshim cluster stop-broker 1
     """
-    context.obj = control or data_dir / FILE_NAME
+    context.obj = path
 
 
 _to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, help="The broker's node id.")
