@@ -108,7 +108,7 @@ class Look:
     def check(self) -> None:
         """Nothing was wrong in the window, and nothing came from elsewhere."""
         errors, urls = self._logs()
-        assert errors == []
+        assert errors == [], errors
         assert {urlsplit(url).netloc for url in urls} <= {urlsplit(self.base).netloc}, urls
 
     def forget_errors(self) -> None:

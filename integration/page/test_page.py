@@ -64,6 +64,7 @@ def test_names_that_clients_chose_are_text(look: Look, world: World) -> None:
     wait_until(lambda: look.text("h1 .id") == name, PATIENCE_S, "the group's own page")
     look.wait_live()
     assert look.driver.title == f"{name} · kshim"
+    look.open("/")  # a page of a group that is gone would ask for it in vain
     world.delete_group(name)
 
 
