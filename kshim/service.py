@@ -27,7 +27,7 @@ from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.fetching.sessions import FetchSessions
 from kshim.network.connection import Measured
 from kshim.network.dispatch import answer
-from kshim.network.listeners import CannotListen, Listener, new_listeners, open_all
+from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
 from kshim.network.places import Limits
 from kshim.producing.appends import ProducerAppends
 from kshim.recorder.moves import CoordinatorMoved
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+Addresses = dict[str, list[Endpoint]]
+"""Of all brokers, by the names of the listeners."""
+
+
 class StartError(Exception):
     """The server cannot start. str() is one line for the user."""
 
@@ -71,7 +75,7 @@ class Server:
         self._groups: GroupRuntime | None = None
         self._transactions: TransactionRuntime | None = None
         self._cleaning: Cleaning | None = None
-        self._listeners: dict[int, Listener] = {}
+        self._listeners: dict[int, BrokerListeners] = {}
         self._control: ControlSocket | None = None
         self._http: HttpListener | None = None
         self.http_address: Endpoint | None = None
@@ -86,13 +90,13 @@ class Server:
         self._stopped = False
         self._has_loaded = False
 
-    def start(self) -> Deferred[list[Endpoint]]:
+    def start(self) -> Deferred[Addresses]:
         """Fires with the brokers' addresses once connections are accepted. Errbacks StartError; then nothing
         is left open.
         """
         return Deferred.fromCoroutine(self._start())
 
-    async def _start(self) -> list[Endpoint]:
+    async def _start(self) -> Addresses:
         config = self._config
         try:
             self._store.open()
@@ -131,7 +135,7 @@ class Server:
                 wall_clock=self._clock,
             )
             self._transactions.start(partial(write_marker, broker))
-            addresses: list[Endpoint] = await self._listen(broker)
+            addresses = await self._listen(broker)
             interval_ms = config.log_retention_check_interval_ms
             self._cleaning = Cleaning(self._store.log, self._clock, interval_ms)
             self.loaded().addCallback(self._loaded)
@@ -143,7 +147,7 @@ class Server:
             __version__,
             ", ".join(map(str, cluster.node_ids)),
             cluster.cluster_id,
-            ", ".join(map(str, addresses)),
+            _listed(addresses),
             config.log_dirs,
         )
         if self.http_address is not None:
@@ -165,7 +169,7 @@ class Server:
 
         return tell
 
-    async def _listen(self, broker: Broker) -> list[Endpoint]:
+    async def _listen(self, broker: Broker) -> Addresses:
         """Accept connections from clients and from `kshim cluster`. Raises CannotListen."""
         config, cluster = self._config, broker.cluster
         brokers = {node_id: _as_node(broker, node_id) for node_id in cluster.node_ids}
@@ -180,7 +184,7 @@ class Server:
         self._listeners = new_listeners(
             answers, config, self._reactor, self._unread, self._once, partial(_limits, cluster)
         )
-        addresses: list[Endpoint] = await open_all(self._listeners, config.listeners)
+        await open_all(self._listeners.values())
         commands = MadeLater(partial(self._commands, broker, brokers, measured))
         path = control_path(config)
         if path is not None:
@@ -189,7 +193,10 @@ class Server:
         if config.http_listener is not None and traffic is not None:
             self._http = self._new_http(broker, traffic, commands if config.http_steering_enable else {})
             self.http_address = self._http.open(config.http_listener)
-        return addresses
+        return {
+            listener.name: [each.addresses[listener.name] for each in self._listeners.values()]
+            for listener in config.listener_configs
+        }
 
     def _new_http(self, broker: Broker, traffic: Traffic, commands: Commands) -> HttpListener:
         """What shows the server to people. Imported only now: it needs twisted.web."""
@@ -291,6 +298,13 @@ class Server:
         self._aside.stop()
         await self._store.close()
         await gatherResults([listener.disconnect() for listener in self._listeners.values()])
+
+
+def _listed(addresses: Addresses) -> str:
+    """The addresses for the log; names only where there are several listeners."""
+    if len(addresses) == 1:
+        return ", ".join(map(str, *addresses.values()))
+    return ", ".join(f"{name}://{address}" for name, found in addresses.items() for address in found)
 
 
 def new_store(config: Config, reactor: Any) -> Store:

@@ -41,7 +41,7 @@ from schemas.registry import decode_response, encode_request
 from tests.network.test_connection import Transport
 from tests.network.test_frames import frame
 
-CONFIG = Config(log_dirs=":memory:", listeners=Endpoint("127.0.0.1", 9092))
+CONFIG = Config(log_dirs=":memory:", listeners="127.0.0.1:9092")
 API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")
 
 
@@ -106,7 +106,7 @@ def connect(reactor: Reactor) -> tuple[Any, Transport]:
 
 def test_a_started_server_listens_and_answers() -> None:
     reactor, store = Reactor(), Store()
-    assert outcome(Server(CONFIG, reactor, store).start()) == [Endpoint("0.0.0.0", 9092)]
+    assert outcome(Server(CONFIG, reactor, store).start()) == {"PLAINTEXT": [Endpoint("0.0.0.0", 9092)]}
     ((port, _, _, interface),) = reactor.tcpServers
     assert (port, interface) == (9092, "127.0.0.1")
     connection, transport = connect(reactor)
@@ -121,7 +121,7 @@ def test_what_is_configured_reaches_the_connections() -> None:
         log_dirs=":memory:",
         socket_request_max_bytes=1000,
         connections_max_idle_ms=5000,
-        advertised_listeners=Endpoint("kafka.example", 1),
+        advertised_listeners="kafka.example:1",
     )
     outcome(Server(config, reactor, Store()).start())
     shared = reactor.factory.shared
@@ -140,7 +140,7 @@ def test_connections_are_limited_by_the_configs_of_the_moment() -> None:
 
 def test_the_memory_store_is_what_memory_names() -> None:
     server = Server(CONFIG, Reactor())
-    assert outcome(server.start()) == [Endpoint("0.0.0.0", 9092)]
+    assert outcome(server.start()) == {"PLAINTEXT": [Endpoint("0.0.0.0", 9092)]}
 
 
 def test_a_port_in_use() -> None:

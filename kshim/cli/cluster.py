@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def describe(path: Path, internal: bool, as_json: bool) -> None:
         click.echo(json.dumps(known))
         return
     click.echo(f"cluster {known['cluster_id']}, controller {known['controller_id']}\n")
-    brokers = [(str(b["node_id"]), b["address"], b["state"], str(b["leads"])) for b in known["brokers"]]
+    brokers = [(str(b["node_id"]), _addresses(b), b["state"], str(b["leads"])) for b in known["brokers"]]
     print_table(("Broker", "Address", "State", "Leads"), brokers)
     rows = [
         (
@@ -125,6 +126,14 @@ def say_moved(moved: dict[str, Any]) -> None:
     before = "no broker" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"
     epoch = moved["leader_epoch"]
     click.echo(f"{partition}: led by broker {moved['to']}, previously by {before}; epoch {epoch}")
+
+
+def _addresses(broker: Mapping[str, Any]) -> str:
+    """Its address, or the address of each of its listeners."""
+    listeners: Mapping[str, str] = broker["listeners"]
+    if len(listeners) == 1:
+        return str(broker["address"])
+    return ", ".join(f"{name}://{address}" for name, address in listeners.items())
 
 
 def _nodes(node_ids: list[int]) -> str:

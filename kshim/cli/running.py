@@ -62,11 +62,15 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
         reactor.addSystemEventTrigger("before", "shutdown", server.stop)
         server.start().addCallbacks(ready, failed)
 
-    def ready(addresses: Sequence[Endpoint]) -> None:
+    def ready(addresses: Mapping[str, Sequence[Endpoint]]) -> None:
         server.loaded().addCallback(lambda _: collector.begin())
-        print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
+        found = {name: ",".join(map(str, of_brokers)) for name, of_brokers in addresses.items()}
+        lines = [f"kshim ready {next(iter(found.values()))}"]
+        if len(found) > 1:
+            lines += [f"kshim listener {name} {listed}" for name, listed in found.items()]
         if server.http_address is not None:
-            print(f"kshim http {server.http_address}", flush=True)
+            lines.append(f"kshim http {server.http_address}")
+        print("\n".join(lines), flush=True)  # in one write: whoever reads one line may go then
 
     def failed(failure: Failure) -> None:
         nonlocal status

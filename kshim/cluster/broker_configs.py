@@ -15,7 +15,6 @@ from kshim.configs import java
 from kshim.configs.brokers import BROKER_CONFIGS
 from kshim.configs.config import PROPERTIES, Config, property_text
 from kshim.configs.definition import INT_MAX
-from kshim.configs.endpoint import Endpoint
 from kshim.configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
@@ -93,14 +92,12 @@ def listener_text(name: str, text: str) -> str:
     return f"PLAINTEXT://{text}" if bare else text
 
 
-def _listeners(config: Config, ports_further: int) -> dict[str, str]:
-    """The listeners of a broker whose ports are `ports_further` above those of the first."""
-    endpoints = {"listeners": config.listeners, "advertised.listeners": config.advertised_listeners}
-    return {
-        name: listener_text(name, str(Endpoint(endpoint.host, endpoint.port + ports_further)))
-        for name, endpoint in endpoints.items()
-        if endpoint is not None and endpoint.port
-    }
+def _listeners(config: Config, number: int) -> dict[str, str]:
+    """The listeners of the broker that many after the first."""
+    found = [listener.of_broker(number) for listener in config.listener_configs]
+    told = [f"{each.name}://{each.advertised}" for each in found if each.advertised is not None]
+    listeners = {"listeners": ",".join(each.url for each in found)}
+    return listeners | ({"advertised.listeners": ",".join(told)} if told else {})
 
 
 def _given(config: Config) -> dict[str, str]:

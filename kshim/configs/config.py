@@ -11,12 +11,20 @@ A property that is only the default of a topic config, as log.retention.ms is of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.listeners import (
+    NOT_SERVED,
+    PROTOCOL_MAP,
+    ListenerConfig,
+    ListenerTexts,
+    WrongListener,
+    listeners_of,
+)
 from kshim.configs.per_ip import checked_per_ip
 from kshim.configs.values import (
     INT_MAX,
@@ -46,8 +54,6 @@ OPTIONS = {
     "--control": "control.path",
     "--http": "http.listener",
 }
-# Read together with another property; they have no meaning of their own.
-COMPANIONS = {"listener.security.protocol.map", "controller.listener.names"}
 # KRaft's own: every server.properties has them, but a broker without a quorum does not need them.
 SILENT = {
     "process.roles",
@@ -78,18 +84,29 @@ def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_def
 class Config:
     """Everything a user may set. `Config()` holds the defaults."""
 
-    listeners: Endpoint = _property(
-        Endpoint("127.0.0.1", 9092),
-        Endpoint.parse,
-        "Address to listen at, HOST:PORT or PLAINTEXT://HOST:PORT; port 0 picks a free one. "
+    listeners: str = _property(
+        "127.0.0.1:9092",
+        str,
+        "Where to listen: HOST:PORT, or NAME://HOST:PORT,… for several listeners; port 0 picks a free one. "
         "Same as --listen.",
         "PLAINTEXT://:9092",
     )
-    advertised_listeners: Endpoint | None = _property(
-        None,
-        Endpoint.parse,
-        "Address told to clients, HOST:PORT. Without it each client is told the address that it connected "
-        "to. Same as --advertise.",
+    advertised_listeners: str = _property(
+        "",
+        str,
+        "Addresses told to clients, HOST:PORT or NAME://HOST:PORT. Where a listener has none, each client is "
+        "told the address that it connected to. Same as --advertise.",
+    )
+    listener_security_protocol_map: str = _property(
+        PROTOCOL_MAP,
+        str,
+        "What is spoken at each listener, as NAME:PROTOCOL, comma-separated; PROTOCOL is PLAINTEXT or SSL or "
+        "SASL_PLAINTEXT or SASL_SSL.",
+    )
+    controller_listener_names: str = _property(
+        "",
+        str,
+        "Names in listeners that are left out: a KRaft controller's, which is not needed here.",
     )
     log_dirs: str = _property(
         "./kshim-data",
@@ -336,6 +353,19 @@ class Config:
     """What the user set, as text, by Kafka's names; also properties without effect here."""
 
     @property
+    def listener_configs(self) -> tuple[ListenerConfig, ...]:
+        """Where clients connect. `new_config` has checked it; other texts raise WrongListener."""
+        return listeners_of(
+            ListenerTexts(
+                self.listeners,
+                self.advertised_listeners,
+                self.listener_security_protocol_map,
+                self.controller_listener_names,
+                self.brokers,
+            )
+        )
+
+    @property
     def in_memory(self) -> bool:
         """Whether nothing is to be kept on disk."""
         return self.log_dirs == IN_MEMORY
@@ -388,56 +418,43 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
         given[name] = text.strip()
         try:
             if name in PROPERTIES:
-                values[name.replace(".", "_")] = _value(name, text.strip(), properties)
-            elif name not in COMPANIONS and name not in SILENT:
+                values[name.replace(".", "_")] = _value(name, text.strip())
+            elif name not in SILENT:
                 warnings.append(_no_effect(name))
         except ValueError as error:
             problems.append(str(error) if name not in PROPERTIES else f"{key}={text.strip()}: {error}")
     config = Config(**values, given=given)
-    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
-        problems.append(
-            f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
-            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
-        )
-    if config.http_listener is not None and not config.http_listener.is_loopback and not config.http_token:
-        problems.append(
-            f"http.listener={config.http_listener}: expected http.token, too, as others can connect to this "
-            "address; or a loopback address, as in 127.0.0.1:8080"
-        )
+    problems += _problems(config, {(ALIASES | OPTIONS).get(key, key): key for key in properties})
     if problems:
         raise ConfigError(problems)
     return config, warnings
 
 
-def _value(name: str, text: str, properties: Mapping[str, str]) -> Any:
-    if name in ("listeners", "advertised.listeners"):
-        text = _plaintext_listener(text, properties)
+def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with properties together. keys: as the user named each of them."""
+    try:
+        for listener in config.listener_configs:
+            if why := NOT_SERVED.get(listener.protocol):
+                raise WrongListener("listeners", f"expected no listener of {listener.protocol}: {why}")
+    except WrongListener as error:
+        text = property_text(getattr(config, error.name.replace(".", "_")))
+        yield f"{keys.get(error.name, error.name)}={text}: {error}"
+    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
+        yield (
+            f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
+            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
+        )
+    if config.http_listener is not None and not config.http_listener.is_loopback and not config.http_token:
+        yield (
+            f"http.listener={config.http_listener}: expected http.token, too, as others can connect to this "
+            "address; or a loopback address, as in 127.0.0.1:8080"
+        )
+
+
+def _value(name: str, text: str) -> Any:
     if name == "log.dirs" and (not text or "," in text):
         raise ValueError("expected one directory, or :memory:")
     return PROPERTIES[name].parse(text)
-
-
-def _plaintext_listener(text: str, properties: Mapping[str, str]) -> str:
-    """HOST:PORT of the only listener in `text`, which must be PLAINTEXT; listeners of the KRaft controller do
-    not count.
-    """
-    protocols = dict(
-        pair.strip().split(":", 1)
-        for pair in properties.get("listener.security.protocol.map", "").split(",")
-        if ":" in pair
-    )
-    controllers = {name.strip() for name in properties.get("controller.listener.names", "").split(",")}
-    found = []
-    for listener in text.split(","):
-        name, scheme, address = listener.strip().rpartition("://")
-        if scheme and name in controllers:
-            continue
-        if scheme and protocols.get(name, name) != "PLAINTEXT":
-            raise ValueError("expected PLAINTEXT://HOST:PORT, the only security protocol that is served")
-        found.append(address)
-    if len(found) != 1:
-        raise ValueError("expected one listener, as in PLAINTEXT://127.0.0.1:9092")
-    return found[0]
 
 
 def _no_effect(name: str) -> str:

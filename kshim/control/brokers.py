@@ -15,7 +15,7 @@ from kshim.cluster import GROUP_METADATA_TOPIC, Cluster, leaders
 from kshim.cluster.changes import Outcome
 from kshim.cluster.topics import NO_LEADER
 from kshim.control.commands import Command, Commands, SteeringError
-from kshim.network.listeners import CannotListen, Listener
+from kshim.network.listeners import BrokerListeners, CannotListen
 from kshim.storage.interfaces import StorageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class BrokerSteering:
     A method's Deferred fires when clients see the change, or fails with SteeringError.
     """
 
-    def __init__(self, cluster: Cluster, groups: Groups, listeners: Mapping[int, Listener]) -> None:
+    def __init__(self, cluster: Cluster, groups: Groups, listeners: Mapping[int, BrokerListeners]) -> None:
         self._cluster = cluster
         self._groups = groups
         self._listeners = listeners
@@ -54,6 +54,7 @@ class BrokerSteering:
                 {
                     "node_id": node_id,
                     "address": str(listener.address),
+                    "listeners": {name: str(address) for name, address in listener.addresses.items()},
                     "state": "running" if node_id in cluster.running else "stopped",
                     "leads": led.count(node_id),
                 }
@@ -122,7 +123,7 @@ class BrokerSteering:
     async def _start_broker(self, node_id: int) -> dict[str, Any]:
         self._check(node_id, running=False)
         try:
-            self._listeners[node_id].resume()
+            await self._listeners[node_id].resume()
         except CannotListen as error:
             raise SteeringError(str(error)) from error
         await self._stored(leaders.start_broker(self._cluster, node_id))

@@ -64,7 +64,7 @@ class Coordinators:
         leader = broker.cluster.group_metadata_topic.partitions[shard].leader
         if leader == NO_LEADER:
             raise SteeringError(f"no broker that runs coordinates group {group_id}")
-        here = broker.config.listeners
+        here = broker.config.listener_configs[0].bind
         return RequestContext(API_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.network.connection import Measured
-from kshim.network.listeners import Listener
+from kshim.network.listeners import BrokerListeners
 from kshim.requests import Broker
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class FaultSteering:
     def __init__(
         self,
         brokers: Mapping[int, Broker],
-        listeners: Mapping[int, Listener],
+        listeners: Mapping[int, BrokerListeners],
         measured: Measured,
         tell: Tell,
     ) -> None:

@@ -129,9 +129,8 @@ class OffsetSteering:
         leader = cluster.topics[topic].partitions[index].leader if topic in cluster.topics else NO_LEADER
         if leader == NO_LEADER:
             raise SteeringError(f"no broker that runs leads {topic}-{index}")
-        context = RequestContext(
-            LIST_OFFSETS_VERSION, CLIENT_ID, CLIENT_HOST, self._broker.config.listeners, node_id=leader
-        )
+        here = self._broker.config.listener_configs[0].bind
+        context = RequestContext(LIST_OFFSETS_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
         asked = ListOffsetsTopic(
             name=topic, partitions=(ListOffsetsPartition(partition_index=index, timestamp=timestamp),)
         )

@@ -13,7 +13,7 @@ from kshim.faults.fault import Fault
 from kshim.faults.rules import Rule, Rules
 from kshim.network.connection import Measured
 from kshim.network.dispatch import answer
-from kshim.network.listeners import Listener
+from kshim.network.listeners import BrokerListeners
 from kshim.requests import Broker
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Faults:
     def __init__(
         self,
         brokers: Mapping[int, Broker],
-        listeners: Mapping[int, Listener],
+        listeners: Mapping[int, BrokerListeners],
         measured: Measured,
         tell: Tell,
     ) -> None:

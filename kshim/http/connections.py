@@ -24,6 +24,7 @@ async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
             seen = connection.see()
             yield {
                 "broker": node_id,
+                "listener": seen.client.listener_name,
                 "address": str(seen.client.address),
                 "software": seen.client.software or None,
                 "state": seen.state.name.capitalize(),

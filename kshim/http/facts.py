@@ -9,7 +9,7 @@ from typing import Any
 from kshim.cluster import Cluster
 from kshim.control.commands import Commands
 from kshim.coordination.interfaces import Groups
-from kshim.network.listeners import Listener
+from kshim.network.listeners import BrokerListeners
 from kshim.network.traffic import Traffic
 from kshim.recorder.recorder import Recorder
 from kshim.requests.aside import Aside
@@ -27,7 +27,7 @@ class Facts:
     cluster: Cluster
     groups: Groups
     log: Log
-    listeners: Mapping[int, Listener]
+    listeners: Mapping[int, BrokerListeners]
     """By node id."""
     clock: Clock
     """For turns, and for how long browsers wait."""

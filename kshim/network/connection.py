@@ -75,6 +75,7 @@ class Shared:
     max_request_bytes: int
     max_idle_ms: int = -1
     """-1 keeps idle connections."""
+    listener_name: str = "PLAINTEXT"
     advertised: Endpoint | None = None
     """None stands for the address that a connection arrived at."""
 
@@ -124,7 +125,10 @@ class Connection(Protocol):
         host, peer = transport.getHost(), transport.getPeer()
         here = Endpoint(unmapped(host.host), host.port)
         self.client = Client(
-            java_host(peer.host), Endpoint(peer.host, peer.port), self.shared.advertised or here
+            java_host(peer.host),
+            Endpoint(peer.host, peer.port),
+            self.shared.advertised or here,
+            listener_name=self.shared.listener_name,
         )
         self._frames = Frames(self.shared.max_request_bytes)
         self.active_at = self.shared.clock.seconds()

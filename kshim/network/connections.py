@@ -1,4 +1,4 @@
-"""The open connections of one listener: who may have one, who waits for a place, and how all are closed."""
+"""The open connections of one broker: who may have one, who waits for a place, and how all are closed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from twisted.internet.protocol import Factory
 from kshim.network.addresses import unmapped
 from kshim.network.connection import Connection, Shared
 from kshim.network.places import Places
+from kshim.storage.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -20,26 +21,38 @@ LOOK_S = 1.0
 """How often to look, while connections wait, whether there are more places."""
 
 
-class Connections(Factory):
-    """Makes the connections, and knows them until they are gone."""
+class Entrance(Factory):
+    """Makes the connections that arrive at one listener."""
 
     noisy = False
 
-    def __init__(self, shared: Shared, places: Places) -> None:
+    def __init__(self, shared: Shared, connections: Connections) -> None:
         self.shared = shared
+        self.connections = connections
+
+    def buildProtocol(self, addr: Any) -> Connection | None:
+        """A connection from `addr`; None closes it."""
+        return self.connections.new(addr, self.shared)
+
+
+class Connections:
+    """Knows the connections until they are gone."""
+
+    def __init__(self, clock: Clock, places: Places) -> None:
+        self._clock = clock
         self._places = places
         self._waiting: dict[Connection, None] = {}  # beyond the last place, in the order of their arrival
         self._timer: Any = None
         self._all_gone: Deferred[None] | None = None
         self.connections: set[Connection] = set()
-        self.port: Any = None
+        self.ports: list[Any] = []
         """Where they arrive; nothing is accepted there while connections wait for a place."""
 
-    def buildProtocol(self, addr: Any) -> Connection | None:
-        """A connection from `addr`; None closes it, because that address has too many."""
+    def new(self, addr: Any, shared: Shared) -> Connection | None:
+        """A connection from `addr`; None if that address has too many."""
         most = self._places.take(unmapped(addr.host))
         if most is None:
-            return Connection(self.shared, self._made, self._lost)
+            return Connection(shared, self._made, self._lost)
         logger.warning(
             "closed the connection of %s:%d: its address has %d already", addr.host, addr.port, most
         )
@@ -60,7 +73,7 @@ class Connections(Factory):
             gone.callback(None)
             return gone
         self._all_gone = gone
-        abort = self.shared.clock.callLater(CLOSE_S, self._abort)
+        abort = self._clock.callLater(CLOSE_S, self._abort)
         gone.addCallback(lambda _: abort.cancel() if abort.active() else None)
         for connection in list(self.connections):
             connection.close()
@@ -103,9 +116,9 @@ class Connections(Factory):
             del self._waiting[connection]
             connection.go_on()
         if self._waiting and self._timer is None:
-            self._timer = self.shared.clock.callLater(LOOK_S, self._look)
-        if self.port is not None:
-            accept = self.port.stopReading if self._waiting else self.port.startReading
+            self._timer = self._clock.callLater(LOOK_S, self._look)
+        for port in self.ports:
+            accept = port.stopReading if self._waiting else port.startReading
             accept()
 
     def _look(self) -> None:

@@ -1,21 +1,23 @@
-"""Where brokers accept connections: one listener each, on consecutive ports."""
+"""Where brokers accept connections: each at its own port of every listener, which are consecutive."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
-from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.defer import Deferred, gatherResults, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
 
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.listeners import LAST_PORT, ListenerConfig
 from kshim.network.client_socket import ClientSocket
 from kshim.network.connection import Connection, Dispatch, Shared
-from kshim.network.connections import Connections
+from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
 from kshim.network.places import Limits, Places
 from kshim.requests.context import Client
@@ -23,7 +25,6 @@ from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 
 _ATTEMPTS = 20
-_LAST_PORT = 65535
 
 
 class CannotListen(Exception):
@@ -31,30 +32,92 @@ class CannotListen(Exception):
 
 
 class Listener:
-    """One broker's listening port, and the connections that arrive at it."""
+    """One port of one broker."""
 
-    def __init__(self, connections: Connections, reactor: Any) -> None:
-        self._connections = connections
+    def __init__(self, config: ListenerConfig, entrance: Entrance, reactor: Any) -> None:
+        self._config = config
+        self._entrance = entrance
         self._reactor = reactor
         self._port: Any = None
         self._kept: socket.socket | None = None
-        self.address = Endpoint("", 0)
+        self.name = config.name
+        self.address = config.bind
         """Where it listens, or listened before it was suspended."""
 
-    def open(self, address: Endpoint) -> Endpoint:
-        """Accept connections at `address`; return it with the port chosen for port 0. Raises CannotListen."""
+    @property
+    def shared(self) -> Shared:
+        """What its connections have in common."""
+        return self._entrance.shared
+
+    def open(self, address: Endpoint) -> None:
+        """Accept connections at `address`. Raises CannotListen."""
         try:
             self._port = self._reactor.listenTCP(
-                address.port, self._connections, backlog=511, interface=address.host
+                address.port, self._entrance, backlog=511, interface=address.host
             )
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise CannotListen(f"cannot listen at {address}: {reason}") from error
         self._port.transport = ClientSocket
-        self._connections.port = self._port
         host = self._port.getHost()
         self.address = Endpoint(host.host, host.port)
-        return self.address
+        self.shared.advertised = self._advertised()
+        self._entrance.connections.ports.append(self._port)
+
+    def _advertised(self) -> Endpoint | None:
+        told = self._config.advertised
+        return told and Endpoint(told.host or socket.getfqdn(), told.port or self.address.port)
+
+    def close(self) -> Deferred[None]:
+        """Accept nothing more. Fires when the port is free."""
+        port, self._port = self._port, None
+        self._release()
+        if port is None:
+            return succeed(None)
+        self._entrance.connections.ports.remove(port)
+        return maybeDeferred(port.stopListening)
+
+    async def suspend(self) -> None:
+        """Accept nothing more. The port stays taken: a client's own socket, that the system gave this port,
+        would not refuse connections.
+        """
+        await self.close()
+        family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
+        self._kept = socket.socket(family, socket.SOCK_STREAM)
+        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # another process took the port; open will raise
+            self._kept.bind((self.address.host, self.address.port))
+
+    def resume(self) -> None:
+        """Accept connections again. Raises CannotListen."""
+        self._release()
+        self.open(self.address)
+
+    def _release(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+
+class BrokerListeners:
+    """All listeners of one broker, and the connections that arrive at them."""
+
+    def __init__(self, listeners: Sequence[Listener], connections: Connections) -> None:
+        self._listeners = listeners
+        self._connections = connections
+
+    def __iter__(self) -> Iterator[Listener]:
+        return iter(self._listeners)
+
+    @property
+    def address(self) -> Endpoint:
+        """That of the first listener."""
+        return self._listeners[0].address
+
+    @property
+    def addresses(self) -> dict[str, Endpoint]:
+        """By the names of the listeners."""
+        return {listener.name: listener.address for listener in self._listeners}
 
     @property
     def connections(self) -> Collection[Connection]:
@@ -64,18 +127,16 @@ class Listener:
     @property
     def intake(self) -> Intake:
         """What counts the requests on their way; all listeners share it."""
-        return self._connections.shared.intake
+        return self._listeners[0].shared.intake
 
     def close(self) -> Deferred[None]:
-        """Accept nothing more. Fires when the port is free."""
-        port, self._port = self._port, None
-        self._connections.port = None
-        self._release()
-        return maybeDeferred(port.stopListening) if port is not None else succeed(None)
+        """Accept nothing more. Fires when the ports are free."""
+        return gatherResults([each.close() for each in self._listeners]).addCallback(lambda _: None)
 
     def answer_by(self, answer: Dispatch) -> None:
         """Answer all further requests by another function."""
-        self._connections.shared.answer = answer
+        for listener in self._listeners:
+            listener.shared.answer = answer
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""
@@ -90,31 +151,27 @@ class Listener:
         return [connection.client for connection in self._connections.connections]
 
     def suspend(self) -> Deferred[None]:
-        """Refuse and close all connections until `resume`. Fires when they are gone.
-
-        The port stays taken: a client's own socket, that the system gave this port, would not refuse them.
-        """
+        """Refuse and close all connections until `resume`. Fires when they are gone."""
         return Deferred.fromCoroutine(self._suspend())
 
     async def _suspend(self) -> None:
-        await self.close()
-        family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
-        self._kept = socket.socket(family, socket.SOCK_STREAM)
-        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with suppress(OSError):  # another process took the port; resume will raise
-            self._kept.bind((self.address.host, self.address.port))
+        for listener in self._listeners:
+            await listener.suspend()
         self.drain()
         await self.disconnect()
 
-    def resume(self) -> None:
-        """Accept connections again. Raises CannotListen."""
-        self._release()
-        self.open(self.address)
+    def resume(self) -> Deferred[None]:
+        """Accept connections again: at all addresses, or at none. Errbacks CannotListen."""
+        return Deferred.fromCoroutine(self._resume())
 
-    def _release(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+    async def _resume(self) -> None:
+        try:
+            for listener in self._listeners:
+                listener.resume()
+        except CannotListen:
+            for listener in self._listeners:
+                await listener.suspend()
+            raise
 
 
 def new_listeners(
@@ -124,20 +181,16 @@ def new_listeners(
     unread: Unread,
     once: Once,
     limits: Callable[[int], Limits],
-) -> dict[int, Listener]:
-    """A listener for each broker, by node id; none listens yet. Raises CannotListen.
+) -> dict[int, BrokerListeners]:
+    """The listeners of each broker, by node id; none listens yet.
 
     limits: what limits the connections of a broker.
     """
-    listeners = {}
     intake = Intake(reactor, unread, config.queued_max_request_bytes)
-    for node_id, answer in answers.items():
-        advertised = config.advertised_listeners
-        if advertised is not None:
-            advertised = Endpoint(advertised.host, advertised.port + node_id - config.node_id)
-            if advertised.port > _LAST_PORT:
-                raise CannotListen(f"cannot advertise {advertised}: the last port is {_LAST_PORT}")
-        shared = Shared(
+    configured = config.listener_configs
+
+    def shared(listener: ListenerConfig, answer: Dispatch) -> Shared:
+        return Shared(
             answer=answer,
             clock=reactor,
             unread=unread,
@@ -145,11 +198,18 @@ def new_listeners(
             once=once,
             max_request_bytes=config.socket_request_max_bytes,
             max_idle_ms=config.connections_max_idle_ms,
-            advertised=advertised,
+            listener_name=listener.name,
         )
-        places = Places(limits(node_id), partial(_resolve, reactor))
-        listeners[node_id] = Listener(Connections(shared, places), reactor)
-    return listeners
+
+    found = {}
+    for node_id, answer in answers.items():
+        connections = Connections(reactor, Places(limits(node_id), partial(_resolve, reactor)))
+        of_broker = [listener.of_broker(node_id - config.node_id) for listener in configured]
+        listeners = [
+            Listener(each, Entrance(shared(each, answer), connections), reactor) for each in of_broker
+        ]
+        found[node_id] = BrokerListeners(listeners, connections)
+    return found
 
 
 def _resolve(reactor: Any, host: str) -> Deferred[list[str]]:
@@ -162,31 +222,43 @@ def _resolve(reactor: Any, host: str) -> Deferred[list[str]]:
     return deferToThreadPool(reactor, reactor.getThreadPool(), addresses)
 
 
-def open_all(listeners: Mapping[int, Listener], first: Endpoint) -> Deferred[list[Endpoint]]:
-    """Accept connections at `first` and at the ports after it; for port 0, search for free consecutive ports.
+def open_all(brokers: Collection[BrokerListeners]) -> Deferred[None]:
+    """Accept connections at all listeners; for port 0, at free ports, which are consecutive for the brokers.
 
-    Fires with all addresses; errbacks CannotListen.
+    Fires when that is done; errbacks CannotListen.
     """
-    return Deferred.fromCoroutine(_open_all(listeners, first))
+    return Deferred.fromCoroutine(_open_all(brokers))
 
 
-async def _open_all(listeners: Mapping[int, Listener], first: Endpoint) -> list[Endpoint]:
+async def _open_all(brokers: Collection[BrokerListeners]) -> None:
+    by_name = zip(*brokers, strict=True)
+    try:
+        # Those whose ports are named come first, so that no other takes one of these ports.
+        for of_one_name in sorted(by_name, key=lambda found: found[0].address.port == 0):
+            await _open(of_one_name, of_one_name[0].address)
+    except CannotListen:
+        for broker in brokers:
+            await broker.close()
+        raise
+
+
+async def _open(listeners: Sequence[Listener], first: Endpoint) -> None:
+    """Accept connections at `first`, and at the ports after it."""
     for attempts_left in reversed(range(_ATTEMPTS if first.port == 0 else 1)):
         try:
-            return _open(list(listeners.values()), first)
+            listeners[0].open(first)
+            for before, listener in pairwise(listeners):
+                listener.open(_after(before.address))
         except CannotListen:
-            for listener in listeners.values():
+            for listener in listeners:
                 await listener.close()
             if not attempts_left:
                 raise
-    raise AssertionError("no attempt was made")
+        else:
+            return
 
 
-def _open(listeners: list[Listener], first: Endpoint) -> list[Endpoint]:
-    addresses = [listeners[0].open(first)]
-    for listener in listeners[1:]:
-        address = Endpoint(first.host, addresses[-1].port + 1)
-        if address.port > _LAST_PORT:
-            raise CannotListen(f"cannot listen at {address}: the last port is {_LAST_PORT}")
-        addresses.append(listener.open(address))
-    return addresses
+def _after(address: Endpoint) -> Endpoint:
+    if address.port == LAST_PORT:
+        raise CannotListen(f"cannot listen at the port after {address}: it is the last one")
+    return Endpoint(address.host, address.port + 1)

@@ -9,7 +9,6 @@ import pytest
 
 from kshim.api.describe_configs import describe_configs
 from kshim.configs.definition import ConfigType
-from kshim.configs.endpoint import Endpoint
 from kshim.configs.topics import TOPIC_CONFIGS
 from kshim.requests import Broker
 from schemas.error_code import ErrorCode
@@ -231,7 +230,7 @@ def test_loggers_have_an_empty_documentation(broker: Broker, documentation: bool
 
 
 def test_each_broker_has_a_number_and_a_port_of_its_own() -> None:
-    broker = new_broker(brokers=2, advertised_listeners=Endpoint("kafka.example", 19092))
+    broker = new_broker(brokers=2, advertised_listeners="kafka.example:19092")
     found = values(describe(replace(broker, node_id=2), BROKER, "2"))
     assert (found["node.id"][0], found["broker.id"][0]) == ("2", "2")
     assert found["listeners"] == ("PLAINTEXT://127.0.0.1:9093", STATIC)

@@ -12,7 +12,6 @@ from kshim.api.api_versions import REFUSED
 from kshim.cli import running
 from kshim.cli.main import main
 from kshim.configs.config import PROPERTIES, Config
-from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import API
 
 
@@ -85,8 +84,8 @@ def test_options_win_over_set_and_set_over_the_file(kshim: Run, tmp_path: Path) 
         num_partitions=2,
         node_id=4,
         log_dirs="/3",
-        listeners=Endpoint("::1", 0),
-        advertised_listeners=Endpoint("kafka.example", 9),
+        listeners="[::1]:0",
+        advertised_listeners="kafka.example:9",
     )
 
 

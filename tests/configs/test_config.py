@@ -8,6 +8,7 @@ import pytest
 from kshim.configs.brokers import BROKER_CONFIGS
 from kshim.configs.config import PROPERTIES, Config, ConfigError, new_config
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.listeners import ListenerConfig, SecurityProtocol
 from kshim.configs.properties_file import parse_properties
 
 # As Apache Kafka ships it, comments left out.
@@ -37,22 +38,19 @@ def test_defaults() -> None:
     config, warnings = new_config({})
     assert config == Config()
     assert warnings == []
-    assert config.listeners == Endpoint("127.0.0.1", 9092)
-    assert config.advertised_listeners is None
+    assert config.listener_configs == (
+        ListenerConfig("PLAINTEXT", SecurityProtocol.PLAINTEXT, Endpoint("127.0.0.1", 9092)),
+    )
     assert config.log_dirs == "./kshim-data"
     assert config.group_initial_rebalance_delay_ms == 0
 
 
 def test_kafkas_own_file() -> None:
     config, warnings = new_config(parse_properties(SERVER_PROPERTIES))
-    assert config == Config(
-        node_id=7,
-        listeners=Endpoint("", 9092),
-        advertised_listeners=Endpoint("localhost", 9092),
-        log_dirs="/var/lib/kraft-combined-logs",
-        num_partitions=4,
-        log_retention_hours=168,
-    )
+    assert (config.node_id, config.num_partitions, config.log_retention_hours) == (7, 4, 168)
+    assert config.log_dirs == "/var/lib/kraft-combined-logs"
+    plain, here, told = SecurityProtocol.PLAINTEXT, Endpoint("", 9092), Endpoint("localhost", 9092)
+    assert config.listener_configs == (ListenerConfig("PLAINTEXT", plain, here, told),)
     assert warnings == ["num.network.threads has no effect here"]
     assert (config.given["log.retention.hours"], config.given["num.network.threads"]) == ("168", "3")
 
@@ -121,14 +119,21 @@ def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
             "log.message.timestamp.type=x: expected CreateTime or LogAppendTime",
         ),
         ({"listeners": "9092"}, "listeners=9092: expected HOST:PORT, as in 127.0.0.1:9092 or [::1]:9092"),
-        ({"listeners": "SSL://:9092"}, "listeners=SSL://:9092: expected PLAINTEXT://HOST:PORT"),
+        (
+            {"listeners": "SSL://:9092"},
+            "listeners=SSL://:9092: expected no listener of SSL: TLS is not served",
+        ),
         (
             {"listeners": "A://:1", "listener_security_protocol_map": "A:SASL_SSL"},
-            "listeners=A://:1: expected PLAIN",
+            "listeners=A://:1: expected no listener of SASL_SSL: SASL is not served",
         ),
         (
             {"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"},
-            "listeners=PLAINTEXT://:1,PLAINTEXT://:2: expected one",
+            "listeners=PLAINTEXT://:1,PLAINTEXT://:2: expected each name once, ",
+        ),
+        (
+            {"listeners": ":1", "advertised_listeners": "A://:2"},
+            "advertised.listeners=A://:2: expected",
         ),
         ({"listeners": ""}, "listeners=: expected"),
         ({"log_dirs": "/a,/b"}, "log.dirs=/a,/b: expected one directory, or :memory:"),
@@ -169,7 +174,8 @@ def test_an_own_name_of_a_listener() -> None:
     config, _ = new_config(
         {"listeners": "OUTSIDE://[::1]:9192", "listener.security.protocol.map": "OUTSIDE:PLAINTEXT"}
     )
-    assert config.listeners == Endpoint("::1", 9192)
+    (listener,) = config.listener_configs
+    assert (listener.name, listener.bind) == ("OUTSIDE", Endpoint("::1", 9192))
 
 
 def test_an_option_wins_over_a_name_and_a_name_over_its_alias() -> None:

@@ -30,6 +30,7 @@ class Listener:
 
     def __init__(self, node_id: int, history: list[str]) -> None:
         self.address = Endpoint("127.0.0.1", 9091 + node_id)
+        self.addresses = {"PLAINTEXT": self.address, "SSL": Endpoint("127.0.0.1", 9191 + node_id)}
         self.error: CannotListen | None = None
         self._node_id, self._history = node_id, history
 
@@ -37,10 +38,11 @@ class Listener:
         self._history.append(f"{self._node_id} refuses")
         return succeed(None)
 
-    def resume(self) -> None:
+    def resume(self) -> Deferred[None]:
         if self.error is not None:
-            raise self.error
+            return fail(self.error)
         self._history.append(f"{self._node_id} accepts")
+        return succeed(None)
 
 
 class Groups:
@@ -180,6 +182,7 @@ def test_what_cannot_be_stored_is_not_done(world: World) -> None:
 def test_a_picture_of_the_cluster(world: World) -> None:
     result(world.steering.stop_broker(3))
     known = world.steering.describe()
+    assert known["brokers"][0]["listeners"] == {"PLAINTEXT": "127.0.0.1:9092", "SSL": "127.0.0.1:9192"}
     assert [(b["node_id"], b["address"], b["state"]) for b in known["brokers"]] == [
         (1, "127.0.0.1:9092", "running"),
         (2, "127.0.0.1:9093", "running"),

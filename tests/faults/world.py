@@ -14,11 +14,11 @@ from twisted.python.failure import Failure
 
 from kshim.control.faults import FaultSteering
 from kshim.network.connection import Shared
-from kshim.network.connections import Connections
+from kshim.network.connections import Connections, Entrance
 from kshim.network.dispatch import answer
 from kshim.network.frames import Frames, framed
 from kshim.network.intake import Intake
-from kshim.network.listeners import Listener
+from kshim.network.listeners import BrokerListeners, Listener
 from kshim.network.places import Places
 from kshim.requests.later import Promise
 from schemas.api_key import ApiKey
@@ -51,7 +51,7 @@ class Groups:
 class Peer:
     """One client's connection."""
 
-    def __init__(self, connections: Connections, client_id: str) -> None:
+    def __init__(self, connections: Entrance, client_id: str) -> None:
         self.protocol = connections.buildProtocol(IPv4Address("TCP", "10.0.0.7", 51000))
         assert self.protocol is not None
         self.transport = Transport()
@@ -122,13 +122,15 @@ class World:
             once=self.broker.once,
             max_request_bytes=1 << 20,
         )
-        self._connections = Connections(self.shared, Places(no_limits(1), _resolve))
+        connections = Connections(clock, Places(no_limits(1), _resolve))
+        self._entrance = Entrance(self.shared, connections)
         self.told: list[Any] = []
-        listener = Listener(self._connections, clock)
+        (configured,) = self.broker.config.listener_configs
+        listener = BrokerListeners([Listener(configured, self._entrance, clock)], connections)
         self.steering = FaultSteering({1: self.broker}, {1: listener}, partial, self.told.append)
 
     def connect(self, client_id: str = "c") -> Peer:
-        return Peer(self._connections, client_id)
+        return Peer(self._entrance, client_id)
 
     def add(self, **given: Any) -> int:
         """Add a fault; return its number."""

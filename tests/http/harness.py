@@ -41,7 +41,7 @@ from tests.test_service import Client, Reactor
 
 CONFIG = Config(
     log_dirs=":memory:",
-    listeners=Endpoint("127.0.0.1", 9092),
+    listeners="127.0.0.1:9092",
     http_listener=Endpoint("127.0.0.1", 8080),
     offsets_topic_num_partitions=2,
     offsets_topic_replication_factor=1,

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from kshim.configs.config import PROPERTIES
 from kshim.network.connection import Connection, Shared
-from kshim.network.connections import LOOK_S, Connections
+from kshim.network.connections import LOOK_S, Connections, Entrance
 from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
 from kshim.network.intake import PATIENCE_S, Intake
 from kshim.network.places import Places
@@ -57,14 +57,16 @@ class Listening:
             once=Once(self.clock),
             max_request_bytes=MEMORY,
         )
-        self.connections = Connections(shared, Places(self.limits.__getitem__, self._resolve))
-        self.connections.port = self.port = Port()
+        self.connections = Connections(self.clock, Places(self.limits.__getitem__, self._resolve))
+        self._entrance = Entrance(shared, self.connections)
+        self.port = Port()
+        self.connections.ports.append(self.port)
 
     def limit(self, **limits: str) -> None:
         self.limits.update((name.replace("_", "."), text) for name, text in limits.items())
 
     def connect(self, host: str = HOST) -> Peer | None:
-        connection = self.connections.buildProtocol(IPv4Address("TCP", host, 51000))
+        connection = self._entrance.buildProtocol(IPv4Address("TCP", host, 51000))
         return Peer(connection, host) if connection is not None else None
 
     def served(self, *hosts: str) -> list[bool]:
