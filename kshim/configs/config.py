@@ -26,6 +26,8 @@ from kshim.configs.listeners import (
     listeners_of,
 )
 from kshim.configs.per_ip import checked_per_ip
+from kshim.configs.property import property_field as _property
+from kshim.configs.tls import TlsProperties, WrongTls, is_override, tls_settings, without_effect
 from kshim.configs.values import (
     INT_MAX,
     LONG_MAX,
@@ -71,17 +73,12 @@ class ConfigError(ValueError):
         super().__init__("\n".join(self.problems))
 
 
-def _property(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
-    """A field of Config. kafka_default: Apache Kafka's default, if ours is another."""
-    return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})
-
-
 def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_default: str = "") -> Any:
     return _property(default, integer(low, high), doc, kafka_default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(TlsProperties):
     """Everything a user may set. `Config()` holds the defaults."""
 
     listeners: str = _property(
@@ -419,7 +416,7 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
         try:
             if name in PROPERTIES:
                 values[name.replace(".", "_")] = _value(name, text.strip())
-            elif name not in SILENT:
+            elif name not in SILENT and not is_override(name):
                 warnings.append(_no_effect(name))
         except ValueError as error:
             problems.append(str(error) if name not in PROPERTIES else f"{key}={text.strip()}: {error}")
@@ -427,7 +424,7 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
     problems += _problems(config, {(ALIASES | OPTIONS).get(key, key): key for key in properties})
     if problems:
         raise ConfigError(problems)
-    return config, warnings
+    return config, warnings + without_effect(given, config.listener_configs)
 
 
 def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
@@ -436,9 +433,13 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
         for listener in config.listener_configs:
             if why := NOT_SERVED.get(listener.protocol):
                 raise WrongListener("listeners", f"expected no listener of {listener.protocol}: {why}")
+            if listener.protocol.is_tls:
+                tls_settings(config.given, listener)
     except WrongListener as error:
         text = property_text(getattr(config, error.name.replace(".", "_")))
         yield f"{keys.get(error.name, error.name)}={text}: {error}"
+    except WrongTls as error:
+        yield str(error)
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         yield (
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "

@@ -39,7 +39,6 @@ class SecurityProtocol(StrEnum):
 
 
 NOT_SERVED: Mapping[SecurityProtocol, str] = {
-    SecurityProtocol.SSL: "TLS is not served",
     SecurityProtocol.SASL_PLAINTEXT: "SASL is not served",
     SecurityProtocol.SASL_SSL: "SASL is not served",
 }

@@ -84,12 +84,12 @@ class ClientSocket(tcp.Server):
 
     def send_at_once(self, pieces: Iterable[bytes]) -> None:
         """Send the pieces behind what is not sent yet: now, as far as the client has room for them."""
-        if self._unsent:
+        if self._unsent_bytes > 0:
             self.writeSequence(pieces)
         elif self.connected:
             self._add(pieces)
             self._send()
-            if self._unsent:
+            if self._unsent_bytes > 0:
                 self._send_later()
 
     def write(self, data: bytes) -> None:
@@ -116,7 +116,7 @@ class ClientSocket(tcp.Server):
     def doWrite(self) -> Any:  # noqa: N802
         """Called when the socket has room. Returns None, or why it is lost."""
         lost = self._send()
-        if lost is not None or self._unsent:
+        if lost is not None or self._unsent_bytes:
             return lost
         self.stopWriting()  # type: ignore[no-untyped-call]
         if self.producer is not None and self.producerPaused:

@@ -19,6 +19,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.listeners import SecurityProtocol
 from kshim.network.addresses import java_host, unmapped
 from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, framed
@@ -26,7 +27,9 @@ from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State
 from kshim.requests import Broker, Client, Refused, Turn
 from kshim.requests.later import Afterwards, Later, Promised
+from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
+from kshim.requests.principal import Principal
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 from schemas.pieces import Pieces
@@ -76,6 +79,7 @@ class Shared:
     max_idle_ms: int = -1
     """-1 keeps idle connections."""
     listener_name: str = "PLAINTEXT"
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     advertised: Endpoint | None = None
     """None stands for the address that a connection arrived at."""
 
@@ -380,6 +384,16 @@ class Connection(Protocol):
             self._outgoing.append(who.answer)
         why = who.mistake.line(text=error.start.decode("latin-1"))
         self._refuse(Refused(f"{self.client.address}: {why}", once=who.mistake))
+
+    def secured(self, principal: Principal | None) -> None:
+        """TLS is spoken from now on. principal: who the client is, if its certificate says that."""
+        if principal is not None:
+            self.client.principal = principal
+
+    def insecure(self, mistake: Mistake, **details: object) -> None:
+        """Close, because the client cannot speak TLS with this listener."""
+        why = mistake.line(protocol=self.shared.protocol, **details)
+        self._refuse(Refused(f"{self.client.address}: {why}", once=mistake))
 
     def refuse_slow(self, why: str) -> None:
         """Close, because others wait for what this one does not send."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
@@ -24,6 +24,9 @@ from kshim.requests.context import Client
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 
+if TYPE_CHECKING:
+    from kshim.network.tls import Tls
+
 _ATTEMPTS = 20
 
 
@@ -34,8 +37,12 @@ class CannotListen(Exception):
 class Listener:
     """One port of one broker."""
 
-    def __init__(self, config: ListenerConfig, entrance: Entrance, reactor: Any) -> None:
+    def __init__(
+        self, config: ListenerConfig, entrance: Entrance, reactor: Any, tls: Tls | None = None
+    ) -> None:
+        """tls: with which its connections are encrypted; None if they are not."""
         self._config = config
+        self.tls = tls
         self._entrance = entrance
         self._reactor = reactor
         self._port: Any = None
@@ -58,7 +65,7 @@ class Listener:
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise CannotListen(f"cannot listen at {address}: {reason}") from error
-        self._port.transport = ClientSocket
+        self._port.transport = ClientSocket if self.tls is None else self.tls.transport
         host = self._port.getHost()
         self.address = Endpoint(host.host, host.port)
         self.shared.advertised = self._advertised()
@@ -182,7 +189,7 @@ def new_listeners(
     once: Once,
     limits: Callable[[int], Limits],
 ) -> dict[int, BrokerListeners]:
-    """The listeners of each broker, by node id; none listens yet.
+    """The listeners of each broker, by node id; none listens yet. Raises CannotListen.
 
     limits: what limits the connections of a broker.
     """
@@ -199,17 +206,39 @@ def new_listeners(
             max_request_bytes=config.socket_request_max_bytes,
             max_idle_ms=config.connections_max_idle_ms,
             listener_name=listener.name,
+            protocol=listener.protocol,
         )
 
+    new_tls = _new_tls(config, reactor) if any(each.protocol.is_tls for each in configured) else None
     found = {}
     for node_id, answer in answers.items():
         connections = Connections(reactor, Places(limits(node_id), partial(_resolve, reactor)))
-        of_broker = [listener.of_broker(node_id - config.node_id) for listener in configured]
-        listeners = [
-            Listener(each, Entrance(shared(each, answer), connections), reactor) for each in of_broker
-        ]
+        listeners = []
+        for each in configured:
+            entrance = Entrance(shared(each, answer), connections)
+            tls = new_tls(each) if new_tls is not None and each.protocol.is_tls else None
+            listeners.append(Listener(each.of_broker(node_id - config.node_id), entrance, reactor, tls))
         found[node_id] = BrokerListeners(listeners, connections)
     return found
+
+
+def _new_tls(config: Config, reactor: Any) -> Callable[[ListenerConfig], Tls]:
+    """Makes what encrypts the connections of a listener, or raises CannotListen. Imports it only now."""
+    from kshim.configs.tls import WrongTls, tls_settings
+    from kshim.network.handshakes import Handshakes
+    from kshim.network.tls import Tls
+
+    handshakes = Handshakes(reactor)
+
+    def new(listener: ListenerConfig) -> Tls:
+        names_clients = not listener.protocol.is_sasl
+        try:
+            settings = tls_settings(config.given, listener)
+            return Tls(settings, names_clients=names_clients, handshakes=handshakes, clock=reactor)
+        except WrongTls as error:
+            raise CannotListen(f"listener {listener.name}: {error}") from error
+
+    return new
 
 
 def _resolve(reactor: Any, host: str) -> Deferred[list[str]]:

@@ -17,6 +17,22 @@ class Mistake(Enum):
     """The value is the line after the client's name, and ends with what to change."""
 
     TLS = "it speaks TLS, but this listener is plain: set security.protocol=PLAINTEXT in the client"
+    NO_TLS = (
+        "it speaks without TLS, but this listener has TLS: set security.protocol={protocol} in the client"
+    )
+    NO_HANDSHAKE = "it did not end its TLS handshake within {seconds:.0f} s"
+    NOT_TRUSTED = (
+        "it refuses this listener's certificate ({why}): let it trust the CA (ssl.truststore.location), and "
+        "connect by a name that the certificate has"
+    )
+    NO_CERTIFICATE = (
+        "it has no certificate, but ssl.client.auth=required: give the client one (ssl.keystore.location)"
+    )
+    CERTIFICATE = "its certificate is refused ({why}): renew it, or add its CA to this listener's trust store"
+    TLS_VERSION = "it offers no version of TLS that ssl.enabled.protocols has: upgrade the client"
+    CIPHER_SUITE = "it offers no cipher suite that this listener has: correct ssl.cipher.suites"
+    NO_RULE = "its certificate is of {name!r}, for which ssl.principal.mapping.rules has no rule: add DEFAULT"
+    TLS_FAILED = "its TLS connection failed: {why}"
     HTTP = f"it speaks HTTP, {_KAFKA_PORT}"
     PROXY = "it sends a PROXY protocol header: switch that off in the proxy before this listener"
     REDIS = f"it speaks Redis's protocol, {_KAFKA_PORT}"

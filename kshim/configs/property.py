@@ -1,0 +1,12 @@
+"""One row of a table of properties: a field of a dataclass, with its parser, its meaning, Kafka's default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any
+
+
+def property_field(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
+    """A field. kafka_default: Apache Kafka's default, if ours is another."""
+    return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})

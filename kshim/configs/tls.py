@@ -1,0 +1,251 @@
+"""The properties of TLS, and what a listener's come to: its key store, its trust store and its rules.
+
+Each may be set for all listeners, or with listener.name.LISTENER. in front for one (KIP-103). Nothing is read
+from disk here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kshim.configs.listeners import ListenerConfig, override
+from kshim.configs.property import property_field
+from kshim.configs.values import Secret
+
+PROTOCOLS = ("TLSv1.2", "TLSv1.3")
+_NO_MORE = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
+"""Java may still know them; nobody should speak them."""
+_STORES = ("PEM", "PKCS12", "JKS")
+
+
+class WrongTls(ValueError):
+    """A property of TLS cannot be used. str() says which values are right."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+
+
+class ClientAuth(StrEnum):
+    """What a client's certificate is to a listener."""
+
+    NONE = "none"
+    """It is not asked for."""
+    REQUESTED = "requested"
+    """A client may have one; if it has, it must be valid."""
+    REQUIRED = "required"
+
+
+def _of(parse: Callable[[str], object]) -> Callable[[str], str]:
+    """A parser that keeps the text, if `parse` takes it."""
+
+    def check(text: str) -> str:
+        parse(text)
+        return text
+
+    return check
+
+
+def _store_type(text: str) -> str:
+    if text.upper() not in _STORES:
+        raise ValueError(f"expected {' or '.join(_STORES)}")
+    return text.upper()
+
+
+def _client_auth(text: str) -> ClientAuth:
+    try:
+        return ClientAuth(text.lower())
+    except ValueError:
+        raise ValueError(f"expected {' or '.join(ClientAuth)}") from None
+
+
+def _protocols(text: str) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    found = tuple(name for name in PROTOCOLS if name in names)
+    if not found or not {*PROTOCOLS, *_NO_MORE}.issuperset(names):
+        raise ValueError(f"expected {' or '.join(PROTOCOLS)}, or both")
+    return found
+
+
+def _cipher_suites(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if wrong := [name for name in names if not re.fullmatch(r"TLS_[A-Z0-9_]+", name)]:
+        raise ValueError(f"expected names such as TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, but not {wrong[0]}")
+    return names
+
+
+def _rules(text: str) -> str:
+    from kshim.configs.principal_rules import parse_rules
+
+    return _of(parse_rules)(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsProperties:
+    """The table."""
+
+    ssl_keystore_location: str = property_field(
+        "", str, "File with a listener's certificate and key, in PEM or PKCS12."
+    )
+    ssl_keystore_password: Secret = property_field(Secret(), Secret, "Password of a PKCS12 key store.")
+    ssl_keystore_type: str = property_field(
+        "JKS",
+        _of(_store_type),
+        "PEM or PKCS12. What a key store is, is seen by what is in it.",
+    )
+    ssl_keystore_certificate_chain: Secret = property_field(
+        Secret(),
+        Secret,
+        "A certificate and its issuers, in PEM, in place of ssl.keystore.location.",
+    )
+    ssl_keystore_key: Secret = property_field(
+        Secret(), Secret, "The private key of ssl.keystore.certificate.chain, in PEM."
+    )
+    ssl_key_password: Secret = property_field(Secret(), Secret, "Password of the private key.")
+    ssl_truststore_location: str = property_field(
+        "",
+        str,
+        "File with the certificates of those who issue clients' certificates, in PEM or PKCS12. Without it, "
+        "the system's are trusted.",
+    )
+    ssl_truststore_password: Secret = property_field(Secret(), Secret, "Password of a PKCS12 trust store.")
+    ssl_truststore_type: str = property_field(
+        "JKS", _of(_store_type), "PEM or PKCS12. What a trust store is, is seen by what is in it."
+    )
+    ssl_truststore_certificates: Secret = property_field(
+        Secret(), Secret, "The certificates to trust, in PEM, in place of ssl.truststore.location."
+    )
+    ssl_client_auth: str = property_field(
+        "none",
+        _of(_client_auth),
+        "Whether a listener asks for a client's certificate: none; requested, but clients without one may "
+        "connect; required.",
+    )
+    ssl_enabled_protocols: str = property_field(
+        "TLSv1.2,TLSv1.3", _of(_protocols), "The versions of TLS that may be spoken."
+    )
+    ssl_cipher_suites: str = property_field(
+        "",
+        _of(_cipher_suites),
+        "The cipher suites that may be used, by the names of IANA; all good ones if empty. Those of TLS 1.3 "
+        "cannot be chosen from.",
+    )
+    ssl_principal_mapping_rules: str = property_field(
+        "DEFAULT",
+        _rules,
+        "How the name of a client's certificate becomes its principal: RULE:pattern/replacement/[LU] or "
+        "DEFAULT, comma-separated; the first that matches counts.",
+    )
+
+
+_NAMES = frozenset(name.replace("_", ".") for name in TlsProperties.__dataclass_fields__)
+_OVERRIDE = re.compile(r"listener\.name\.([^.]+)\.(ssl\..*)")
+
+
+def is_override(name: str) -> bool:
+    """Whether it is one of these properties for one listener."""
+    found = _OVERRIDE.fullmatch(name)
+    return found is not None and found[2] in _NAMES
+
+
+def without_effect(given: Iterable[str], listeners: Sequence[ListenerConfig]) -> list[str]:
+    """A warning for each of these properties that no listener has a use for."""
+    with_tls = {listener.name.lower() for listener in listeners if listener.protocol.is_tls}
+    warnings = []
+    for name in given:
+        found = _OVERRIDE.fullmatch(name)
+        if found is not None and found[2] in _NAMES and found[1] not in with_tls:
+            warnings.append(f"{name} has no effect here: no listener with TLS is named {found[1].upper()}")
+        elif name in _NAMES and not with_tls:
+            warnings.append(f"{name} has no effect here: no listener has TLS")
+    return warnings
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A key store or a trust store: a file, or PEM text."""
+
+    property: str
+    """The property that names it, for errors."""
+    location: str
+    password: Secret
+    pem: str
+    key_pem: str = ""
+    """The private key; empty if it is in `location`."""
+    key_password: Secret = Secret()
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """What one listener's properties come to."""
+
+    listener_name: str
+    keys: Store
+    trusted: Store | None
+    """None stands for the system's."""
+    client_auth: ClientAuth
+    protocols: tuple[str, ...]
+    cipher_suites: tuple[str, ...]
+    """Empty for all."""
+    mapping_rules: str
+
+
+def tls_settings(given: Mapping[str, str], listener: ListenerConfig) -> TlsSettings:
+    """The settings of a listener. given: the properties that were set. Raises WrongTls."""
+
+    def text(name: str) -> str:
+        found = override(given, listener.name, name)
+        field_ = TlsProperties.__dataclass_fields__[name.replace(".", "_")]
+        if found is None:
+            return str(field_.default)
+        try:
+            field_.metadata["parse"](found)
+        except ValueError as error:
+            raise WrongTls(name, str(error)) from None
+        return found
+
+    if not listener.protocol.is_sasl:
+        client_auth = _client_auth(text("ssl.client.auth"))
+    else:  # only the listener's own counts, because its clients are known by SASL (KIP-684)
+        own = given.get(f"listener.name.{listener.name.lower()}.ssl.client.auth", "none")
+        client_auth = _client_auth(own)
+    return TlsSettings(
+        listener_name=listener.name,
+        keys=_keys(text),
+        trusted=_trusted(text),
+        client_auth=client_auth,
+        protocols=_protocols(text("ssl.enabled.protocols")),
+        cipher_suites=_cipher_suites(text("ssl.cipher.suites")),
+        mapping_rules=text("ssl.principal.mapping.rules"),
+    )
+
+
+def _keys(text: Callable[[str], str]) -> Store:
+    text("ssl.keystore.type")  # nothing depends on it, if it is right
+    location, chain = text("ssl.keystore.location"), text("ssl.keystore.certificate.chain")
+    key, password = text("ssl.keystore.key"), Secret(text("ssl.key.password"))
+    if location and (chain or key):
+        raise WrongTls("ssl.keystore.location", "expected it alone, without certificate.chain and key")
+    if location:
+        store_password = Secret(text("ssl.keystore.password"))
+        return Store("ssl.keystore.location", location, store_password, "", key_password=password)
+    if not chain:
+        why = "expected it, or ssl.keystore.certificate.chain; `kshim certificates` makes some for tests"
+        raise WrongTls("ssl.keystore.location", why)
+    if not key:
+        raise WrongTls("ssl.keystore.key", "expected the private key of ssl.keystore.certificate.chain")
+    return Store("ssl.keystore.certificate.chain", "", Secret(), chain, key, password)
+
+
+def _trusted(text: Callable[[str], str]) -> Store | None:
+    text("ssl.truststore.type")
+    location, pem = text("ssl.truststore.location"), text("ssl.truststore.certificates")
+    if location and pem:
+        raise WrongTls("ssl.truststore.location", "expected it alone, without ssl.truststore.certificates")
+    if pem:
+        return Store("ssl.truststore.certificates", "", Secret(), pem)
+    if not location:
+        return None
+    return Store("ssl.truststore.location", location, Secret(text("ssl.truststore.password")), "")
