@@ -40,6 +40,10 @@ FURTHER_IN: Final[Mapping[ApiKey, tuple[Set[Place], Set[ErrorCode]]]] = {
             ErrorCode.UNKNOWN_TOPIC_ID,
         },
     ),
+    ApiKey.OFFSET_DELETE: (
+        {("topics", "partitions", "error_code")},
+        {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    ),
     ApiKey.LEAVE_GROUP: (
         {("members", "error_code")},
         {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID},

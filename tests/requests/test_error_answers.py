@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshim.api.api_versions import ANNOUNCED
-from kshim.faults import errors
+from kshim.requests import error_answers as errors
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.message import definition
