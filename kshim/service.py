@@ -133,6 +133,7 @@ class Server:
                 once=self._once,
                 arrivals=Arrivals(self._reactor),
                 wall_clock=self._clock,
+                authorizer=None if cluster.acls is None else cluster.acls.authorizer,
             )
             self._transactions.start(partial(write_marker, broker))
             addresses = await self._listen(broker)

@@ -1,19 +1,53 @@
-"""CreateAcls (30): there is no authorizer that a rule could be given to."""
+"""CreateAcls (30): say who may do what (KIP-140). v1: prefixed patterns; v2: flexible; v3: users.
+
+Without an authorizer there is nothing that a rule could be given to.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from kshim.cluster import Refusal
+from kshim.cluster.acl import Acl, Pattern
 from kshim.requests import Broker, RequestContext
 from kshim.requests.acl_codes import require_known
+from kshim.requests.later import Later, if_not_stored
+from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
-from schemas.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from schemas.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
-REFUSED = AclCreationResult(
-    error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured."
-)
+REFUSED = Refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The ACLs could not be stored.")
 
 
-def create_acls(broker: Broker, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
-    """Each rule is refused."""
-    for rule in request.creations:
-        require_known(rule.resource_type, rule.resource_pattern_type, rule.operation, rule.permission_type)
-    return CreateAclsResponse(results=(REFUSED,) * len(request.creations))
+def create_acls(
+    broker: Broker, context: RequestContext, request: CreateAclsRequest
+) -> Later[CreateAclsResponse]:
+    """Each ACL is made or refused by itself; those made are durable, and in force, before the answer."""
+    creations = [_acl(each) for each in request.creations]
+    if broker.cluster.acls is None:
+        return _response([REFUSED] * len(creations))
+    made = broker.cluster.acls.create(creations, Slices(broker.clock, context.turn).spend)
+    not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(creations)))
+    return made.addCallbacks(_response, not_stored)
+
+
+def _acl(creation: AclCreation) -> Acl:
+    """Raises Refused."""
+    resource_type, pattern_type = creation.resource_type, creation.resource_pattern_type
+    operation, permission = creation.operation, creation.permission_type
+    require_known(resource_type, pattern_type, operation, permission)
+    pattern = Pattern(resource_type, creation.resource_name, pattern_type)
+    return Acl(pattern, creation.principal, creation.host, operation, permission)
+
+
+def _response(outcome: Iterable[Refusal | None]) -> CreateAclsResponse:
+    return CreateAclsResponse(
+        results=tuple(
+            AclCreationResult(
+                error_code=refusal.error_code if refusal else ErrorCode.NONE,
+                error_message=refusal.message if refusal else "",
+            )
+            for refusal in outcome
+        )
+    )

@@ -1,24 +1,61 @@
-"""DeleteAcls (31): there is no authorizer that a rule could be taken from."""
+"""DeleteAcls (31): delete the ACLs that filters find (KIP-140)."""
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.acl_codes import require_known
-from schemas.error_code import ErrorCode
-from schemas.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+from collections.abc import Iterable
 
-REFUSED = DeleteAclsFilterResult(
-    error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured."
+from kshim.cluster import Refusal
+from kshim.cluster.acl import Acl
+from kshim.requests import Broker, RequestContext
+from kshim.requests.acl_codes import new_filter
+from kshim.requests.later import Later, if_not_stored
+from kshim.requests.slices import Slices
+from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
+from schemas.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
 )
 
+REFUSED = Refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not be stored.")
 
-def delete_acls(broker: Broker, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
-    """Each filter is refused."""
-    for wanted in request.filters:
-        require_known(
-            wanted.resource_type_filter,
-            wanted.pattern_type_filter,
-            wanted.operation,
-            wanted.permission_type,
-        )
-    return DeleteAclsResponse(filter_results=(REFUSED,) * len(request.filters))
+
+def delete_acls(
+    broker: Broker, context: RequestContext, request: DeleteAclsRequest
+) -> Later[DeleteAclsResponse]:
+    """Each filter is answered with what it has deleted; that is durable before the answer."""
+    filters = [new_filter(each) for each in request.filters]
+    if broker.cluster.acls is None:
+        return _response([REFUSED] * len(filters))
+    deleted = broker.cluster.acls.delete(filters, Slices(broker.clock, context.turn).spend)
+    not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(filters)))
+    return deleted.addCallbacks(_response, not_stored)
+
+
+def _response(outcome: Iterable[list[Acl] | Refusal]) -> DeleteAclsResponse:
+    return DeleteAclsResponse(filter_results=tuple(map(_result, outcome)))
+
+
+def _result(outcome: list[Acl] | Refusal) -> DeleteAclsFilterResult:
+    if isinstance(outcome, Refusal):
+        return DeleteAclsFilterResult(error_code=outcome.error_code, error_message=outcome.message)
+    return DeleteAclsFilterResult(
+        error_code=ErrorCode.NONE, error_message=None, matching_acls=Mapped(_deleted, tuple(outcome))
+    )
+
+
+def _deleted(acl: Acl) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        resource_type=acl.pattern.resource_type,
+        resource_name=acl.pattern.name,
+        pattern_type=acl.pattern.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )

@@ -1,19 +1,59 @@
-"""DescribeAcls (29): there is no authorizer, and so no access control list."""
+"""DescribeAcls (29): the ACLs that a filter finds, by their patterns (KIP-140)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from twisted.internet.defer import Deferred
+
+from kshim.cluster.acl import Acl, Pattern
 from kshim.requests import Broker, RequestContext
-from kshim.requests.acl_codes import require_known
+from kshim.requests.acl_codes import new_filter
+from kshim.requests.later import Later
+from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
-from schemas.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from schemas.mapped import Mapped
+from schemas.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 
 def describe_acls(
     broker: Broker, context: RequestContext, request: DescribeAclsRequest
-) -> DescribeAclsResponse:
-    """Refuse as Kafka does without an authorizer; tools know this error, and report it as such."""
-    require_known(
-        request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type
+) -> Later[DescribeAclsResponse]:
+    """Refused without an authorizer; tools know the error, and report it as such."""
+    wanted = new_filter(request)
+    if broker.cluster.acls is None:
+        message = "No Authorizer is configured on the broker"
+        return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=message)
+    found = broker.cluster.acls.find(wanted, Slices(broker.clock, context.turn).spend)
+    return Deferred.fromCoroutine(found).addCallback(_response)
+
+
+def _response(acls: Iterable[Acl]) -> DescribeAclsResponse:
+    by_pattern: dict[Pattern, list[Acl]] = {}
+    for acl in acls:
+        by_pattern.setdefault(acl.pattern, []).append(acl)
+    return DescribeAclsResponse(
+        error_code=ErrorCode.NONE,
+        error_message="",
+        resources=tuple(_resource(*each) for each in by_pattern.items()),
     )
-    message = "No Authorizer is configured on the broker"
-    return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=message)
+
+
+def _resource(pattern: Pattern, acls: list[Acl]) -> DescribeAclsResource:
+    return DescribeAclsResource(
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+        acls=Mapped(_description, tuple(acls)),
+    )
+
+
+def _description(acl: Acl) -> AclDescription:
+    return AclDescription(
+        principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission
+    )

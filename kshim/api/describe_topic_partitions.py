@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from kshim.cluster import ZERO_UUID, Partition, fault_in_name
 from kshim.cluster.topics import NO_LEADER
@@ -38,7 +38,8 @@ def describe_topic_partitions(
     if "" in asked and request.cursor is None:
         return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
     limit = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
-    topics, cursor = _page(broker, names, start, limit)
+    seen = names if context.may_see is None else filter(context.may_see, names)
+    topics, cursor = _page(broker, seen, start, limit)
     return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
 
 
@@ -47,7 +48,7 @@ def _refused(asked: Iterable[str], error: ErrorCode) -> DescribeTopicPartitionsR
 
 
 def _page(
-    broker: Broker, names: Sequence[str], start: Cursor, limit: int
+    broker: Broker, names: Iterable[str], start: Cursor, limit: int
 ) -> tuple[list[ResponseTopic], Cursor | None]:
     """Topics with `limit` partitions in all, and where the next page begins."""
     described: list[ResponseTopic] = []

@@ -49,7 +49,7 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
     epoch = session.epoch
-    reads = PartitionReads(broker, context.api_version, request)
+    reads = PartitionReads(broker, context.api_version, request, context.may_see)
     is_legal = request.isolation_level in (READ_UNCOMMITTED, READ_COMMITTED)
     if not is_legal and reads.knows_any(session.partitions()):
         return _failed(request, by_topic_id)

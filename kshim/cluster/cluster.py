@@ -52,6 +52,7 @@ from kshim.cluster.topics import (
 from kshim.cluster.writer import Changes, Writer
 
 if TYPE_CHECKING:
+    from kshim.cluster.acls import Acls
     from kshim.configs.config import Config
     from kshim.storage.interfaces import Log, Metadata
 
@@ -90,6 +91,8 @@ class Cluster:
         self.features = Features(self.writer)
         self.client_quotas = ClientQuotas(self.writer)
         self.producer_ids = ProducerIds(self.writer)
+        self.acls = _new_acls(config, self.writer)
+        """None without an authorizer: then everybody may do everything."""
         self.node_ids = tuple(range(config.node_id, config.node_id + config.brokers))
         self.running = self.node_ids  # the brokers that clients may connect to
         self.registered = self.node_ids  # those, and stopped brokers that nobody has unregistered
@@ -153,8 +156,9 @@ class Cluster:
     async def _start(self) -> None:
         changes: Changes = {}
         self.writer.start()
-        for kept in (self.features, self.client_quotas, self.producer_ids):
-            kept.read(self._metadata)
+        for kept in (self.features, self.client_quotas, self.producer_ids, self.acls):
+            if kept is not None:
+                kept.read(self._metadata)
         for key, value in self._metadata.items(BROKER_CONFIGS):
             self._configs.dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
         for key, value in self._metadata.items(TOPIC):
@@ -428,6 +432,18 @@ class Cluster:
         for partition in topic.partitions:
             config = self.log_config(topic, partition.leader)
             self._log.configure(partition.partition_no, config.cleanup)
+
+
+def _new_acls(config: Config, writer: Writer) -> Acls | None:
+    """What the cluster keeps for an authorizer. Imported only where there is one."""
+    if not config.authorizer_class_name:
+        return None
+    from kshim.cluster.acls import Acls
+    from kshim.cluster.authorizer import Authorizer
+    from kshim.configs.access import super_users
+
+    allow_everyone = config.allow_everyone_if_no_acl_found
+    return Acls(writer, Authorizer(super_users(config.super_users), allow_everyone=allow_everyone))
 
 
 def _topic_key(name: str) -> bytes:

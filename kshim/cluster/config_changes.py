@@ -94,7 +94,7 @@ def altered(
 
     dynamic: what was set at run time, by broker. broker: all configs of broker `node_id`.
     """
-    result = Altered(_refuse_requests(changes, node_id), [], {})
+    result = Altered(refuse_requests(changes, node_id), [], {})
     for number, change in enumerate(changes):
         if result.outcome[number] is not None or change.resource_type == ResourceType.LOGGER:
             continue
@@ -112,7 +112,7 @@ def altered(
     return result
 
 
-def _refuse_requests(changes: Sequence[ConfigChange], node_id: int) -> list[Refusal | None]:
+def refuse_requests(changes: Sequence[ConfigChange], node_id: int) -> list[Refusal | None]:
     """For each change, what broker `node_id` refuses by the request alone."""
     times = Counter(change.resource for change in changes)
     return [TWICE if times[change.resource] > 1 else _refuse_request(change, node_id) for change in changes]

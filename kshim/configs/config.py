@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from kshim.configs.access import STANDARD_AUTHORIZER, authorizer_class, checked_super_users
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import (
     NOT_SERVED,
@@ -145,6 +146,22 @@ class Config(TlsProperties):
         boolean,
         "Whether http.listener takes commands, as the control socket does: who may connect may steer.",
         "none",
+    )
+    authorizer_class_name: str = _property(
+        "",
+        authorizer_class,
+        f"{STANDARD_AUTHORIZER}, or nothing: then everybody may do everything. With it ACLs say who may do "
+        "what; admin clients and kafka-acls make them.",
+    )
+    super_users: str = _property(
+        "",
+        checked_super_users,
+        "Who may do everything, whatever the ACLs say: User:alice;User:bob.",
+    )
+    allow_everyone_if_no_acl_found: bool = _property(
+        False,
+        boolean,
+        "Whether anybody may do anything with a topic, group or transactional id that no ACL is about.",
     )
     default_replication_factor: int = _int(
         1, "Replicas of a topic that is created without a number of them.", high=SHORT_MAX

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kshim.cluster import Partition
@@ -72,6 +72,7 @@ class PartitionReads:
         "_bytes_read",
         "_from_replica",
         "_left_bytes",
+        "_may_see",
         "_min_bytes",
         "_positions",
         "_stay_unknown",
@@ -85,9 +86,17 @@ class PartitionReads:
         "unknown",
     )
 
-    def __init__(self, broker: Broker, api_version: int, request: FetchRequest) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        api_version: int,
+        request: FetchRequest,
+        may_see: Callable[[str], bool] | None = None,
+    ) -> None:
+        """may_see: whether the client may read a topic; None for all."""
         self._broker = broker
         self._version = api_version
+        self._may_see = may_see
         self._any_replica = api_version >= FIRST_VERSION_FROM_ANY_REPLICA
         self._from_replica = request.replica_id >= 0 or request.replica_state.replica_id >= 0
         self._bytes_read = 0  # while 0, a batch may be read that is larger than every limit
@@ -124,7 +133,7 @@ class PartitionReads:
 
     def anew(self) -> PartitionReads:
         """What is to read again, with `again`."""
-        anew = PartitionReads(self._broker, self._version, self.request)
+        anew = PartitionReads(self._broker, self._version, self.request, self._may_see)
         anew.unknown = self.unknown
         anew._stay_unknown = frozenset(read.cached for read in self.unknown)
         return anew
@@ -171,6 +180,8 @@ class PartitionReads:
             if known is None:
                 return ErrorCode.UNKNOWN_TOPIC_ID
             named.name = known.name
+        if self._may_see is not None and not self._may_see(named.name):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         topic = cluster.topics.get(named.name)
         partition = topic.partition(cached.wanted.partition) if topic else None
         if topic is None or partition is None:

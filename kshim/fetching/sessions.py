@@ -10,7 +10,7 @@ A request without a session gets one that is not kept. `reads` reads the partiti
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -120,6 +120,7 @@ class FetchSession:
         "_isolation_level",
         "_parked",
         "_partitions",
+        "_read_with",
         "_turn",
         "by_topic_id",
         "created_ms",
@@ -145,6 +146,7 @@ class FetchSession:
         self._turn = 0
         self._parked: tuple[Callable[[CachedPartition], None], Callable[[], None]] | None = None
         self._is_watching = self._is_closed = False
+        self._read_with: Hashable = None
         self.has_impossible_names = False
         """A topic is named with more letters than a topic can have; such a session is not kept."""
 
@@ -190,6 +192,12 @@ class FetchSession:
                     cached.unwatch()
                     self._due.pop(cached, None)
         return True
+
+    def read_with(self, rights: Hashable) -> None:
+        """Look at all partitions again if they were read with other rights before."""
+        if rights != self._read_with:
+            self._read_with = rights
+            self._due.update(dict.fromkeys(self._partitions.values()))
 
     def due(self) -> list[CachedPartition]:
         """The partitions to look at, in the order of their turns."""
@@ -267,6 +275,12 @@ class FetchSessions:
         """The partitions of a session; none if there is no such session."""
         session = self._sessions.get(session_id)
         return () if session is None else session.partitions()
+
+    def read_with(self, session_id: int, rights: Hashable) -> None:
+        """Tell a session, if there is such a one, with which rights its partitions are read from now on."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            session.read_with(rights)
 
     def open(self, request: FetchRequest, by_topic_id: bool, now_ms: int) -> FetchSession | ErrorCode:
         """The session of a request, updated by it; or the error."""

@@ -55,6 +55,7 @@ class Served:
     """How one API is served."""
 
     def __init__(self, api_key: ApiKey, versions: range) -> None:
+        self._api_key = api_key
         self._name = api_key.name.lower()
         self.versions = versions
         """The versions that are announced."""
@@ -68,6 +69,13 @@ class Served:
         """
         function: ApiFunction = getattr(import_module(f"kshim.api.{self._name}"), self._name)
         return function
+
+    @cached_property
+    def guarded(self) -> ApiFunction:
+        """The same behind the authorizer, which must be there."""
+        from kshim.access.guard import guarded
+
+        return guarded(self._api_key, self.function)
 
 
 API: dict[int, Served] = {key: Served(key, versions) for key, versions in ANNOUNCED.items()}
@@ -119,7 +127,8 @@ def answer(
         client=client,
     )
     try:
-        response = served.function(broker, context, request)
+        function = served.function if broker.authorizer is None else served.guarded
+        response = function(broker, context, request)
         if isinstance(response, Value) or response is None:
             reply = _encode(broker, header, client, response)
             if question is not None and context.stays_the_same and isinstance(reply, bytes):
@@ -145,7 +154,8 @@ def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
         return None
     if not broker.arrivals.has_arrived(client):
         return None
-    return Question(frame, broker.node_id, broker.cluster.writer.version)
+    asker = None if broker.authorizer is None else (client.principal, client.host)
+    return Question(frame, broker.node_id, broker.cluster.writer.version, asker)
 
 
 def now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:

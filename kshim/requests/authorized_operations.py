@@ -1,4 +1,4 @@
-"""Bit masks of what a caller may do (KIP-430): everything, since there is no authorizer.
+"""Bit masks of all that can be done with a resource (KIP-430): without an authorizer every caller may do it.
 
 Bit n stands for Kafka's AclOperation n. Kafka's own default, the smallest int32, means "not asked for"; some
 clients mistake it for a mask and fail.
@@ -6,16 +6,15 @@ clients mistake it for a mask and fail.
 
 from __future__ import annotations
 
-READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION = 3, 4, 5, 6, 7, 8, 9
-DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 10, 11, 12
+from kshim.cluster.acl import AclOperation
 
 
-def _mask(*operations: int) -> int:
-    return sum(1 << operation for operation in operations)
+def _mask(names: str) -> int:
+    return sum(1 << AclOperation[name] for name in names.split())
 
 
-TOPIC_OPERATIONS = _mask(READ, WRITE, CREATE, DESCRIBE, DELETE, ALTER, DESCRIBE_CONFIGS, ALTER_CONFIGS)
+TOPIC_OPERATIONS = _mask("READ WRITE CREATE DESCRIBE DELETE ALTER DESCRIBE_CONFIGS ALTER_CONFIGS")
 CLUSTER_OPERATIONS = _mask(
-    CREATE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, ALTER, DESCRIBE
+    "CREATE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE ALTER DESCRIBE"
 )
-GROUP_OPERATIONS = _mask(READ, DESCRIBE, DELETE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
+GROUP_OPERATIONS = _mask("READ DESCRIBE DELETE DESCRIBE_CONFIGS ALTER_CONFIGS")

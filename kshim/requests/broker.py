@@ -16,6 +16,7 @@ from kshim.requests.written import WrittenArrays
 
 if TYPE_CHECKING:
     from kshim.cluster import Cluster
+    from kshim.cluster.authorizer import Authorizer
     from kshim.configs.config import Config
     from kshim.coordination.interfaces import Groups, Transactions
     from kshim.fetching.sessions import FetchSessions
@@ -51,6 +52,8 @@ class Broker:
     arrivals: Arrivals
     wall_clock: Clock
     """The time that records, groups and transactions go by; people may move it ahead, or hold it."""
+    authorizer: Authorizer | None = None
+    """Who may do what; without one, everybody everything."""
     written: WrittenArrays = field(default_factory=WrittenArrays)
     replies: Replies = field(default_factory=Replies)
 

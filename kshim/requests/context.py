@@ -105,6 +105,10 @@ class RequestContext:
     """The broker that was asked."""
     client: Client | None = None
     """None in a request of the server's own."""
+    may_see: Callable[[str], bool] | None = None
+    """Whether the caller may be told of a topic; None if of all. Fetch and DescribeTopicPartitions ask it,
+    which find topics that the request does not name.
+    """
     stays_the_same: bool = False
     """Whether the reply to these bytes stays the same until the cluster changes (see `replies`). Set it
     before returning.

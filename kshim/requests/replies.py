@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from kshim.requests.bounded import forget_first
 from kshim.requests.context import Client
+from kshim.requests.principal import Principal
 from schemas.api_key import ApiKey
 
 MOST_REPLIES = 512
@@ -21,7 +22,7 @@ KEYS: Final = frozenset(
 """What the requests begin with whose replies are kept."""
 _CORRELATION_ID = slice(4, 8)
 
-_Key = tuple[int, str, int, bytes, bytes]
+_Key = tuple[tuple[Principal, str] | None, int, str, int, bytes, bytes]
 
 
 class Question(NamedTuple):
@@ -32,6 +33,8 @@ class Question(NamedTuple):
     """The broker that was asked."""
     version: int
     """Of the cluster."""
+    asker: tuple[Principal, str] | None = None
+    """Who asks, and from which host, where an authorizer answers one in another way than the other."""
 
 
 class _Reply(NamedTuple):
@@ -61,7 +64,7 @@ class Replies:
 
     def keep(self, question: Question, client: Client, reply: bytes) -> None:
         """Keep a reply that was just made."""
-        frame, _, version = question
+        frame, version = question.frame, question.version
         if len(frame) + len(reply) > MOST_BYTES:
             return
         if version != self._version:
@@ -76,4 +79,4 @@ class Replies:
 def _key(question: Question, client: Client) -> _Key:
     """All that the reply depends on, but the cluster."""
     frame, advertised = question.frame, client.advertised
-    return question.node_id, advertised.host, advertised.port, frame[:4], frame[8:]
+    return question.asker, question.node_id, advertised.host, advertised.port, frame[:4], frame[8:]

@@ -3,6 +3,8 @@
 v1 pattern types (KIP-290); v2 flexible; v3 users as resources. Kafka 4.0 removed v0.
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, int8, int16, int32, nullable_string, string
@@ -41,7 +43,7 @@ class DeleteAclsMatchingAcl:
 class DeleteAclsFilterResult:
     error_code: int = field(int16)
     error_message: str | None = field(nullable_string)
-    matching_acls: tuple[DeleteAclsMatchingAcl, ...] = field(array(DeleteAclsMatchingAcl))
+    matching_acls: Sequence[DeleteAclsMatchingAcl] = field(array(DeleteAclsMatchingAcl))
 
 
 @message(api_key=ApiKey.DELETE_ACLS, versions=range(1, 4), flexible=2)

@@ -4,6 +4,8 @@ v1 pattern types (KIP-290); v2 flexible; v3 users as resources. Kafka 4.0 remove
 anything. pattern_type: 1 any, 2 match, 3 literal, 4 prefixed.
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, int8, int16, int32, nullable_string, string
@@ -33,7 +35,7 @@ class DescribeAclsResource:
     resource_type: int = field(int8)
     resource_name: str = field(string)
     pattern_type: int = field(int8, default=3)
-    acls: tuple[AclDescription, ...] = field(array(AclDescription))
+    acls: Sequence[AclDescription] = field(array(AclDescription))
 
 
 @message(api_key=ApiKey.DESCRIBE_ACLS, versions=range(1, 4), flexible=2)

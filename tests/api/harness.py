@@ -91,6 +91,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         once=Once(clock),
         arrivals=Arrivals(clock),
         wall_clock=clock,
+        authorizer=None if cluster.acls is None else cluster.acls.authorizer,
     )
 
 

@@ -37,6 +37,7 @@ BROKER: Any = SimpleNamespace(
     cluster=CLUSTER,
     once=Once(CLOCK),
     arrivals=Arrivals(CLOCK),
+    authorizer=None,
     replies=Replies(),
 )
 TURN = Turn()
@@ -425,7 +426,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def described(groups: int) -> tuple[Any, AtOnce, Turn]:
     aside, turn = AtOnce(), Turn()
-    broker: Any = SimpleNamespace(node_id=1, aside=aside, arrivals=Arrivals(CLOCK))
+    broker: Any = SimpleNamespace(node_id=1, aside=aside, arrivals=Arrivals(CLOCK), authorizer=None)
     return result(answer(broker, describe_groups(groups), caller(), turn)), aside, turn
 
 

@@ -26,14 +26,14 @@ LISTENERS, NO_THREADS = "D-listener-configs", "D-no-threads"
 
 # Configs that depend on how the broker was started, and those that only one of the servers has.
 PER_SERVER = (
-    "advertised.listeners broker.heartbeat.interval.ms broker.id broker.session.timeout.ms brokers "
-    "control.path "
+    "advertised.listeners allow.everyone.if.no.acl.found broker.heartbeat.interval.ms broker.id "
+    "broker.session.timeout.ms brokers control.path "
     "controller.listener.names controller.quorum.voters flush.policy group.heartbeat.park.enable "
     "group.rebalances.max.bytes group.rebalances.topic.enable http.listener http.steering.enable http.token "
     "group.initial.rebalance.delay.ms "
     "listener.security.protocol.map listeners log.dirs min.insync.replicas "
     "offsets.topic.replication.factor process.roles producer.id.expiration.check.interval.ms "
-    "share.coordinator.state.topic.min.isr share.coordinator.state.topic.replication.factor "
+    "share.coordinator.state.topic.min.isr share.coordinator.state.topic.replication.factor super.users "
     "transaction.state.log.min.isr transaction.state.log.replication.factor"
 ).split()
 # Kafka can change its listeners' security at run time; kshim cannot.

@@ -1,0 +1,121 @@
+"""Rules for configs: what is needed depends on whether a resource is a topic, a group or a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kshim.access.asker import ERRORS, Asker
+from kshim.access.rules import Perform, answer_with, joined
+from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
+from kshim.cluster.config_changes import (
+    ConfigChange,
+    ConfigOperation,
+    Operation,
+    ResourceType,
+    refuse_requests,
+)
+from kshim.requests.later import gather, then
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+
+CLIENT_METRICS, GROUP = 16, 32
+_KINDS: Final[Mapping[int, AclResource]] = {
+    ResourceType.TOPIC: AclResource.TOPIC,
+    ResourceType.BROKER: AclResource.CLUSTER,
+    ResourceType.LOGGER: AclResource.CLUSTER,
+    CLIENT_METRICS: AclResource.CLUSTER,
+    GROUP: AclResource.GROUP,
+}
+"""By the type of a resource with configs, of what type its ACLs are."""
+MESSAGES: Final = {
+    AclResource.TOPIC: "Topic authorization failed.",
+    AclResource.GROUP: "Group authorization failed.",
+    AclResource.CLUSTER: "Cluster authorization failed.",
+}
+Resource = tuple[AclResource, str]
+
+
+def describe_configs(asker: Asker, request: Any, perform: Perform) -> Any:
+    """A request with a type that Kafka lacks fails as a whole, whoever asks."""
+    resources = [_resource(each) for each in request.resources]
+    if None in resources:
+        return perform(request)
+    return _each(asker, request, perform, AclOperation.DESCRIBE_CONFIGS, resources)
+
+
+def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
+    """What a broker refuses by the request alone is refused so, whoever asks."""
+    changes = [_change(asker, each) for each in request.resources]
+    refusals = refuse_requests(changes, asker.broker.node_id)
+    resources = [
+        None if refusal else _resource(each)
+        for each, refusal in zip(request.resources, refusals, strict=True)
+    ]
+    return _each(asker, request, perform, AclOperation.ALTER_CONFIGS, resources)
+
+
+def _change(asker: Asker, entry: Any) -> ConfigChange:
+    """An entry of AlterConfigs or IncrementalAlterConfigs."""
+    return ConfigChange(
+        entry.resource_type,
+        entry.resource_name,
+        tuple(
+            ConfigOperation(each.name, getattr(each, "config_operation", Operation.SET), each.value)
+            for each in entry.configs
+        ),
+        replaces=asker.api_key is ApiKey.ALTER_CONFIGS,
+    )
+
+
+def _each(
+    asker: Asker,
+    request: Any,
+    perform: Perform,
+    operation: AclOperation,
+    resources: Sequence[Resource | None],
+) -> Any:
+    """Refuse those entries that the caller may not use so, and perform the rest.
+
+    resources: what each entry is about; None for one that is performed whoever asks.
+    """
+    names: dict[AclResource, set[str]] = {}
+    for resource in filter(None, resources):
+        names.setdefault(resource[0], set()).add(resource[1])
+    asked = [asker.may_each(operation, kind, sorted(some)) for kind, some in names.items()]
+
+    def answer(allowed: list[set[str]]) -> Any:
+        denied = {
+            (kind, name)
+            for (kind, some), may in zip(names.items(), allowed, strict=True)
+            for name in some - may
+        }
+        if not denied:
+            return perform(request)
+        entries = list(zip(request.resources, resources, strict=True))
+        kept = tuple(entry for entry, resource in entries if resource not in denied)
+        response = perform(replace(request, resources=kept))
+        for kind in {entry.resource_type for entry, resource in entries if resource in denied}:
+            others = (each for each, resource in entries if resource in denied and each.resource_type == kind)
+            some = replace(request, resources=tuple(others))
+            error, message = _error(kind, operation)
+            response = joined(asker, response, answer_with(asker, some, error, message), error)
+        return response
+
+    return then(gather(asked, lambda allowed: allowed), answer)
+
+
+def _error(kind: int, operation: AclOperation) -> tuple[ErrorCode, str | None]:
+    """How the entries of one type are refused. Who may not alter a logger is told so in another way."""
+    resource = _KINDS.get(kind, AclResource.CLUSTER)
+    is_altered_logger = kind == ResourceType.LOGGER and operation == AclOperation.ALTER_CONFIGS
+    return ERRORS[resource], None if is_altered_logger else MESSAGES[resource]
+
+
+def _resource(entry: Any) -> Resource | None:
+    """What the ACLs of a resource with configs are about; None if Kafka has no such configs."""
+    kind = _KINDS.get(entry.resource_type)
+    if kind is None:
+        return None
+    return kind, CLUSTER_NAME if kind is AclResource.CLUSTER else entry.resource_name

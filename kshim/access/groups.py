@@ -1,0 +1,206 @@
+"""Rules of their own for requests about groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kshim.access.asker import ERRORS, Asker
+from kshim.access.rules import Need, Perform, each, name_of, refused, whole
+from kshim.api.join_group import FIRST_VERSION_WITH_NULL_PROTOCOL
+from kshim.api.sync_group import FIRST_VERSION_WITH_PROTOCOL
+from kshim.cluster.acl import AclOperation, AclResource
+from kshim.requests.authorized_operations import GROUP_OPERATIONS
+from kshim.requests.later import then
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from schemas.messages.sync_group import SyncGroupRequest
+
+TOPIC, GROUP = AclResource.TOPIC, AclResource.GROUP
+DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+FIRST_VERSION_OF_FIND_WITH_KEYS = 4
+FIRST_VERSION_OF_FETCH_WITH_GROUPS = 8
+COORDINATED = {0: GROUP, 1: AclResource.TRANSACTIONAL_ID}
+"""What the key of FindCoordinator names, by its type."""
+MESSAGES = {
+    GROUP: "Group authorization failed.",
+    AclResource.TRANSACTIONAL_ID: "Transactional Id authorization failed.",
+}
+
+_of_member = whole(Need(AclOperation.READ, GROUP, "group_id"))
+
+
+def join_group(asker: Asker, request: JoinGroupRequest, perform: Perform) -> Any:
+    """A refusal has no protocol, which is null where it can be."""
+    if asker.may(AclOperation.READ, GROUP, request.group_id):
+        return perform(request)
+    protocol_name = None if asker.version >= FIRST_VERSION_WITH_NULL_PROTOCOL else ""
+    return JoinGroupResponse(error_code=DENIED, generation_id=-1, protocol_name=protocol_name)
+
+
+def sync_group(asker: Asker, request: SyncGroupRequest, perform: Perform) -> Any:
+    """A request without its protocol is refused for that, whoever asks."""
+    lacks = request.protocol_type is None or request.protocol_name is None
+    if asker.version >= FIRST_VERSION_WITH_PROTOCOL and lacks:
+        return perform(request)
+    return _of_member(asker, request, perform)
+
+
+def find_coordinator(asker: Asker, request: FindCoordinatorRequest, perform: Perform) -> Any:
+    """Up to v3 there is one key; from v4 on each has its own answer."""
+    resource = COORDINATED.get(request.key_type)
+    if resource is None:
+        return perform(request)
+    if asker.version >= FIRST_VERSION_OF_FIND_WITH_KEYS:
+        return each("coordinator_keys", AclOperation.DESCRIBE, resource)(asker, request, perform)
+    if asker.may(AclOperation.DESCRIBE, resource, request.key):
+        return perform(request)
+    return refused(asker, request, perform, ERRORS[resource], MESSAGES[resource])
+
+
+_described = each("groups", AclOperation.DESCRIBE, GROUP)
+
+
+def describe_groups(asker: Asker, request: DescribeGroupsRequest, perform: Perform) -> Any:
+    """Each group by itself, with what the caller may do with it if that is asked for."""
+
+    def told(response: DescribeGroupsResponse) -> DescribeGroupsResponse:
+        return replace(response, groups=tuple(map(with_operations, response.groups)))
+
+    def with_operations(group: DescribedGroup) -> DescribedGroup:
+        if group.error_code:
+            return group
+        operations = asker.operations(GROUP, group.group_id) & GROUP_OPERATIONS
+        return replace(group, authorized_operations=operations)
+
+    answer = _described(asker, request, perform)
+    return then(answer, told) if request.include_authorized_operations else answer
+
+
+# ---- committed offsets
+
+
+def offset_fetch(asker: Asker, request: OffsetFetchRequest, perform: Perform) -> Any:
+    """The offsets of a group whose topics the caller may describe; if all are asked for, without a word about
+    the others.
+    """
+    if asker.version < FIRST_VERSION_OF_FETCH_WITH_GROUPS:
+        if not asker.may(AclOperation.DESCRIBE, GROUP, request.group_id):
+            return refused(asker, request, perform, DENIED)
+        if request.topics is None:
+            return then(perform(request), lambda response: _visible(asker, response))
+        return each("topics", AclOperation.DESCRIBE, TOPIC)(asker, request, perform)
+    group_ids = list(dict.fromkeys(group.group_id for group in request.groups))
+    return then(
+        asker.may_each(AclOperation.DESCRIBE, GROUP, group_ids),
+        lambda allowed: _of_groups(asker, request, perform, allowed),
+    )
+
+
+def _visible(asker: Asker, response: OffsetFetchResponse) -> Any:
+    """All offsets of a group, without those of topics that the caller may not describe."""
+    names = list({topic.name for topic in response.topics})
+
+    def told(allowed: set[str]) -> OffsetFetchResponse:
+        return replace(response, topics=tuple(topic for topic in response.topics if topic.name in allowed))
+
+    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), told)
+
+
+def _of_groups(asker: Asker, request: OffsetFetchRequest, perform: Perform, may: set[str]) -> Any:
+    """Ask for the groups that the caller may describe, and for those topics of them."""
+    asked = [group for group in request.groups if group.group_id in may]
+    names = {
+        name
+        for group in asked
+        for topic in group.topics or ()
+        if (name := name_of(asker.broker, topic)) is not None
+    }
+
+    def perform_some(allowed: set[str]) -> Any:
+        denied = names - allowed
+        kept = tuple(_kept(asker, group, denied) for group in asked)
+        response = perform(replace(request, groups=kept))
+        return then(response, lambda response: _seen(asker, request, may, denied, response))
+
+    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names)), perform_some)
+
+
+def _kept(asker: Asker, group: OffsetFetchRequestGroup, denied: set[str]) -> OffsetFetchRequestGroup:
+    if group.topics is None or not denied:
+        return group
+    topics = tuple(topic for topic in group.topics if name_of(asker.broker, topic) not in denied)
+    return replace(group, topics=topics)
+
+
+def _seen(
+    asker: Asker, request: OffsetFetchRequest, may: set[str], denied: set[str], response: OffsetFetchResponse
+) -> Any:
+    """The answer about all groups that were asked for, in their order."""
+    every = [group for group in request.groups if group.topics is None and group.group_id in may]
+    names = {
+        name
+        for group in (response.groups if every else ())
+        for topic in group.topics
+        if (name := name_of(asker.broker, topic)) is not None
+    }
+
+    def told(visible: set[str]) -> OffsetFetchResponse:
+        answered = iter(response.groups)
+        groups = (
+            _answered(asker, group, next(answered), denied, names - visible)
+            if group.group_id in may
+            else OffsetFetchResponseGroup(group_id=group.group_id, topics=(), error_code=DENIED)
+            for group in request.groups
+        )
+        return replace(response, groups=tuple(groups))
+
+    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names), quietly=True), told)
+
+
+def _answered(
+    asker: Asker,
+    group: OffsetFetchRequestGroup,
+    answer: OffsetFetchResponseGroup,
+    denied: set[str],
+    hidden: set[str],
+) -> OffsetFetchResponseGroup:
+    """The answer about one group: with the topics that were denied; without those that the caller is not
+    told of, if all were asked for.
+    """
+    if answer.error_code:
+        return answer
+    if group.topics is None:
+        seen = tuple(topic for topic in answer.topics if name_of(asker.broker, topic) not in hidden)
+        return replace(answer, topics=seen)
+    refused_topics = (
+        _refused_topic(topic) for topic in group.topics if name_of(asker.broker, topic) in denied
+    )
+    return replace(answer, topics=(*answer.topics, *refused_topics))
+
+
+def _refused_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=tuple(
+            OffsetFetchResponsePartitions(
+                partition_index=index,
+                committed_offset=-1,
+                metadata="",
+                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            )
+            for index in topic.partition_indexes
+        ),
+    )

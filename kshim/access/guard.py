@@ -1,0 +1,34 @@
+"""An api function behind the rules of its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshim.access.asker import Asker
+from kshim.access.rules import Perform, Rule
+from kshim.access.table import TABLE
+from kshim.requests import Broker, RequestContext
+from schemas.api_key import ApiKey
+
+ApiFunction = Callable[[Broker, RequestContext, Any], Any]
+
+
+def guarded(api_key: ApiKey, function: ApiFunction) -> ApiFunction:
+    """The function for brokers with an authorizer: it performs only what the caller may do."""
+    rules = TABLE[api_key]
+
+    def guard(broker: Broker, context: RequestContext, request: Any) -> Any:
+        assert broker.authorizer is not None
+        asker = Asker(broker, context, api_key, broker.authorizer)
+        return _answer(rules, asker, request, lambda request: function(broker, context, request))
+
+    return guard if rules else function
+
+
+def _answer(rules: Sequence[Rule], asker: Asker, request: Any, perform: Perform) -> Any:
+    """Apply the rules, the first one first, and perform what they leave."""
+    if not rules:
+        return perform(request)
+    rule, rest = rules[0], rules[1:]
+    return rule(asker, request, lambda request: _answer(rest, asker, request, perform))

@@ -1,0 +1,216 @@
+"""Rules for what lists things: it leaves out, without a word, what the caller may not know of, and tells what
+the caller may do with the rest (KIP-430).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from kshim.access.asker import MOST_TOLD, Asker
+from kshim.access.rules import Perform, name_of
+from kshim.cluster import INTERNAL_TOPICS
+from kshim.cluster.acl import AclOperation, AclResource
+from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kshim.requests.later import then
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from schemas.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponseTopic,
+)
+from schemas.messages.list_groups import ListGroupsResponse
+from schemas.messages.list_transactions import ListTransactionsResponse
+from schemas.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+DESCRIBE = AclOperation.DESCRIBE
+CLUSTER, TOPIC = AclResource.CLUSTER, AclResource.TOPIC
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+NOT_ASKED_FOR = -(1 << 31)
+FIRST_VERSION_BY_TOPIC_ID = 12
+FIRST_VERSION_WITH_NULL_FOR_ALL = 1
+FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
+
+
+# ---- topics
+
+
+def metadata(asker: Asker, request: MetadataRequest, perform: Perform) -> Any:
+    """Topics that are named are refused, others left out; who asks for a missing topic must be allowed to
+    create it.
+    """
+    topics = request.topics
+    if topics is None or (not topics and asker.version < FIRST_VERSION_WITH_NULL_FOR_ALL):
+        return then(perform(request), lambda response: _visible(asker, request, response))
+    by_id = any(topic.topic_id.int for topic in topics)
+    if asker.version < FIRST_VERSION_BY_TOPIC_ID if by_id else any(topic.name is None for topic in topics):
+        return perform(request)  # refused, whoever asks
+    if by_id:
+        topics = tuple(MetadataRequestTopic(topic_id=topic.topic_id, name=None) for topic in topics)
+    names = {name for topic in topics if (name := name_of(asker.broker, topic)) is not None}
+
+    def answer(described: set[str]) -> Any:
+        denied = names - described
+        missing = [] if by_id else _to_be_made(asker, request, described)
+
+        def perform_some(made: set[str]) -> Any:
+            not_made = set(missing) - made
+            return _perform_some(asker, request, perform, topics, denied, not_made)
+
+        return then(asker.may_each(AclOperation.CREATE, TOPIC, missing), perform_some)
+
+    return then(asker.may_each(DESCRIBE, TOPIC, sorted(names)), answer)
+
+
+def _to_be_made(asker: Asker, request: MetadataRequest, described: set[str]) -> list[str]:
+    """The missing topics that the request would create, if that is not allowed for all topics alike."""
+    asked = asker.version < FIRST_VERSION_WITH_AUTO_CREATION_FLAG or request.allow_auto_topic_creation
+    if not (asked and asker.broker.config.auto_create_topics_enable):
+        return []
+    missing = [name for name in described if name not in asker.broker.cluster.topics]
+    if not missing or asker.may(AclOperation.CREATE, CLUSTER, quietly=True):
+        return []
+    return missing
+
+
+def _perform_some(
+    asker: Asker,
+    request: MetadataRequest,
+    perform: Perform,
+    topics: Sequence[MetadataRequestTopic],
+    denied: set[str],
+    not_made: set[str],
+) -> Any:
+    """The topics that the caller may describe, and the errors of the others."""
+    kept: list[MetadataRequestTopic] = []
+    refused: list[MetadataResponseTopic] = []
+    for topic in topics:
+        name = name_of(asker.broker, topic)
+        if name in denied or name in not_made:
+            is_internal = name in not_made and name in INTERNAL_TOPICS
+            refused.append(_refused(topic, is_internal=is_internal))
+        else:
+            kept.append(topic)
+
+    def told(response: MetadataResponse) -> MetadataResponse:
+        if refused:
+            asker.context.stays_the_same = False
+            # A request of v0 that names none is answered with all.
+            response = replace(response, topics=(*(response.topics if kept else ()), *refused))
+        return _with_operations(asker, request, response)
+
+    return then(perform(replace(request, topics=tuple(kept))), told)
+
+
+def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=DENIED, name=topic.name, topic_id=topic.topic_id, is_internal=is_internal, partitions=()
+    )
+
+
+def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> Any:
+    """All topics that the caller may describe."""
+
+    def told(described: set[str]) -> MetadataResponse:
+        seen = tuple(topic for topic in response.topics if topic.name in described)
+        return _with_operations(asker, request, replace(response, topics=seen))
+
+    names = [topic.name for topic in response.topics if topic.name is not None]
+    return then(asker.may_each(DESCRIBE, TOPIC, names, quietly=True), told)
+
+
+def _with_operations(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> MetadataResponse:
+    """An answer with what the caller may do, where that was asked for."""
+    if request.include_topic_authorized_operations:
+        response = replace(
+            response, topics=tuple(_topic_with_operations(asker, each) for each in response.topics)
+        )
+    if request.include_cluster_authorized_operations:
+        response = replace(response, cluster_authorized_operations=_of_cluster(asker))
+    return response
+
+
+def _topic_with_operations(asker: Asker, topic: Any) -> Any:
+    """The operations on a topic, where the API put those that there are."""
+    if topic.topic_authorized_operations == NOT_ASKED_FOR:
+        return topic
+    operations = asker.operations(TOPIC, topic.name) & TOPIC_OPERATIONS
+    return replace(topic, topic_authorized_operations=operations)
+
+
+def _of_cluster(asker: Asker) -> int:
+    """What the caller may do with the cluster: nothing, if he may not describe it."""
+    return asker.operations(CLUSTER) & CLUSTER_OPERATIONS if asker.may(DESCRIBE, CLUSTER) else 0
+
+
+def describe_topic_partitions(asker: Asker, request: DescribeTopicPartitionsRequest, perform: Perform) -> Any:
+    """Asked for each topic as the page comes to it: what lies behind the page is not looked at."""
+    denied: list[str] = []
+
+    def may_see(name: str) -> bool:
+        allowed = asker.may(DESCRIBE, TOPIC, name, quietly=not request.topics or len(denied) >= MOST_TOLD)
+        if not allowed and request.topics:
+            denied.append(name)
+        return allowed
+
+    def told(response: DescribeTopicPartitionsResponse) -> DescribeTopicPartitionsResponse:
+        seen = (_topic_with_operations(asker, topic) for topic in response.topics)
+        refused = (DescribeTopicPartitionsResponseTopic(error_code=DENIED, name=name) for name in denied)
+        return replace(response, topics=(*seen, *refused))
+
+    asker.context.may_see = may_see
+    return then(perform(request), told)
+
+
+# ---- groups, transactions, the cluster
+
+
+def list_groups(asker: Asker, request: Any, perform: Perform) -> Any:
+    """All groups for those who may describe the cluster, else those that the caller may describe."""
+
+    def visible(response: ListGroupsResponse) -> Any:
+        names = [group.group_id for group in response.groups]
+
+        def told(allowed: set[str]) -> ListGroupsResponse:
+            return replace(
+                response, groups=tuple(each for each in response.groups if each.group_id in allowed)
+            )
+
+        return then(asker.may_each(DESCRIBE, AclResource.GROUP, names, quietly=True), told)
+
+    answer = perform(request)
+    return answer if asker.may(DESCRIBE, CLUSTER, quietly=True) else then(answer, visible)
+
+
+def list_transactions(asker: Asker, request: Any, perform: Perform) -> Any:
+    """Those whose transactional ids the caller may describe."""
+
+    def visible(response: ListTransactionsResponse) -> Any:
+        states = response.transaction_states
+        names = [state.transactional_id for state in states]
+
+        def told(allowed: set[str]) -> ListTransactionsResponse:
+            seen = tuple(state for state in states if state.transactional_id in allowed)
+            return replace(response, transaction_states=seen)
+
+        return then(asker.may_each(DESCRIBE, AclResource.TRANSACTIONAL_ID, names, quietly=True), told)
+
+    return then(perform(request), visible)
+
+
+def describe_cluster(asker: Asker, request: DescribeClusterRequest, perform: Perform) -> Any:
+    """Everybody may ask for the brokers."""
+
+    def told(response: DescribeClusterResponse) -> DescribeClusterResponse:
+        if response.error_code or not request.include_cluster_authorized_operations:
+            return response
+        return replace(response, cluster_authorized_operations=_of_cluster(asker))
+
+    return then(perform(request), told)

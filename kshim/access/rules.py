@@ -1,0 +1,144 @@
+"""The two rules that most APIs go by: the caller needs something for the whole request, or for each entry.
+
+A rule is called with who asks, the request, and `perform`, which answers a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from kshim.access.asker import ERRORS, Asker
+from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
+from kshim.requests import Broker
+from kshim.requests import error_answers as errors
+from kshim.requests.divide import merged
+from kshim.requests.later import Promise, then
+from schemas.error_code import ErrorCode
+
+Perform = Callable[[Any], Any]
+Rule = Callable[[Asker, Any, Perform], Any]
+Spared = Callable[[Broker, Any], Collection[str]]
+"""The names in a request that are refused for another reason, whoever asks."""
+
+
+class Need(NamedTuple):
+    """An operation that the caller of a request must be allowed."""
+
+    operation: AclOperation
+    resource: AclResource = AclResource.CLUSTER
+    named: str = ""
+    """The field of the request that has the resource's name; the cluster has but one."""
+
+
+def whole(*wanted: Need, message: str = "") -> Rule:
+    """The whole request is refused with the error of the first need that is not met, and with `message`, or
+    one that says what is needed.
+    """
+
+    def rule(asker: Asker, request: Any, perform: Perform) -> Any:
+        for operation, resource, named in wanted:
+            if not asker.may(operation, resource, getattr(request, named) if named else CLUSTER_NAME):
+                return refused(asker, request, perform, ERRORS[resource], message or needs(operation))
+        return perform(request)
+
+    return rule
+
+
+def needs(operation: AclOperation) -> str:
+    """What a refusal says, where it has a place for it."""
+    return f"The request needs {operation.name} permission."
+
+
+def each(
+    array: str,
+    operation: AclOperation,
+    resource: AclResource,
+    *,
+    named: str = "name",
+    spared: Spared | None = None,
+    message: str = "",
+) -> Rule:
+    """The entries of an array are refused one by one, with `message`; the API answers the others.
+
+    named: the field of an entry that has the resource's name; an entry may be the name itself, and a topic
+    may be named by its id.
+    """
+
+    def rule(asker: Asker, request: Any, perform: Perform) -> Any:
+        entries = getattr(request, array)
+        names = [name_of(asker.broker, entry, named) for entry in entries]
+        asked = {name for name in names if name is not None}
+        if spared is not None:
+            asked.difference_update(spared(asker.broker, request))
+
+        def answer(allowed: set[str]) -> Any:
+            denied = asked - allowed
+            if not denied:
+                return perform(request)
+            both = list(zip(entries, names, strict=True))
+            kept = tuple(entry for entry, name in both if name not in denied)
+            others = tuple(entry for entry, name in both if name in denied)
+            refusal = answer_with(asker, replace(request, **{array: others}), ERRORS[resource], message)
+            return joined(asker, perform(replace(request, **{array: kept})), refusal, ERRORS[resource])
+
+        return then(asker.may_each(operation, resource, sorted(asked)), answer)
+
+    return rule
+
+
+def name_of(broker: Broker, entry: Any, named: str = "name") -> str | None:
+    """The name of the resource that an entry is about; None for a topic that does not exist, by its id."""
+    if isinstance(entry, str):
+        return entry
+    name: str | None = getattr(entry, named)
+    topic_id = getattr(entry, "topic_id", None)
+    if name or topic_id is None or not topic_id.int:
+        return name
+    topic = broker.cluster.topic_by_id(topic_id)
+    return None if topic is None else topic.name
+
+
+def refused(asker: Asker, request: Any, perform: Perform, error: ErrorCode, message: str = "") -> Any:
+    """The response that refuses a whole request. One that names nothing has no place for an error: there is
+    nothing to perform.
+    """
+    response = answer_with(asker, request, error, message)
+    return perform(request) if response is None else response
+
+
+def answer_with(asker: Asker, request: Any, error: ErrorCode, message: str | None = "") -> Any:
+    """The response that has an error for all that a request names; None if that is nothing.
+
+    message: of the error; the empty one is left out, None is null.
+    """
+    response = errors.answer(asker.api_key, asker.version, request, error)
+    if response is None or message == "":
+        return response
+    return _with_message(response, errors.place(asker.api_key, asker.version, error), message)
+
+
+def _with_message(value: Any, where: Iterable[str], message: str | None) -> Any:
+    name, *inner = where
+    if not inner:
+        return replace(value, error_message=message) if hasattr(value, "error_message") else value
+    return replace(
+        value, **{name: tuple(_with_message(entry, inner, message) for entry in getattr(value, name))}
+    )
+
+
+def joined(asker: Asker, answer: Any, refusal: Any, error: ErrorCode) -> Any:
+    """An answer, once it is there, with the entries that were refused. An error for all is all there is."""
+    array = errors.place(asker.api_key, asker.version, error)[0]
+
+    def join(response: Any) -> Any:
+        asker.context.stays_the_same = False
+        if getattr(response, "error_code", ErrorCode.NONE):
+            return response
+        entries = (*getattr(response, array), *getattr(refusal, array))
+        if entries and hasattr(entries[0], "partitions") and hasattr(entries[0], "name"):
+            entries = merged(entries)
+        return replace(response, **{array: entries})
+
+    return then(answer.deferred() if isinstance(answer, Promise) else answer, join)

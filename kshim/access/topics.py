@@ -1,0 +1,207 @@
+"""Rules of their own for requests about topics and their records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from kshim.access.asker import MOST_TOLD, Asker
+from kshim.access.rules import Perform, each, joined, refused
+from kshim.cluster import fault_in_name
+from kshim.cluster.acl import AclOperation, AclResource
+from kshim.requests import Broker, Refused
+from kshim.requests.later import gather, then
+from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest
+from schemas.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from schemas.messages.fetch import FetchRequest
+from schemas.messages.produce import ProduceRequest, ProduceResponse
+from schemas.records.batch import CorruptRecordBatch, is_transactional
+
+TOPIC = AclResource.TOPIC
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+MESSAGE = "Topic authorization failed."
+NO_REPLY = 0  # acks
+FIRST_VERSION_TO_DELETE_BY_ID = 6
+
+
+# ---- records
+
+
+_written = each("topic_data", AclOperation.WRITE, TOPIC)
+
+
+def produce(asker: Asker, request: ProduceRequest, perform: Perform) -> Any:
+    """Records in a transaction need its transactional id; with acks=0 a refusal closes the connection."""
+    if not _may_write_in_transaction(asker, request):
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return then(refused(asker, request, perform, error), partial(_checked, asker, request))
+    if request.acks != NO_REPLY:
+        return _written(asker, request, perform)
+    answer = _written(asker, request, lambda some: then(perform(some), lambda _: ProduceResponse()))
+    return then(answer, partial(_checked, asker, request))
+
+
+def _checked(asker: Asker, request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
+    """The response, if there is to be one. Raises Refused if an error cannot be told."""
+    if request.acks != NO_REPLY:
+        return response
+    if response.responses:
+        raise Refused(f"{asker.context.sender}: Produce with acks=0 of what it may not write")
+    return None
+
+
+def _may_write_in_transaction(asker: Asker, request: ProduceRequest) -> bool:
+    """Whether the caller may use the transactional id, if the records need one."""
+    transactional_id = request.transactional_id
+    if transactional_id is None or not _is_transactional(request):
+        return True
+    return asker.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
+
+
+def _is_transactional(request: ProduceRequest) -> bool:
+    try:
+        return any(
+            is_transactional(data.records or b"")
+            for topic in request.topic_data
+            for data in topic.partition_data
+        )
+    except CorruptRecordBatch:
+        return False  # refused for that, whoever asks
+
+
+def fetch(asker: Asker, request: FetchRequest, perform: Perform) -> Any:
+    """The topics of the session count, too, so they are asked for when they are read."""
+    asker.broker.fetch_sessions.read_with(request.session_id, asker.rights)
+    if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
+        if not asker.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER):
+            asker.context.may_see = lambda name: False
+        return perform(request)
+    known: dict[str, bool] = {}
+    told = 0
+
+    def may_see(name: str) -> bool:
+        nonlocal told
+        allowed = known.get(name)
+        if allowed is None:
+            allowed = known[name] = asker.may(AclOperation.READ, TOPIC, name, quietly=told >= MOST_TOLD)
+            told += not allowed
+        return allowed
+
+    asker.context.may_see = may_see
+    return perform(request)
+
+
+_end_offsets = each("topics", AclOperation.DESCRIBE, TOPIC, named="topic")
+
+
+def offset_for_leader_epoch(asker: Asker, request: Any, perform: Perform) -> Any:
+    """Brokers may ask for all topics."""
+    if asker.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, quietly=True):
+        return perform(request)
+    return _end_offsets(asker, request, perform)
+
+
+def _invalid(broker: Broker, request: Any) -> Collection[str]:
+    return {topic.name for topic in request.topics if fault_in_name(topic.name) is not None}
+
+
+describe_producers = each("topics", AclOperation.READ, TOPIC, spared=_invalid, message=MESSAGE)
+
+
+# ---- topics
+
+
+def _twice(broker: Broker, request: Any) -> Collection[str]:
+    return {name for name, times in Counter(topic.name for topic in request.topics).items() if times > 1}
+
+
+create_partitions = each("topics", AclOperation.ALTER, TOPIC, spared=_twice)
+_each_created = each("topics", AclOperation.CREATE, TOPIC, spared=_twice, message="Authorization failed.")
+
+
+def create_topics(asker: Asker, request: CreateTopicsRequest, perform: Perform) -> Any:
+    """Who may create topics in the cluster may create each. The configs of a new topic are told to those who
+    may describe them.
+    """
+    names = list({topic.name for topic in request.topics})
+
+    def performed(request: CreateTopicsRequest) -> Any:
+        describable = asker.may_each(AclOperation.DESCRIBE_CONFIGS, TOPIC, names, quietly=True)
+        return gather([perform(request), describable], hidden)
+
+    def hidden(both: Sequence[Any]) -> Any:
+        response, describable = both
+        if len(describable) == len(names):
+            return response
+        return replace(response, topics=tuple(_told(topic, describable) for topic in response.topics))
+
+    if asker.may(AclOperation.CREATE, AclResource.CLUSTER, quietly=True):
+        return performed(request)
+    return _each_created(asker, request, performed)
+
+
+def _told(topic: CreatableTopicResult, describable: Collection[str]) -> CreatableTopicResult:
+    if topic.error_code or topic.name in describable:
+        return topic
+    return replace(
+        topic, topic_config_error_code=DENIED, num_partitions=-1, replication_factor=-1, configs=()
+    )
+
+
+def delete_topics(asker: Asker, request: DeleteTopicsRequest, perform: Perform) -> Any:
+    """Who may delete the cluster may delete each topic. The name of a topic that is named by its id is told
+    to those who may describe it.
+    """
+    if asker.may(AclOperation.DELETE, AclResource.CLUSTER, quietly=True):
+        return perform(request)
+    by_id = asker.version >= FIRST_VERSION_TO_DELETE_BY_ID
+    wanted = request.topics if by_id else [DeleteTopicState(name=name) for name in request.topic_names]
+    times = Counter((topic.name, topic.topic_id.int) for topic in wanted)
+    names = [
+        _name(asker.broker, topic) if times[topic.name, topic.topic_id.int] == 1 else None for topic in wanted
+    ]
+    asked = sorted({name for name in names if name is not None})
+
+    def answer(allowed: Sequence[set[str]]) -> Any:
+        described, deleted = allowed
+        topics = asker.broker.cluster.topics
+        results, kept = [], []
+        for topic, name in zip(wanted, names, strict=True):
+            unknown = name is not None and topic.name is not None and name not in topics
+            if name is None or name in deleted or (unknown and name in described):
+                kept.append(topic)
+            else:
+                results.append(_not_deleted(topic, name if name in described else topic.name))
+        if not results:
+            return perform(request)
+        rest = {"topics": tuple(kept)} if by_id else {"topic_names": tuple(topic.name for topic in kept)}
+        refusal = DeleteTopicsResponse(responses=tuple(results))
+        return joined(asker, perform(replace(request, **rest)), refusal, DENIED)
+
+    may_each = [
+        asker.may_each(AclOperation.DESCRIBE, TOPIC, asked, quietly=True),
+        asker.may_each(AclOperation.DELETE, TOPIC, asked),
+    ]
+    return then(gather(may_each, lambda allowed: allowed), answer)
+
+
+def _name(broker: Broker, topic: DeleteTopicState) -> str | None:
+    """The topic that is meant; None if none is, or if both a name and an id are given."""
+    if topic.topic_id == UUID(int=0):
+        return topic.name
+    known = None if topic.name is not None else broker.cluster.topic_by_id(topic.topic_id)
+    return None if known is None else known.name
+
+
+def _not_deleted(topic: DeleteTopicState, name: str | None) -> DeletableTopicResult:
+    return DeletableTopicResult(name=name, topic_id=topic.topic_id, error_code=DENIED, error_message=MESSAGE)
