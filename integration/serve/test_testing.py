@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from kafka import KafkaProducer
 
 from integration.support.awaiting import wait_until
 from integration.support.clients import new_consumer, new_producer, read_all
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.kshim_only("it starts kshim")
 
 FIXTURES = """
 import pytest
+from kafka import KafkaProducer
 from kafka import KafkaConsumer, KafkaProducer
 
 def test_one_for_all(kshim):
@@ -175,3 +177,25 @@ def test_an_unknown_property() -> None:
         serving(properties={"num.partitons": "3"}),
     ):
         pass
+
+
+def test_a_server_with_tls() -> None:
+    with serving(brokers=2, properties={"ssl.client.auth": "required"}, tls=["alice", "CN=Bob,O=X"]) as kshim:
+        topic = kshim.topic(partitions=2)
+        for name in ("alice", "bob"):
+            producer = KafkaProducer(**kshim.tls.client(name).kafka_python)
+            for partition in (0, 1):
+                producer.send(topic, name.encode(), partition=partition).get(timeout=20)
+            producer.close()
+        assert len(kshim.consume(topic, 4)) == 4
+        assert len(kshim.tls.bootstrap.split(",")) == 2
+        with pytest.raises(KeyError, match="carol"):
+            kshim.tls.client("carol")
+        kshim.kill()
+        kshim.start()
+        KafkaProducer(**kshim.tls.kafka_python).close()
+
+
+def test_a_server_without_tls_says_how_to_get_it() -> None:
+    with serving() as kshim, pytest.raises(AttributeError, match=r"start it with serving\(tls=True\)"):
+        _ = kshim.tls

@@ -27,8 +27,6 @@ from kshim.storage.clock import Clock
 HANDSHAKE_S = 10.0
 """How long a client may take for its handshake. Clients themselves give up after 10 to 30 s."""
 RECEIVE_BYTES = 64 * 1024
-RECORD_BYTES = 16 * 1024
-"""The most that TLS encrypts at once."""
 SEAL_BYTES = 128 * 1024
 """What is encrypted at once: the more, the fewer calls of the system; and the memory that a client takes."""
 MOST_SEALED_BYTES = 4 * SEAL_BYTES
@@ -57,6 +55,8 @@ class Tls:
         """names_clients: whether a client's certificate says who it is. Raises WrongTls."""
         self.handshakes = handshakes
         self.clock = clock
+        self.scratch = memoryview(bytearray(RECEIVE_BYTES))
+        """Where what was received is decrypted, if the protocol has no place for it."""
         self._names_clients = names_clients
         self.use(settings)
 
@@ -105,6 +105,7 @@ class TlsSocket(ClientSocket):
         self._is_due = False  # a step of the handshake is
         self._is_paused = False  # by the protocol
         self._is_ended = False  # by us
+        self._has_heard_end = False  # the client's
         self._sealed = memoryview(b"")  # what the socket has not taken yet
         self._sealed_bytes = 0  # of what was to be sent, that are in it
         super().__init__(*arguments)
@@ -198,27 +199,37 @@ class TlsSocket(ClientSocket):
 
     def _open(self) -> Any:
         """Decrypt what was received, as long as the protocol takes it."""
-        session, protocol = self._session, self.protocol
-        assert session is not None
+        protocol, scratch = self.protocol, self._tls.scratch
         try:
             while self._arrived() and not (self._is_paused or self.disconnecting):
                 room = protocol.room(self._arrived)
-                if room is None:
-                    data = session.read(RECORD_BYTES)
-                    received = len(data)
-                    protocol.dataReceived(data)
-                else:
-                    received = int(session.read(len(room), room))
+                received = self._read_into(scratch if room is None else room)
+                if room is not None:
                     protocol.filled(received)
-                if not received:
+                elif received:
+                    protocol.dataReceived(bytes(scratch[:received]))
+                if self._has_heard_end:
                     return main.CONNECTION_DONE
-        except ssl.SSLWantReadError:
-            pass
         except ssl.SSLError as error:
             self._fail(error)
             return None
         self._send_own()
         return None
+
+    def _read_into(self, room: memoryview) -> int:
+        """Decrypt records, of which many clients send small ones, until the room is full. Returns how many
+        bytes there are. Raises SSLError.
+        """
+        session, incoming, at = self._session, self._incoming, 0
+        assert session is not None
+        with suppress(ssl.SSLWantReadError):
+            while at < len(room) and (incoming.pending or session.pending()):
+                received = int(session.read(len(room) - at, room[at:]))
+                self._has_heard_end = not received
+                if not received:
+                    break
+                at += received
+        return at
 
     def pauseProducing(self) -> None:
         self._is_paused = True

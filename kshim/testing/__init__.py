@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kshim.testing.rebalances import Moved, Rebalance, Role
     from kshim.testing.records import Consumed, NewRecord, Position
     from kshim.testing.server import Kshim, NotStarted, serving
+    from kshim.testing.tls import Tls
 
 _MODULES = {
     "asynchronous": ("AsyncKshim",),
@@ -30,6 +31,7 @@ _MODULES = {
     "rebalances": ("Moved", "Rebalance", "Role"),
     "records": ("Consumed", "NewRecord", "Position"),
     "server": ("Kshim", "NotStarted", "serving"),
+    "tls": ("Tls",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -51,6 +53,7 @@ __all__ = [
     "Rebalance",
     "Refused",
     "Role",
+    "Tls",
     "TopicPartition",
     "serving",
 ]

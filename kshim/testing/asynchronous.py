@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kshim.testing.faults import AsyncFault, Fault
 from kshim.testing.running import Kshim
+
+if TYPE_CHECKING:
+    from kshim.testing.tls import Tls
 
 __all__ = ["AsyncKshim"]
 
@@ -51,6 +54,11 @@ class AsyncKshim:
     def bootstrap(self) -> str:
         """The addresses of its brokers, comma-separated, as clients take them."""
         return self.sync.bootstrap
+
+    @property
+    def tls(self) -> Tls:
+        """How clients connect with TLS, to a server that was started with tls=True."""
+        return self.sync.tls
 
     @property
     def log(self) -> str:

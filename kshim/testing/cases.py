@@ -12,7 +12,7 @@ For coroutines: `class TestOrders(KshimTestCase, unittest.IsolatedAsyncioTestCas
 from __future__ import annotations
 
 import unittest
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from kshim.testing.asynchronous import AsyncKshim
@@ -27,13 +27,14 @@ class KshimTestCase(unittest.TestCase):
 
     kshim_brokers: ClassVar[int] = 1
     kshim_properties: ClassVar[Mapping[str, str]] = {}
+    kshim_tls: ClassVar[bool | Sequence[str]] = False
     kshim: ClassVar[Kshim]
     async_kshim: ClassVar[AsyncKshim]
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.kshim = cls.enterClassContext(serving(cls.kshim_brokers, cls.kshim_properties))
+        cls.kshim = cls.enterClassContext(serving(cls.kshim_brokers, cls.kshim_properties, tls=cls.kshim_tls))
         cls.async_kshim = AsyncKshim(cls.kshim)
 
     def setUp(self) -> None:

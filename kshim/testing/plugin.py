@@ -5,7 +5,7 @@ Under pytest-xdist each worker has a server of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -44,13 +44,21 @@ def kshim_brokers() -> int:
 
 
 @pytest.fixture(scope="session")
-def kshim(kshim_brokers: int, kshim_properties: Mapping[str, str]) -> Iterator[Kshim]:
+def kshim_tls() -> bool | Sequence[str]:
+    """Whether `kshim` has a listener with TLS, for a conftest.py to override."""
+    return False
+
+
+@pytest.fixture(scope="session")
+def kshim(
+    kshim_brokers: int, kshim_properties: Mapping[str, str], kshim_tls: bool | Sequence[str]
+) -> Iterator[Kshim]:
     """One server for all tests; each test needs its own names for topics and groups, as
     `kshim_topic` and `kshim_group` give, or resets the server, as `clean_kshim` does.
     """
     from kshim.testing.server import serving
 
-    with serving(kshim_brokers, kshim_properties) as server:
+    with serving(kshim_brokers, kshim_properties, tls=kshim_tls) as server:
         yield server
 
 

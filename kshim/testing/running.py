@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 from kshim.control.client import ControlError, ask
 from kshim.testing import processes
@@ -17,6 +17,9 @@ from kshim.testing.faults import Fault, Given
 from kshim.testing.groups import TopicPartition
 from kshim.testing.ports import HOST, Ports
 from kshim.testing.rebalances import Rebalance, rebalance_of
+
+if TYPE_CHECKING:
+    from kshim.testing.tls import Tls
 
 __all__ = ["Kshim", "NotStarted"]
 
@@ -34,8 +37,12 @@ class NotStarted(Exception):
 class Kshim(Cluster):
     """A running server. Across `kill` and `start` it keeps its data and its addresses."""
 
-    def __init__(self, directory: Path, brokers: int, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, directory: Path, brokers: int, properties: Mapping[str, str], tls: bool | Sequence[str] = False
+    ) -> None:
         super().__init__("")
+        self._clients = ("client",) if tls is True else tls or ()
+        self._tls: Tls | None = None
         self._directory = directory
         self._brokers = brokers
         self._properties = properties
@@ -47,16 +54,32 @@ class Kshim(Cluster):
         """What the server has logged so far, for example why each group has rebalanced."""
         return (self._directory / "log").read_text()
 
+    @property
+    def tls(self) -> Tls:
+        """How clients connect with TLS, to a server that was started with tls=True."""
+        if self._tls is None:
+            raise AttributeError("this server has no listener with TLS; start it with serving(tls=True)")
+        return self._tls
+
     # ---- the process
 
     def start(self) -> None:
         """Start, or start again. Raises NotStarted."""
-        ports = self._ports = self._ports or Ports(self._brokers)
+        ports = self._ports = self._ports or Ports(self._brokers * (2 if self._clients else 1))
+        listeners = f"PLAINTEXT://{HOST}:{ports.first}"
+        if self._clients:
+            from kshim.testing.tls import new_tls
+
+            first = ports.first + self._brokers
+            listeners += f",SSL://{HOST}:{first}"
+            at = range(first, first + self._brokers)
+            self._tls = self._tls or new_tls(self._directory / "certificates", at, self._clients)
         ports.let_server_bind()
         properties = {
             **FOR_TESTS,
+            **(self._tls.made.server if self._tls else {}),
             **self._properties,
-            "--listen": f"{HOST}:{ports.first}",
+            "--listen": listeners,
             "--brokers": str(self._brokers),
             "--data-dir": str(self._directory / "data"),
             "--control": str(self._control),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -30,17 +30,24 @@ __all__ = ["Kshim", "NotStarted", "serving"]
 class serving:  # noqa: N801 (it is used as a function, as open is)
     """A server in its own directory, which is removed at the end. Raises NotStarted.
 
-    properties: those that `kshim config` lists, as in {"num.partitions": "3"}.
+    properties: those that `kshim config` lists, as in {"num.partitions": "3"}. tls: whether it also has a
+    listener with TLS, for which see `Kshim.tls`; or the names of the clients that get certificates.
     """
 
-    def __init__(self, brokers: int = 1, properties: Mapping[str, str] | None = None) -> None:
-        self._brokers, self._properties = brokers, properties or {}
+    def __init__(
+        self,
+        brokers: int = 1,
+        properties: Mapping[str, str] | None = None,
+        *,
+        tls: bool | Sequence[str] = False,
+    ) -> None:
+        self._brokers, self._properties, self._tls = brokers, properties or {}, tls
         self._open = ExitStack()
 
     def __enter__(self) -> Kshim:
         with ExitStack() as opening:
             directory = opening.enter_context(tempfile.TemporaryDirectory(prefix="kshim-"))
-            kshim = Kshim(Path(directory), self._brokers, self._properties)
+            kshim = Kshim(Path(directory), self._brokers, self._properties, self._tls)
             opening.callback(kshim.close)
             kshim.start()
             self._open = opening.pop_all()

@@ -242,14 +242,24 @@ def test_a_large_request_is_received_where_it_is_to_lie(pair: Pair) -> None:
 
 def test_nothing_is_handed_over_while_the_protocol_pauses(pair: Pair) -> None:
     pair.handshake()
+    pair.protocol.large = memoryview(bytearray(3))
     pair.protocol.on_data = pair.transport.pauseProducing
-    pair.client.write(b"one")
-    pair.client.write(b"two")
+    pair.client.write(b"onetwo")
     pair.swap_raw()
     assert pair.protocol.received == b"one"
     pair.transport.resumeProducing()
     pair.reactor.turn()
     assert pair.protocol.received == b"onetwo"
+
+
+def test_small_messages_are_handed_over_together(pair: Pair) -> None:
+    pair.handshake()
+    calls: list[None] = []
+    pair.protocol.on_data = lambda: calls.append(None)
+    for _ in range(100):
+        pair.client.write(b"x" * 100)
+    pair.swap_raw()
+    assert (pair.protocol.received, len(calls)) == (b"x" * 10_000, 1)
 
 
 def test_a_request_behind_the_last_message_of_the_handshake(pair: Pair) -> None:

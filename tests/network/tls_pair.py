@@ -78,6 +78,7 @@ class Receiver:
     def filled(self, received: int) -> None:
         self.received += self.large[:received]
         self.large = self.large[received:]
+        self.on_data()
 
     def secured(self, principal: Principal | None) -> None:
         self.principals.append(principal)

@@ -1,0 +1,63 @@
+"""The listener with TLS that a test's server may have, with certificates of its own, and what clients need.
+
+with serving(tls=True) as kshim:
+    producer = KafkaProducer(**kshim.tls.kafka_python)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kshim.certificates.directory import Client, Made, make
+from kshim.testing.ports import HOST
+
+__all__ = ["Tls"]
+
+
+@dataclass(frozen=True)
+class Tls:
+    """A client's certificate is `ssl.client.auth=requested`, unless the properties say otherwise: clients may
+    connect without one, as ANONYMOUS.
+    """
+
+    bootstrap: str
+    """The addresses of the brokers, comma-separated, as clients take them."""
+    made: Made
+    chosen: Client
+
+    @property
+    def directory(self) -> Path:
+        """Where the certificates are; docs/security.md says which files there are."""
+        return self.made.directory
+
+    @property
+    def ca(self) -> Path:
+        """The authority's certificate, in PEM."""
+        return self.directory / "ca.pem"
+
+    @property
+    def kafka_python(self) -> dict[str, str]:
+        """Arguments of kafka-python: `KafkaProducer(**kshim.tls.kafka_python)`."""
+        return {"bootstrap_servers": self.bootstrap, **self.chosen.kafka_python}
+
+    @property
+    def librdkafka(self) -> dict[str, str]:
+        """Properties of confluent-kafka: `Producer(kshim.tls.librdkafka)`."""
+        return {"bootstrap.servers": self.bootstrap, **self.chosen.librdkafka}
+
+    @property
+    def java(self) -> dict[str, str]:
+        """Properties of Java's clients, and, each with kafka. in front, options of Spark."""
+        return {"bootstrap.servers": self.bootstrap, **self.chosen.java}
+
+    def client(self, name: str) -> Tls:
+        """The same for another client, named as its files are. Raises KeyError."""
+        return replace(self, chosen={client.name: client for client in self.made.clients}[name])
+
+
+def new_tls(directory: Path, ports: Sequence[int], clients: Sequence[str]) -> Tls:
+    """Make the certificates. clients: names, such as alice or CN=alice,OU=Sales. Raises ValueError."""
+    made = make(directory, hosts=("localhost", HOST), clients=clients)
+    return Tls(",".join(f"{HOST}:{port}" for port in ports), made, made.clients[0])
