@@ -46,6 +46,7 @@ from kshim.storage.journal import LogJournal
 if TYPE_CHECKING:
     from kshim.control.time import TimeSteering
     from kshim.http.listener import HttpListener
+    from kshim.network.renewal import Renewal
     from kshim.network.traffic import Traffic
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ class Server:
         self._cleaning: Cleaning | None = None
         self._listeners: dict[int, BrokerListeners] = {}
         self._control: ControlSocket | None = None
+        self._renewal: Renewal | None = None
         self._http: HttpListener | None = None
         self.http_address: Endpoint | None = None
         """Where the page is; None if it is not served."""
@@ -186,6 +188,7 @@ class Server:
             answers, config, self._reactor, self._unread, self._once, partial(_limits, cluster)
         )
         await open_all(self._listeners.values())
+        self._renew_certificates()
         commands = MadeLater(partial(self._commands, broker, brokers, measured))
         path = control_path(config)
         if path is not None:
@@ -198,6 +201,15 @@ class Server:
             listener.name: [each.addresses[listener.name] for each in self._listeners.values()]
             for listener in config.listener_configs
         }
+
+    def _renew_certificates(self) -> None:
+        """Read certificates again when they change, if there are any."""
+        found = [listener.tls for broker in self._listeners.values() for listener in broker]
+        if with_tls := [tls for tls in found if tls is not None]:
+            from kshim.network.renewal import Renewal
+
+            self._renewal = Renewal(with_tls, self._reactor)
+            self._renewal.start()
 
     def _new_http(self, broker: Broker, traffic: Traffic, commands: Commands) -> HttpListener:
         """What shows the server to people. Imported only now: it needs twisted.web."""
@@ -286,6 +298,8 @@ class Server:
             await self._control.close()
         if self._time is not None:
             self._time.stop()
+        if self._renewal is not None:
+            self._renewal.stop()
         for listener in self._listeners.values():
             await listener.close()
         for listener in self._listeners.values():

@@ -1,0 +1,72 @@
+"""Reads key stores and trust stores again when their files have changed: no certificate needs a restart.
+
+A file may be seen while it is being written, and cannot be read then: the old certificate stays in use, and
+the next look finds the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kshim.configs.tls import TlsSettings, WrongTls
+from kshim.network.tls import Tls
+from kshim.storage.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 10.0
+
+_Signature = tuple[tuple[int, int, int] | None, ...]
+"""Of each file the inode, the size, and the time of its last change; None for one that is not there."""
+
+
+class Renewal:
+    """Looks at the files of all listeners of a server, from `start` to `stop`."""
+
+    def __init__(self, listeners: Sequence[Tls], clock: Clock) -> None:
+        self._listeners = listeners
+        self._clock = clock
+        self._seen = [_signature(tls.settings) for tls in listeners]
+        self._timer: Any = None
+
+    def start(self) -> None:
+        self._timer = self._clock.callLater(LOOK_S, self._look)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        for number, tls in enumerate(self._listeners):
+            signature = _signature(tls.settings)
+            if signature != self._seen[number]:
+                self._seen[number] = signature
+                _read_again(tls)
+        self.start()
+
+
+def _read_again(tls: Tls) -> None:
+    name = tls.settings.listener_name
+    try:
+        tls.use(tls.settings)
+    except WrongTls as error:
+        logger.warning("listener %s: its certificates stay as they were: %s", name, error)
+    else:
+        logger.info("listener %s: its certificates have changed, and were read again", name)
+
+
+def _signature(settings: TlsSettings) -> _Signature:
+    stores = (settings.keys, settings.trusted)
+    return tuple(_of_file(store.location) for store in stores if store is not None and store.location)
+
+
+def _of_file(location: str) -> tuple[int, int, int] | None:
+    try:
+        found = Path(location).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
