@@ -46,6 +46,7 @@ from kshim.storage.journal import LogJournal
 if TYPE_CHECKING:
     from kshim.control.time import TimeSteering
     from kshim.http.listener import HttpListener
+    from kshim.network.gate import GateContext
     from kshim.network.renewal import Renewal
     from kshim.network.traffic import Traffic
 
@@ -184,8 +185,9 @@ class Server:
             traffic = Traffic()
             measured = traffic.measured
         answers = {node_id: measured(answer, each) for node_id, each in brokers.items()}
+        gates = _gates(broker)
         self._listeners = new_listeners(
-            answers, config, self._reactor, self._unread, self._once, partial(_limits, cluster)
+            answers, config, self._reactor, self._unread, self._once, partial(_limits, cluster), gates
         )
         await open_all(self._listeners.values())
         self._renew_certificates()
@@ -249,6 +251,7 @@ class Server:
         from kshim.control.overview import Overview
         from kshim.control.recorder import Questions
         from kshim.control.time import TimeSteering
+        from kshim.control.users import UserSteering
 
         assert self._groups is not None
         assert self._transactions is not None
@@ -265,6 +268,7 @@ class Server:
             **OffsetSteering(broker, coordinators).commands(),
             **FaultSteering(brokers, self._listeners, measured, self._recorder.add).commands(),
             **self._time.commands(),
+            **UserSteering(broker.cluster.scram_users).commands(),
         }
 
     def _clients(self) -> list[Client]:
@@ -313,6 +317,21 @@ class Server:
         self._aside.stop()
         await self._store.close()
         await gatherResults([listener.disconnect() for listener in self._listeners.values()])
+
+
+def _gates(broker: Broker) -> Mapping[str, GateContext]:
+    """What clients have to pass first at the listeners with SASL, by name. Imported only for these: a plain
+    server starts without. Raises StartError.
+    """
+    if not any(listener.protocol.is_sasl for listener in broker.config.listener_configs):
+        return {}
+    from kshim.configs.sasl import WrongSasl
+    from kshim.network.gates import new_gates
+
+    try:
+        return new_gates(broker)
+    except WrongSasl as error:
+        raise StartError(str(error)) from error
 
 
 def _listed(addresses: Addresses) -> str:

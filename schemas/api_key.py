@@ -109,3 +109,11 @@ class ApiKey(IntEnum):
     def title(self) -> str:
         """The name as Kafka's messages have it: "InitProducerId"."""
         return "".join(word.capitalize() for word in self.name.split("_"))
+
+
+def api_title(api_key: int) -> str:
+    """An API by Kafka's name, "JoinGroup"; "unknown API" where Kafka has none of that number."""
+    try:
+        return ApiKey(api_key).title
+    except ValueError:
+        return "unknown API"

@@ -53,7 +53,17 @@ class TooManyElements(Exception):
 class Field:
     """One field: its type and the versions in which it exists, as the author wrote them."""
 
-    __slots__ = ("_default", "is_plain", "name", "nullable_since", "since", "tag", "type", "until")
+    __slots__ = (
+        "_default",
+        "is_plain",
+        "is_secret",
+        "name",
+        "nullable_since",
+        "since",
+        "tag",
+        "type",
+        "until",
+    )
 
     def __init__(
         self,
@@ -64,6 +74,7 @@ class Field:
         tag: int | None,
         nullable_since: int | None,
         is_plain: bool,
+        is_secret: bool,
     ) -> None:
         self.name = ""
         self.type = type
@@ -72,6 +83,7 @@ class Field:
         self.tag = tag
         self.nullable_since = nullable_since
         self.is_plain = is_plain
+        self.is_secret = is_secret
         self._default = default
 
     def exists(self, version: int) -> bool:
@@ -102,6 +114,7 @@ def field(
     tag: int | None = None,
     nullable_since: int | None = None,
     plain: bool = False,
+    secret: bool = False,
 ) -> Any:
     """A field of a message or entity.
 
@@ -109,8 +122,9 @@ def field(
     has the field. default: else the type's own (0, "", (), b"", False, the nil UUID; None for records). tag:
     the field's number, for a tagged field. nullable_since: first version in which it may be None, where that
     is not so in every version (else use a nullable type). plain: never in compact form.
+    secret: its value is left out where the message is shown.
     """
-    return Field(type, since, until, default, tag, nullable_since, plain)
+    return Field(type, since, until, default, tag, nullable_since, plain, secret)
 
 
 class Definition:
@@ -177,7 +191,12 @@ class Value:
     def __repr__(self) -> str:
         """The fields that differ from their default."""
         pairs = zip(_defaults(self.__definition__), self._values(self), strict=True)
-        given = (f"{name}={value!r}" for (name, default), value in pairs if value != default)
+        secret = {each.name for each in self.__definition__.fields if each.is_secret}
+        given = (
+            f"{name}={'…' if name in secret else repr(value)}"
+            for (name, default), value in pairs
+            if value != default
+        )
         return f"{type(self).__name__}({', '.join(given)})"
 
     @classmethod

@@ -66,6 +66,7 @@ VERSIONS: Final = {
     ApiKey.DESCRIBE_CLIENT_QUOTAS: range(0, 2),
     ApiKey.ALTER_CLIENT_QUOTAS: range(0, 2),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: range(0, 1),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: range(0, 1),
     ApiKey.DESCRIBE_QUORUM: range(0, 3),
     ApiKey.UPDATE_FEATURES: range(0, 3),
     ApiKey.DESCRIBE_CLUSTER: range(0, 3),

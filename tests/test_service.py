@@ -215,7 +215,7 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
         requests.append(request)
         return reply
 
-    connection.shared = replace(connection.shared, answer=answer)
+    connection.shared.answer = answer
     connection.dataReceived(frame(b"produce"))
     stopped = results(server.stop())
     connection.dataReceived(frame(b"another"))

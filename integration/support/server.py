@@ -46,10 +46,13 @@ class Server:
         *,
         preexec: Callable[[], None] | None = None,
         command: Sequence[str] = COMMAND,
+        listener: str = "",
     ) -> None:
+        """listener: the name of the only one, if its protocol is not plain."""
         self.data_dir = data_dir
         self.options = list(options)
         self.command = list(command)
+        self.listener = listener
         self.preexec = preexec
         self.host = "127.0.0.1"
         self.port = 0
@@ -75,7 +78,7 @@ class Server:
         if self._slot is None:
             self._slot = Slot()
             self.port = self._slot.port
-        listen = f"{self.host}:{self.port}"
+        listen = f"{self.listener and self.listener + '://'}{self.host}:{self.port}"
         printed = len(self.stdout)
         self._process = subprocess.Popen(
             [*self.command, "serve", "--listen", listen, "--data-dir", str(self.data_dir), *self.options],

@@ -1,27 +1,50 @@
-"""DescribeUserScramCredentials (50): no user has a password here (KIP-554)."""
+"""DescribeUserScramCredentials (50): who has a password, and how it is kept (KIP-554)."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
+from kshim.authentication.scram_credential import ScramMechanism
 from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_user_scram_credentials import (
+    CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
 
+USER_US = 5
+
 
 def describe_user_scram_credentials(
     broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
-    """No users, if all are asked for; RESOURCE_NOT_FOUND for each one that is named."""
-    times = Counter(user.name for user in request.users or ())
-    return DescribeUserScramCredentialsResponse(results=tuple(_result(user, n) for user, n in times.items()))
+) -> Later[DescribeUserScramCredentialsResponse]:
+    """The mechanisms and iterations of the users that are named, or of all; their keys are told to nobody."""
+    credentials = broker.cluster.scram_users.credentials
+    infos: dict[str, list[CredentialInfo]] = defaultdict(list)
+    wanted = Counter(user.name for user in request.users or ())
+    for mechanism in ScramMechanism:
+        for name in wanted or dict.fromkeys(each for each, of in credentials if of is mechanism):
+            credential = credentials.get((name, mechanism))
+            if credential is not None:
+                info = CredentialInfo(mechanism=mechanism.number, iterations=credential.iterations)
+                infos[name].append(info)
+    times = wanted or Counter(dict.fromkeys(infos, 1))
+    results = in_slices(
+        broker, context, list(times), lambda name: _result(name, times[name], infos), lambda _: USER_US
+    )
+    return then(results, lambda found: DescribeUserScramCredentialsResponse(results=tuple(found)))
 
 
-def _result(user: str, times: int) -> DescribeUserScramCredentialsResult:
+def _result(
+    user: str, times: int, infos: Mapping[str, list[CredentialInfo]]
+) -> DescribeUserScramCredentialsResult:
+    if times == 1 and user in infos:
+        return DescribeUserScramCredentialsResult(user=user, credential_infos=tuple(infos[user]))
     error = ErrorCode.RESOURCE_NOT_FOUND
     message = f"Attempt to describe a user credential that does not exist: {user}"
     if times > 1:

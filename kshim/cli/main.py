@@ -15,7 +15,7 @@ COMMANDS: Final = (
     *("serve", "demo", "apis", "config", "check"),
     *("groups", "top", "why", "watch"),
     *("cluster", "group", "fault", "clock"),
-    *("certificates", "pipeline"),
+    *("users", "certificates", "pipeline"),
 )
 """Each command NAME is the function NAME in kshim/cli/NAME.py."""
 # click raises this since 8.2 when a group is called without a command; it shows the group's help.

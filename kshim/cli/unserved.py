@@ -18,7 +18,6 @@ _KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
     ApiKey.EXPIRE_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: (range(1, 4), _TOKENS),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (range(1), "passwords (SCRAM) need SASL, which is not built yet"),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: (range(2), _CONSUMER_GROUPS),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (range(2), _CONSUMER_GROUPS),
     ApiKey.SHARE_GROUP_HEARTBEAT: (range(1, 2), _SHARE_GROUPS),

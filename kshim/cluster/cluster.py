@@ -38,6 +38,7 @@ from kshim.cluster.keys import (
 )
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, MetricNames
 from kshim.cluster.replicas import fitted, placed
+from kshim.cluster.scram import ScramUsers
 from kshim.cluster.settings import ClientQuotas, Features, ProducerIds
 from kshim.cluster.topics import (
     NO_LEADER,
@@ -90,6 +91,7 @@ class Cluster:
         self.writer = Writer(metadata)
         self.features = Features(self.writer)
         self.client_quotas = ClientQuotas(self.writer)
+        self.scram_users = ScramUsers(self.writer)
         self.producer_ids = ProducerIds(self.writer)
         self.acls = _new_acls(config, self.writer)
         """None without an authorizer: then everybody may do everything."""
@@ -156,7 +158,8 @@ class Cluster:
     async def _start(self) -> None:
         changes: Changes = {}
         self.writer.start()
-        for kept in (self.features, self.client_quotas, self.producer_ids, self.acls):
+        kept_here = (self.features, self.client_quotas, self.scram_users, self.producer_ids, self.acls)
+        for kept in kept_here:
             if kept is not None:
                 kept.read(self._metadata)
         for key, value in self._metadata.items(BROKER_CONFIGS):
@@ -172,6 +175,7 @@ class Cluster:
         if not cluster_id:
             cluster_id = uuid_text(new_topic_id(self._random_uuid))
             changes[CLUSTER_ID] = cluster_id.encode()
+        self.scram_users.prepare(changes)
         made: list[Topic] = []
         if GROUP_METADATA_TOPIC not in self.topics:
             count = self._config.offsets_topic_num_partitions

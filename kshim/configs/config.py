@@ -19,7 +19,6 @@ from typing import Any
 from kshim.configs.access import STANDARD_AUTHORIZER, authorizer_class, checked_super_users
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import (
-    NOT_SERVED,
     PROTOCOL_MAP,
     ListenerConfig,
     ListenerTexts,
@@ -63,6 +62,9 @@ SILENT = {
     "controller.quorum.voters",
     "controller.quorum.bootstrap.servers",
     "inter.broker.listener.name",
+    "security.inter.broker.protocol",
+    "sasl.mechanism.inter.broker.protocol",
+    "sasl.mechanism.controller.protocol",
 }
 
 
@@ -363,6 +365,48 @@ class Config(TlsProperties):
         low=-1,
         high=LONG_MAX,
     )
+    sasl_enabled_mechanisms: str = _property(
+        "",
+        str,
+        "How clients may authenticate at listeners of SASL_PLAINTEXT and SASL_SSL: some of PLAIN, "
+        "SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER, comma-separated.",
+        "GSSAPI",
+    )
+    sasl_jaas_config: Secret = _property(
+        Secret(),
+        Secret,
+        "The users of PLAIN and the options of OAUTHBEARER, mostly set for one listener and mechanism: "
+        "listener.name.LISTENER.plain.sasl.jaas.config.",
+    )
+    sasl_server_max_receive_size: int = _int(
+        524288, "Largest request of a client that has not authenticated, in bytes."
+    )
+    connections_max_reauth_ms: int = _int(
+        0,
+        "How long a client may go on before it authenticates again; 0 is for ever (KIP-368).",
+        low=0,
+        high=LONG_MAX,
+    )
+    connection_failed_authentication_delay_ms: int = _int(
+        100, "How long a client is not told that it failed to authenticate.", low=0
+    )
+    sasl_oauthbearer_jwks_endpoint_url: str = _property(
+        "",
+        str,
+        "Keys that sign the tokens of OAUTHBEARER: file:///PATH of a JWKS file. Without it unsecured tokens "
+        "are taken, which anybody can make.",
+    )
+    sasl_oauthbearer_expected_audience: str = _property(
+        "", str, "Audiences for which a signed token may be; none if it must name none."
+    )
+    sasl_oauthbearer_expected_issuer: str = _property(
+        "", str, "Who must have issued a signed token; anybody if empty."
+    )
+    sasl_oauthbearer_scope_claim_name: str = _property("scope", str, "The claim of a token's scope.")
+    sasl_oauthbearer_sub_claim_name: str = _property("sub", str, "The claim of a token's user name.")
+    sasl_oauthbearer_clock_skew_seconds: int = _int(
+        30, "How far the clock of who issues tokens may be from this one.", low=0
+    )
     given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """What the user set, as text, by Kafka's names; also properties without effect here."""
 
@@ -400,6 +444,8 @@ class Property:
     """Empty if Kafka's default is the same."""
     doc: str
     parse: Callable[[str], Any]
+    is_secret: bool
+    """Whether its value must not be shown."""
 
 
 def property_text(value: Any) -> str:
@@ -409,7 +455,12 @@ def property_text(value: Any) -> str:
 
 PROPERTIES: dict[str, Property] = {
     name: Property(
-        name, property_text(f.default), f.metadata["kafka_default"], f.metadata["doc"], f.metadata["parse"]
+        name,
+        property_text(f.default),
+        f.metadata["kafka_default"],
+        f.metadata["doc"],
+        f.metadata["parse"],
+        isinstance(f.default, Secret),
     )
     for f in fields(Config)
     if f.metadata
@@ -434,9 +485,10 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
             if name in PROPERTIES:
                 values[name.replace(".", "_")] = _value(name, text.strip())
             elif name not in SILENT and not is_override(name):
-                warnings.append(_no_effect(name))
+                warnings += _no_effect(name)
         except ValueError as error:
-            problems.append(str(error) if name not in PROPERTIES else f"{key}={text.strip()}: {error}")
+            shown = "…" if name in PROPERTIES and PROPERTIES[name].is_secret else text.strip()
+            problems.append(str(error) if name not in PROPERTIES else f"{key}={shown}: {error}")
     config = Config(**values, given=given)
     problems += _problems(config, {(ALIASES | OPTIONS).get(key, key): key for key in properties})
     if problems:
@@ -448,8 +500,6 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
     """What is wrong with properties together. keys: as the user named each of them."""
     try:
         for listener in config.listener_configs:
-            if why := NOT_SERVED.get(listener.protocol):
-                raise WrongListener("listeners", f"expected no listener of {listener.protocol}: {why}")
             if listener.protocol.is_tls:
                 tls_settings(config.given, listener)
     except WrongListener as error:
@@ -457,6 +507,8 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
         yield f"{keys.get(error.name, error.name)}={text}: {error}"
     except WrongTls as error:
         yield str(error)
+    else:
+        yield from _sasl_problems(config)
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         yield (
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
@@ -469,18 +521,35 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
         )
 
 
+def _sasl_problems(config: Config) -> Iterator[str]:
+    """What is wrong with SASL at the listeners that have it."""
+    names = [listener.name for listener in config.listener_configs if listener.protocol.is_sasl]
+    if not names:
+        return
+    from kshim.configs.sasl import WrongSasl, sasl_settings
+
+    for name in names:
+        try:
+            sasl_settings(config.given, name)
+        except WrongSasl as error:
+            yield str(error)
+
+
 def _value(name: str, text: str) -> Any:
     if name == "log.dirs" and (not text or "," in text):
         raise ValueError("expected one directory, or :memory:")
     return PROPERTIES[name].parse(text)
 
 
-def _no_effect(name: str) -> str:
+def _no_effect(name: str) -> list[str]:
     """The warning for a property that only Kafka has. Raises ValueError if Kafka has none of that name."""
     from kshim.configs.brokers import is_kafka_property
+    from kshim.configs.sasl import is_of_sasl
 
+    if is_of_sasl(name):
+        return []
     if is_kafka_property(name):
-        return f"{name} has no effect here"
+        return [f"{name} has no effect here"]
     nearest = _nearest(name[:_LONGEST_COMPARED])
     raise ValueError(f"{name}: no such property; the nearest is {nearest}; `kshim config` lists them all")
 

@@ -38,11 +38,6 @@ class SecurityProtocol(StrEnum):
         return self.startswith("SASL")
 
 
-NOT_SERVED: Mapping[SecurityProtocol, str] = {
-    SecurityProtocol.SASL_PLAINTEXT: "SASL is not served",
-    SecurityProtocol.SASL_SSL: "SASL is not served",
-}
-"""Why a listener of a protocol cannot be opened."""
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 """Kafka's default."""
 

@@ -18,6 +18,10 @@ class ControlError(Exception):
     """The server refuses the command, or no server listens. str() is one line for the user."""
 
 
+class NoServer(ControlError):
+    """No server listens."""
+
+
 def ask(path: Path, command: str, *arguments: object) -> Any:
     """Run `command` with JSON values on the server whose control socket is `path`, and return its result.
 
@@ -30,7 +34,7 @@ def ask(path: Path, command: str, *arguments: object) -> Any:
             with connection.makefile("rb") as replies:
                 reply = replies.readline()
     except (FileNotFoundError, ConnectionRefusedError):
-        raise ControlError(
+        raise NoServer(
             f"no server listens at {path}; name its directory with --data-dir, or its --control"
         ) from None
     except OSError as error:

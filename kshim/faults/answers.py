@@ -24,12 +24,11 @@ from kshim.network.dispatch import (
     MAX_ELEMENTS,
     Reply,
     answer,
-    api_name,
     now_or_deferred,
 )
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
-from schemas.api_key import ApiKey
+from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
 from schemas.registry import decode_request, encode_reply
@@ -88,7 +87,7 @@ class Request(NamedTuple):
 
     def closed(self) -> Refused:
         """What closes its connection."""
-        name = api_name(self.header.api_key)
+        name = api_title(self.header.api_key)
         why = f"{self.client.named(self.header.client_id)}: {name}: fault {self.rule.number}"
         return Refused(why, logging.DEBUG)
 
@@ -142,7 +141,7 @@ class FaultyAnswers:
             return answer(broker, frame, client, turn, (header, body))
         group_id = next(names_in(broker, ApiKey(key), body, Kind.GROUP), "")
         told = client.named(header.client_id), group_id
-        self._tell(Struck(rule.number, rule.fault, rule.struck, api_name(key), header.api_version, *told))
+        self._tell(Struck(rule.number, rule.fault, rule.struck, api_title(key), header.api_version, *told))
         request = Request(broker, frame, client, turn, header, body, rule)
         return _DOES[type(rule.fault.action)](request, rule.fault.action)
 

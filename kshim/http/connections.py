@@ -25,6 +25,7 @@ async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
             yield {
                 "broker": node_id,
                 "listener": seen.client.listener_name,
+                "principal": str(seen.client.principal),
                 "address": str(seen.client.address),
                 "software": seen.client.software or None,
                 "state": seen.state.name.capitalize(),

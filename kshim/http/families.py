@@ -71,6 +71,12 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kshim_kafka_received_bytes": Family(COUNTER, "Bytes of all requests."),
     "kshim_kafka_sent_bytes": Family(COUNTER, "Bytes of all replies."),
     "kshim_connections": Family(GAUGE, "Connections of clients.", ("broker", "state")),
+    "kshim_logins": Family(
+        COUNTER,
+        "Exchanges of SASL that succeeded or failed, and connections that were closed as they did not "
+        "authenticate (stalled) or not again (expired).",
+        ("outcome",),
+    ),
     "kshim_storage_queued_writes": Family(GAUGE, "Writes that wait for the disk."),
     "kshim_storage_write_duration_seconds": Family(
         HISTOGRAM, "Transactions (commit) and syncs without one (sync).", ("operation",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from functools import partial
 
 from twisted.internet.defer import Deferred, DeferredLock
@@ -69,6 +70,8 @@ class Metrics:
         put("kshim_kafka_requests_refused", facts.traffic.refused)
         put("kshim_kafka_received_bytes", facts.traffic.received_bytes)
         put("kshim_kafka_sent_bytes", facts.traffic.sent_bytes)
+        for outcome, count in self._logins().items():
+            put("kshim_logins", count, outcome)
         activity = facts.activity()
         put("kshim_storage_queued_writes", activity.queued)
         for operation, durations in activity.durations.items():
@@ -77,6 +80,12 @@ class Metrics:
         intake = next(iter(facts.listeners.values())).intake
         put("kshim_memory_incomplete_bytes", intake.cut_bytes)
         put("kshim_memory_budget_bytes", intake.max_bytes)
+
+    def _logins(self) -> dict[str, int]:
+        """By their outcome; none where no listener has SASL."""
+        listeners = (each for broker in self._facts.listeners.values() for each in broker)
+        gates = next((each.shared.gates for each in listeners if each.shared.gates), None)
+        return {} if gates is None else asdict(gates.logins)
 
     async def _of_connections(self, samples: Samples, slices: Slices) -> None:
         for node_id, listener in self._facts.listeners.items():

@@ -14,7 +14,16 @@ HTML_US = 40
 """What a row costs beside what is told in it."""
 GROUP_COLUMNS = ("Group", "State", "#Members", "#Lag", "#Generation", "Protocol", "#Coordinator")
 TOPIC_COLUMNS = ("Topic", "#Partition", "#Leader", "Replicas", "In sync", "#From", "#To", "#Records")
-CONNECTION_COLUMNS = ("From", "#Broker", "Software", "State", "#In flight", "#Bytes held", "#Idle")
+CONNECTION_COLUMNS = (
+    "From",
+    "#Broker",
+    "Principal",
+    "Software",
+    "State",
+    "#In flight",
+    "#Bytes held",
+    "#Idle",
+)
 
 
 async def groups_page(facts: Facts, asked: Asked) -> Answer:
@@ -131,6 +140,7 @@ def _connection_row(found: Json) -> Html:
         "tr",
         tag("th", found["address"], scope="row", data_label="From"),
         cell("#Broker", found["broker"]),
+        cell("Principal", found["principal"]),
         cell("Software", found["software"] or "not told"),
         cell("State", found["state"]),
         cell("#In flight", number(found["in_flight"])),

@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet import defer
 from twisted.internet.protocol import Protocol, connectionDone
@@ -33,6 +33,9 @@ from kshim.requests.principal import Principal
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 from schemas.pieces import Pieces
+
+if TYPE_CHECKING:
+    from kshim.network.gate import GateContext, Server
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +85,8 @@ class Shared:
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     advertised: Endpoint | None = None
     """None stands for the address that a connection arrived at."""
+    gates: GateContext | None = None
+    """What clients have to pass first; None where nobody authenticates with SASL."""
 
 
 class SeenConnection(NamedTuple):
@@ -118,6 +123,7 @@ class Connection(Protocol):
         self._in_turn = False  # inside _read_ahead, which sends the replies at its end
         self._cut_bytes = 0  # of a frame that has not arrived whole
         self._waits = False  # for memory, or for its place
+        self._refusal_delay_s = 0.0  # of bytes that are no request
 
     # ---- the transport's side
 
@@ -134,7 +140,13 @@ class Connection(Protocol):
             self.shared.advertised or here,
             listener_name=self.shared.listener_name,
         )
+        self._server: Server = self.shared
         self._frames = Frames(self.shared.max_request_bytes)
+        gates = self.shared.gates
+        if gates is not None:
+            self._server = gates.new_gate(self.shared, self.client, self._opened)
+            self._frames.allow(*gates.limit(self.shared.max_request_bytes))
+            self._refusal_delay_s = gates.failure_delay_s
         self.active_at = self.shared.clock.seconds()
         """When a request or a reply last moved."""
         self._idle_timer = self._watch_idleness()
@@ -182,6 +194,13 @@ class Connection(Protocol):
 
     def stopProducing(self) -> None:
         """The transport has lost its client; connectionLost follows."""
+
+    def _opened(self, is_watched: bool) -> None:
+        """The client has authenticated. is_watched: the gate looks at all that it sends further on."""
+        self._frames.allow(self.shared.max_request_bytes)
+        self._refusal_delay_s = 0.0
+        if not is_watched:
+            self._server = self.shared
 
     def see(self) -> SeenConnection:
         """What people are shown."""
@@ -234,7 +253,7 @@ class Connection(Protocol):
         if len(frame) > MODEST_BYTES:
             request.fire()  # what takes so much memory is not parked
         try:
-            answer = self.shared.answer(frame, self.client, request)
+            answer = self._server.answer(frame, self.client, request)
         except Exception as error:
             self._refuse(error)
             return
@@ -367,6 +386,8 @@ class Connection(Protocol):
         else:
             ours = error.__cause__ if error.level >= logging.ERROR else None
             logger.log(self._level(error), "closed the connection of %s", error, exc_info=ours)
+            if error.last_words is not None and len(self._in_flight) <= 1:  # replies leave in their order
+                self._put(error.last_words)
         self.close()
 
     def _level(self, error: Refused) -> int:
@@ -378,7 +399,12 @@ class Connection(Protocol):
         """Close, because no request can be read. Who speaks another protocol is told so in it."""
         who = stranger(error.start)
         if who is None:
-            self._refuse(Refused(f"{self.client.address}: {error}"))
+            refused = Refused(f"{self.client.address}: {error}")
+            if not self._refusal_delay_s:
+                self._refuse(refused)
+                return
+            self.wait()
+            self.shared.clock.callLater(self._refusal_delay_s, self._refuse, refused)
             return
         if who.answer and not self._in_flight:
             self._outgoing.append(who.answer)
@@ -439,6 +465,8 @@ class Connection(Protocol):
             self.transport.abortConnection()
             return None
         logger.debug("%s: idle for %d ms, closed", self.client.address, self.shared.max_idle_ms)
+        if self.shared.gates is not None:
+            self.shared.gates.idle(self.client)
         self.active_at = self.shared.clock.seconds()
         self.close()
         return self._watch_idleness()

@@ -22,7 +22,7 @@ from kshim.requests.later import Promise, Promised
 from kshim.requests.mistake import Mistake
 from kshim.requests.replies import KEYS, Question
 from kshim.storage.interfaces import StorageError
-from schemas.api_key import ApiKey
+from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements, Value
 from schemas.pieces import Pieces
@@ -227,14 +227,6 @@ def _failed(header: RequestHeader, client: Client, error: BaseException | None) 
     return Refused(f"{_request(header, client)}: failed, our fault: {error!r}", logging.ERROR)
 
 
-def api_name(api_key: int) -> str:
-    """An API by Kafka's name, "JoinGroup"; "unknown API" where Kafka has none of that number."""
-    try:
-        return ApiKey(api_key).title
-    except ValueError:
-        return "unknown API"
-
-
 def _request(header: RequestHeader, client: Client) -> str:
     """The request as the log names it: its sender, API and version."""
     return f"{client.named(header.client_id)}: {_api(header)}"
@@ -242,7 +234,7 @@ def _request(header: RequestHeader, client: Client) -> str:
 
 def _api(header: RequestHeader) -> str:
     """The API and its version: "Fetch (1) v4"."""
-    return f"{api_name(header.api_key)} ({header.api_key}) v{header.api_version}"
+    return f"{api_title(header.api_key)} ({header.api_key}) v{header.api_version}"
 
 
 def _sender(frame: bytes | bytearray, client: Client) -> str:

@@ -17,6 +17,7 @@ _SIZE = Struct(">i")
 _size_at = _SIZE.unpack_from
 _SIZE_BYTES = 4
 _START_BYTES = 32
+_LIMIT = "socket.request.max.bytes"
 _GROWTH = 3
 """A frame that is not whole takes at most so many times the memory of what was received of it."""
 _ROOM_BYTES = 32 * 1024
@@ -39,11 +40,11 @@ class Frames:
     two.
     """
 
-    __slots__ = ("_at", "_chunks", "_cut", "_max_bytes", "_received", "_size", "_start")
+    __slots__ = ("_at", "_chunks", "_cut", "_limit", "_max_bytes", "_received", "_size", "_start")
 
     def __init__(self, max_bytes: int) -> None:
-        """max_bytes: the largest frame that is accepted, without its size (socket.request.max.bytes)."""
-        self._max_bytes = max_bytes
+        """max_bytes: the largest frame that is accepted, without its size."""
+        self.allow(max_bytes)
         self._chunks: deque[bytes] = deque()
         self._at = 0  # how far the first chunk has been read
         self._start = b""  # of a size that was cut
@@ -55,6 +56,10 @@ class Frames:
     def cut_bytes(self) -> int:
         """How much was received of a frame that is not whole, and of its size."""
         return len(self._start) if self._cut is None else _SIZE_BYTES + self._received
+
+    def allow(self, max_bytes: int, limit: str = _LIMIT) -> None:
+        """Accept frames of this size from now on. limit: the property that says so."""
+        self._max_bytes, self._limit = max_bytes, limit
 
     def receive(self, chunk: bytes) -> None:
         """Take what was received; `chunk` is kept until it has been read."""
@@ -150,7 +155,7 @@ class Frames:
         size: int = _SIZE.unpack_from(buffer, at)[0]
         if 0 <= size <= self._max_bytes:
             return size
-        limit = f", above socket.request.max.bytes, which is {self._max_bytes}" if size > 0 else ""
+        limit = f", above {self._limit}, which is {self._max_bytes}" if size > 0 else ""
         raise FrameError(f"a request of {size} bytes{limit}", bytes(buffer[at : at + _START_BYTES]))
 
 

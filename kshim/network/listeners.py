@@ -25,6 +25,7 @@ from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 
 if TYPE_CHECKING:
+    from kshim.network.gate import GateContext
     from kshim.network.tls import Tls
 
 _ATTEMPTS = 20
@@ -188,10 +189,11 @@ def new_listeners(
     unread: Unread,
     once: Once,
     limits: Callable[[int], Limits],
+    gates: Mapping[str, GateContext] | None = None,
 ) -> dict[int, BrokerListeners]:
     """The listeners of each broker, by node id; none listens yet. Raises CannotListen.
 
-    limits: what limits the connections of a broker.
+    limits: what limits the connections of a broker. gates: of the listeners that have SASL, by name.
     """
     intake = Intake(reactor, unread, config.queued_max_request_bytes)
     configured = config.listener_configs
@@ -207,6 +209,7 @@ def new_listeners(
             max_idle_ms=config.connections_max_idle_ms,
             listener_name=listener.name,
             protocol=listener.protocol,
+            gates=(gates or {}).get(listener.name),
         )
 
     new_tls = _new_tls(config, reactor) if any(each.protocol.is_tls for each in configured) else None

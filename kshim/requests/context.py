@@ -131,3 +131,5 @@ class Refused(Exception):
         """WARNING if the client sent what cannot be served; ERROR if the fault is ours, and the cause's
         traceback is logged too.
         """
+        self.last_words: bytes | None = None
+        """The answer with which the connection is closed all the same; None for none."""

@@ -40,6 +40,23 @@ class Mistake(Enum):
     TEXT = f"it sends the text {{text!r}}, {_KAFKA_PORT}"
     SASL = f"it asks for SASL {{mechanism!r}}, {_NO_SASL}"
     GSSAPI = f"it sends a token of SASL GSSAPI, {_NO_SASL}"
+    CREDENTIALS = (
+        "failed to authenticate with {mechanism}{as_whom} at listener {listener}: {why}: correct its "
+        "credentials, or those that this server has"
+    )
+    MECHANISM = (
+        "it asks for SASL {mechanism!r}, but listener {listener} has {enabled}: set sasl.mechanism in the "
+        "client"
+    )
+    NO_LOGIN = (
+        "it sends {api} without authenticating at listener {listener}: set security.protocol={protocol} "
+        "and sasl.mechanism in the client"
+    )
+    NO_TOKEN = "it sends {api} before it has authenticated at listener {listener}: await each answer first"
+    SESSION_EXPIRED = (
+        "its login at listener {listener} has ended, and it did not authenticate again: use a client that "
+        "does (KIP-368), or raise connections.max.reauth.ms"
+    )
     CONSUMER_PROTOCOL = f"group {{group}}: group.protocol=consumer (KIP-848) is not served: {_CLASSIC}"
     STREAMS_PROTOCOL = f"group {{group}}: group.protocol=streams (KIP-1071) is not served: {_CLASSIC}"
     SHARE_GROUP = "group {group}: share groups (KIP-932) are not served: use a consumer of an ordinary group"

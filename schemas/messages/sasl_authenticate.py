@@ -10,7 +10,7 @@ from schemas.primitives import bytes_, int16, int64, nullable_string
 
 @message(api_key=ApiKey.SASL_AUTHENTICATE, versions=range(0, 3), flexible=2)
 class SaslAuthenticateRequest:
-    auth_bytes: bytes = field(bytes_)
+    auth_bytes: bytes = field(bytes_, secret=True)
 
 
 @message(api_key=ApiKey.SASL_AUTHENTICATE, versions=range(0, 3), flexible=2)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -128,9 +127,7 @@ def test_replies_of_one_turn_leave_in_one_write(server: Server) -> None:
 def test_promised_replies_of_one_moment_leave_in_one_write(server: Server) -> None:
     promises: list[Promise[bytes]] = [Promise() for _ in range(3)]
     waiting = iter(promises)
-    server.connection.shared = replace(
-        server.connection.shared, answer=lambda *_: Promised(next(waiting), bytes.upper)
-    )
+    server.connection.shared.answer = lambda *_: Promised(next(waiting), bytes.upper)
     writes: list[list[bytes]] = []
     server.transport.writeSequence = writes.append
     server.send(b"a", b"b", b"c")
@@ -148,7 +145,7 @@ def test_a_promised_reply_that_cannot_be_made_closes(server: Server) -> None:
     def encode(_: object) -> bytes:
         raise Refused("no reply")
 
-    server.connection.shared = replace(server.connection.shared, answer=lambda *_: Promised(promise, encode))
+    server.connection.shared.answer = lambda *_: Promised(promise, encode)
     server.send(b"a")
     afterwards: Afterwards = {}
     promise.answer(b"a", afterwards)

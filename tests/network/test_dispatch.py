@@ -15,14 +15,14 @@ from twisted.python.failure import Failure
 from kshim.cluster.features import LATEST
 from kshim.configs.endpoint import Endpoint
 from kshim.network import dispatch
-from kshim.network.dispatch import API, answer, api_name
+from kshim.network.dispatch import API, answer
 from kshim.requests import Client, Refused, RequestContext, Turn
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
 from kshim.requests.replies import Replies
 from kshim.storage.interfaces import StorageError
-from schemas.api_key import ApiKey
+from schemas.api_key import ApiKey, api_title
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.api.harness import AtOnce, result
@@ -84,6 +84,7 @@ KAFKA_4_2 = {
     "OffsetForLeaderEpoch": (2, 4),
     "DescribeClientQuotas": (0, 1),
     "DescribeUserScramCredentials": (0, 0),
+    "AlterUserScramCredentials": (0, 0),
     "DescribeAcls": (1, 3),
     "CreateAcls": (1, 3),
     "DeleteAcls": (1, 3),
@@ -150,10 +151,10 @@ def served_by(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_announces_what_kafka_does() -> None:
-    assert {api_name(key): (s.versions[0], s.versions[-1]) for key, s in API.items()} == KAFKA_4_2
+    assert {api_title(key): (s.versions[0], s.versions[-1]) for key, s in API.items()} == KAFKA_4_2
 
 
-@pytest.mark.parametrize("key", API, ids=api_name)
+@pytest.mark.parametrize("key", API, ids=api_title)
 def test_the_table_finds_the_function_of_each_api(key: ApiKey) -> None:
     function = API[key].function
     name = function.__name__

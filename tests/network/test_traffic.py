@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,7 +70,7 @@ def test_a_connection_tells_of_replies_that_come_later() -> None:
     traffic = Traffic()
     later: dict[bytes, Deferred[Any]] = {PRODUCE: Deferred(), HEARTBEAT: Deferred()}
     measured = traffic.measured(lambda _, asked, *__: later[asked], None)
-    server.connection.shared = replace(server.connection.shared, answer=measured)
+    server.connection.shared.answer = measured
     server.connection.dataReceived(frame(PRODUCE) + frame(HEARTBEAT))
     assert counts(traffic) == {}
     later[PRODUCE].callback(b"produced")

@@ -8,6 +8,7 @@ from integration.differential.differences import (  # noqa: F401 (their scenario
     connections,
     fresh,
     groups,
+    logins,
     records,
     retention,
     topics,

@@ -84,7 +84,6 @@ TOKENS = {
     *(ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN),
     *(ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
 }
-SCRAM = {ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
 OF_NEW_GROUPS = {
     *(ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE),
     *(ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE),
@@ -95,14 +94,9 @@ OF_NEW_GROUPS = {
 }
 
 
-@difference("D-no-sasl", apache_kafka=TOKENS, kshim=set())
+@difference("D-no-delegation-tokens", apache_kafka=TOKENS, kshim=set())
 def requests_about_tokens(guest: Guest) -> set[int]:
     return _announced(guest) & TOKENS
-
-
-@difference("D-no-scram", apache_kafka=SCRAM, kshim=set())
-def ways_to_set_passwords(guest: Guest) -> set[int]:
-    return _announced(guest) & SCRAM
 
 
 @difference("D-no-quotas", apache_kafka=True, kshim=False)

@@ -12,7 +12,8 @@ from typing import Any
 
 from integration import apache_kafka
 from integration.differential.differences.guest import Guest
-from integration.differential.differences.scenario import FRESH, SHARED, Scenario
+from integration.differential.differences.scenario import FRESH, SASL, SHARED, Scenario
+from integration.differential.stories.sasl_settings import SETTINGS as WITH_SASL
 from integration.differential.stories.telling import running
 from integration.support.server import Server
 
@@ -30,8 +31,9 @@ SETTINGS = {
         "max.incremental.fetch.session.cache.slots": "10",
     },
     FRESH: {"offsets.topic.replication.factor": "3"},
+    SASL: WITH_SASL,
 }
-OF_APACHE_KAFKA = {SHARED: {"log.initial.task.delay.ms": "500"}, FRESH: {}}
+OF_APACHE_KAFKA = {SHARED: {"log.initial.task.delay.ms": "500"}, FRESH: {}, SASL: {}}
 """Settings that kshim does not have."""
 
 
@@ -45,7 +47,11 @@ def started(pair: str, directory: Path) -> Iterator[tuple[Server, Server]]:
     options = itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
     both = (
         Server(directory / "apache-kafka", list(options), command=apache_kafka.COMMAND),
-        Server(directory / "kshim", ["--config", str(properties)]),
+        Server(
+            directory / "kshim",
+            ["--config", str(properties)],
+            listener="PLAINTEXT" if pair == SASL else "",
+        ),
     )
     with running(both):
         yield both
@@ -100,4 +106,4 @@ def _guest(scenario: Scenario, server: Server) -> Guest:
     return Guest(server.host, server.port, scenario.name.replace("_", "-"))
 
 
-PLAY = {SHARED: play_shared, FRESH: play_fresh}
+PLAY = {SHARED: play_shared, FRESH: play_fresh, SASL: play_shared}

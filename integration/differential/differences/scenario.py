@@ -14,9 +14,10 @@ from typing import Any
 
 from integration.differential.differences.guest import Guest
 
-SHARED, FRESH = "shared", "fresh"
+SHARED, FRESH, SASL = "shared", "fresh", "sasl"
 """SHARED is the pair that scenarios share, each with its own topics and groups. FRESH has not been asked
-anything yet; its scenarios begin one after the other, in the order in which they are written."""
+anything yet; its scenarios begin one after the other, in the order in which they are written. SASL has a
+listener where clients authenticate."""
 
 Tell = Callable[[Guest], Any]
 

@@ -44,6 +44,9 @@ SETS = {
     ("AlterClientQuotasResponse", "entries"),
     ("DescribeClientQuotasResponse", "entries"),
     ("EntryData", "values"),
+    ("AlterUserScramCredentialsResponse", "results"),
+    ("DescribeUserScramCredentialsResponse", "results"),
+    ("DescribeUserScramCredentialsResult", "credential_infos"),
 }
 PER_SERVER = {"port", "cluster_id"}
 COUNTED = {

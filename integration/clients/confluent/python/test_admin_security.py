@@ -1,4 +1,4 @@
-"""AdminClient and security: neither server has an authorizer, and kshim has no SCRAM credentials."""
+"""AdminClient and security: neither server has an authorizer, and both keep passwords for SCRAM."""
 
 from __future__ import annotations
 
@@ -56,14 +56,10 @@ def test_passwords_of_all(admin: AdminClient) -> None:
     assert outcome(admin.describe_user_scram_credentials()) == {}
 
 
-def test_a_password_that_is_set(admin: AdminClient, topic: str, is_kshim: bool) -> None:
+def test_a_password_that_is_set(admin: AdminClient, topic: str) -> None:
     user = f"user-of-{topic}"
     upsertion = UserScramCredentialUpsertion(user, ScramCredentialInfo(SHA_256, 5000), b"secret")
-    answer = outcomes(admin.alter_user_scram_credentials([upsertion]))
-    if is_kshim:  # docs/differences.md: kshim lets none be set
-        assert answer == {user: "_UNSUPPORTED_FEATURE"}
-        return
-    assert answer == {user: None}
+    assert outcomes(admin.alter_user_scram_credentials([upsertion])) == {user: None}
 
     def iterations() -> list[int]:
         found = outcomes(admin.describe_user_scram_credentials([user]))[user]

@@ -1,0 +1,58 @@
+"""AlterUserScramCredentials (51): set and remove passwords (KIP-554). The next login knows them.
+
+As in Kafka, each user is answered once, also one that is named twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kshim.cluster import Refusal
+from kshim.cluster.scram_users import Deletion, ScramChange, Upsertion, refuse_all
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Later, if_not_stored, then
+from kshim.requests.slices import in_pieces
+from schemas.error_code import ErrorCode
+from schemas.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+
+USERS_AT_ONCE = 200
+NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The credentials could not be stored.")
+
+Outcome = tuple[str, Refusal | None]
+
+
+def alter_user_scram_credentials(
+    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
+) -> Later[AlterUserScramCredentialsResponse]:
+    """A change is durable before the answer."""
+    users = broker.cluster.scram_users
+    changes: list[ScramChange] = [Deletion(each.name, each.mechanism) for each in request.deletions]
+    changes += [
+        Upsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
+        for each in request.upsertions
+    ]
+    refused = {name: why for name, why in refuse_all(changes, users.credentials).items() if why is not None}
+
+    def alter(some: Sequence[ScramChange]) -> Later[Iterable[Outcome]]:
+        failed = if_not_stored(lambda: dict.fromkeys((each.name for each in some), NOT_STORED))
+        outcomes: Later[Iterable[Outcome]] = (
+            users.alter(some).addErrback(failed).addCallback(lambda outcomes: outcomes.items())
+        )
+        return outcomes
+
+    def respond(outcomes: Iterable[Outcome]) -> AlterUserScramCredentialsResponse:
+        results = {**dict(outcomes), **refused}
+        return AlterUserScramCredentialsResponse(results=tuple(_result(*each) for each in results.items()))
+
+    wanted = [each for each in changes if each.name not in refused]
+    return then(in_pieces(broker, context, wanted, alter, USERS_AT_ONCE), respond)
+
+
+def _result(user: str, refusal: Refusal | None) -> AlterUserScramCredentialsResult:
+    error_code = refusal.error_code if refusal else ErrorCode.NONE
+    error_message = refusal.message if refusal else None
+    return AlterUserScramCredentialsResult(user=user, error_code=error_code, error_message=error_message)

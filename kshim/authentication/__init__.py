@@ -1,0 +1,1 @@
+"""SASL's mechanisms as pure state machines: a token in, a token out, and at the end who the client is."""

@@ -1,0 +1,77 @@
+"""Signed tokens (RFC 7515), checked with the public keys of a file (JWKS, RFC 7517).
+
+PyJWT checks the signatures; it is imported with this module, for listeners that ask for it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+import jwt
+
+from kshim.authentication.tokens import Claims, TokenRefused
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Those with public keys. With a shared key, whoever can check a token could make one."""
+
+
+class SignedTokens:
+    """Checks signatures with the keys that a file has when this is made."""
+
+    def __init__(self, keys: list[jwt.PyJWK]) -> None:
+        self._keys = keys
+
+    @classmethod
+    def of_url(cls, url: str) -> SignedTokens:
+        """Read the keys that a URL file:///PATH names. Raises ValueError, in words for the user."""
+        parts = urlsplit(url)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+            raise ValueError("expected file:///PATH, a JSON file with keys (JWKS)")
+        path = Path(unquote(parts.path))
+        try:
+            found = json.loads(path.read_bytes())
+            keys = [key for each in found["keys"] if (key := _key(each)) is not None]
+        except OSError as error:
+            raise ValueError(f"cannot read {path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise ValueError(f"{path} is no JSON file with keys (JWKS)") from None
+        if not keys:
+            raise ValueError(f"{path} has no public key for {', '.join(ALGORITHMS)}")
+        return cls(keys)
+
+    def claims(self, token: str) -> Claims:
+        """The claims of a token, if one of the keys has signed it. Raises TokenRefused."""
+        try:
+            header = jwt.get_unverified_header(token)
+        except (jwt.PyJWTError, ValueError, RecursionError):
+            raise TokenRefused("it cannot be read") from None
+        algorithm = header.get("alg")
+        if algorithm not in ALGORITHMS:
+            raise TokenRefused("its algorithm is none of a public key")
+        fitting = [key for key in self._keys if header.get("kid") in (None, key.key_id)]
+        for key in fitting:
+            try:
+                return _verified(token, key, algorithm)
+            except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+                continue
+        raise TokenRefused("no key of the JWKS file has signed it")
+
+
+def _key(given: Any) -> jwt.PyJWK | None:
+    """A public key; None for another one."""
+    try:
+        key = jwt.PyJWK(given)
+    except (jwt.PyJWTError, ValueError):
+        return None
+    return key if key.algorithm_name in ALGORITHMS else None
+
+
+def _verified(token: str, key: jwt.PyJWK, algorithm: str) -> Claims:
+    """The claims; their times are checked by ClaimRules, which is told the time."""
+    unchecked = {f"verify_{each}": False for each in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+    options = cast(Any, unchecked)  # PyJWT's type for it is private
+    claims: Claims = jwt.decode(token, key.key, algorithms=[algorithm], options=options)
+    return claims

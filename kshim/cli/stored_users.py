@@ -1,0 +1,65 @@
+"""The users in the data directory of a server that does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kshim.cli.reactor import import_reactor
+from kshim.cluster.scram import ScramUsers
+from kshim.cluster.writer import Writer
+from kshim.control.commands import SteeringError, run
+from kshim.control.users import UserSteering
+from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.interfaces import StorageError
+
+Question = Sequence[Any]
+"""The name of a command of UserSteering, and its arguments."""
+
+
+def ask_data_dir(data_dir: Path, questions: Sequence[Question]) -> list[Any]:
+    """The results of commands. Call it once a process, as Twisted's reactor runs once.
+
+    Raises ClickException.
+    """
+    if not data_dir.is_dir() and all(command != "put-user" for command, *_ in questions):
+        raise click.ClickException(f"there is no data directory {data_dir}; name it with --data-dir")
+    reactor = import_reactor()
+    found: list[Any] = []
+
+    def begin() -> None:
+        answers = Deferred.fromCoroutine(_answers(EmbeddedStore(data_dir, reactor), questions))
+        answers.addBoth(found.append).addBoth(lambda _: reactor.stop())
+
+    reactor.callWhenRunning(begin)
+    reactor.run()
+    (outcome,) = found
+    if isinstance(outcome, Failure):
+        if isinstance(outcome.value, SteeringError | StorageError):
+            raise click.ClickException(str(outcome.value))
+        outcome.raiseException()
+    answers: list[Any] = outcome
+    return answers
+
+
+async def _answers(store: EmbeddedStore, questions: Sequence[Question]) -> list[Any]:
+    """Raises SteeringError, StorageError."""
+    store.open()
+    try:
+        writer = Writer(store.metadata)
+        writer.start()
+        users = ScramUsers(writer)
+        users.read(store.metadata)
+        commands = UserSteering(users).commands()
+        answers = []
+        for command, *arguments in questions:
+            answer = run(commands, command, arguments)
+            answers.append(await answer if isinstance(answer, Deferred) else answer)
+        return answers
+    finally:
+        await store.close()

@@ -1,0 +1,162 @@
+"""`kshim users`: who may authenticate with SCRAM, at a running server or before its first start."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from kshim.authentication.scram_credential import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramMechanism,
+    new_salt,
+    salted_password,
+)
+from kshim.cli.tables import print_table
+from kshim.control.client import FILE_NAME, ControlError, NoServer, ask
+
+_MECHANISMS = [each.value for each in ScramMechanism]
+
+
+class Users(NamedTuple):
+    """Where the users are: with a server, or in the directory of one that does not run."""
+
+    data_dir: Path
+    control: Path | None
+
+    def ask(self, *questions: Sequence[Any]) -> list[Any]:
+        """The results of commands, each with its arguments. Raises ClickException."""
+        path = self.control or self.data_dir / FILE_NAME
+        try:
+            return [ask(path, *question) for question in questions]
+        except NoServer as error:
+            if self.control is not None:
+                raise click.ClickException(str(error)) from error
+        except ControlError as error:
+            raise click.ClickException(str(error)) from error
+        from kshim.cli.stored_users import ask_data_dir
+
+        return ask_data_dir(self.data_dir, questions)
+
+
+@click.group()
+def users() -> None:
+    """Show and change who may authenticate with SCRAM: of a running server, or of a directory before the
+    first start.
+
+    The server never has the passwords, and keeps no more of them than SCRAM needs. kafka-configs sees the
+    same users. Users of PLAIN are no part of these: they are in the server's configuration.
+
+    \b
+    Examples:
+      kshim users add alice
+      kshim users add alice --password-file - <secret.txt
+      kshim users add bob --mechanism SCRAM-SHA-512 --iterations 8192
+      kshim users list
+      kshim users remove alice
+    """
+
+
+def _of_users(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that name the server; it is called with `of`."""
+
+    @click.option(
+        "--data-dir",
+        metavar="DIR",
+        default="./kshim-data",
+        show_default=True,
+        type=Path,
+        help="The data directory of the server, which need not run.",
+    )
+    @click.option("--control", metavar="PATH", type=Path, help="The server's --control, if it has one.")
+    @wraps(command)
+    def with_users(data_dir: Path, control: Path | None, **others: Any) -> None:
+        command(of=Users(data_dir, control), **others)
+
+    return with_users
+
+
+_mechanism = click.option(
+    "--mechanism",
+    "mechanisms",
+    type=click.Choice(_MECHANISMS),
+    multiple=True,
+    default=_MECHANISMS,
+    show_default=" and ".join(_MECHANISMS),
+    help="Of one mechanism only.",
+)
+
+
+@users.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_of_users
+def list_users(of: Users, as_json: bool) -> None:
+    """List the users."""
+    (found,) = of.ask(["list-users"])
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    rows = [(each["user"], each["mechanism"], str(each["iterations"])) for each in found]
+    print_table(("User", "Mechanism", "Iterations"), rows)
+
+
+@users.command()
+@click.argument("name")
+@click.option(
+    "--password-file",
+    metavar="FILE",
+    type=click.File(encoding="utf-8"),
+    help="A file with the password in its first line, - for standard input. Without it you are asked.",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS),
+    default=MIN_ITERATIONS,
+    show_default=True,
+    help="How often the password is hashed.",
+)
+@_mechanism
+@_of_users
+def add(of: Users, name: str, password_file: Any, iterations: int, mechanisms: tuple[str, ...]) -> None:
+    """Let NAME authenticate with a password, or exchange its password."""
+    password = _password(name, password_file)
+    questions = []
+    for mechanism in map(ScramMechanism, dict.fromkeys(mechanisms)):
+        salt = new_salt()
+        salted = salted_password(mechanism, password, salt, iterations)
+        questions.append(["put-user", name, mechanism.value, iterations, salt.hex(), salted.hex()])
+    of.ask(*questions)
+    click.echo(f"{name} may authenticate with {' and '.join(dict.fromkeys(mechanisms))}")
+
+
+@users.command()
+@click.argument("name")
+@_mechanism
+@_of_users
+def remove(of: Users, name: str, mechanisms: tuple[str, ...]) -> None:
+    """Let NAME authenticate no more; who is connected stays so."""
+    asked = list(dict.fromkeys(mechanisms))
+    were_there = of.ask(*(["remove-user", name, each] for each in asked))
+    removed = [each for each, was_there in zip(asked, were_there, strict=True) if was_there]
+    if not removed:
+        raise click.ClickException(f"there is no user {name} with {' or '.join(asked)}")
+    click.echo(f"{name} may no longer authenticate with {' and '.join(removed)}")
+
+
+def _password(name: str, file: Any) -> str:
+    """The password that the user types, or that is in a file. Raises ClickException."""
+    if file is None and not sys.stdin.isatty():
+        raise click.ClickException("expected --password-file, as nobody can be asked for the password here")
+    if file is None:
+        password = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True)
+    else:
+        password = file.readline().rstrip("\r\n")
+    if not password:
+        raise click.ClickException("expected a password, but it is empty")
+    return str(password)

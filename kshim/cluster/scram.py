@@ -1,0 +1,97 @@
+"""The users with passwords for SCRAM, as the cluster keeps them (KIP-554)."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred
+
+from kshim.authentication.scram_credential import (
+    MIN_ITERATIONS,
+    ScramCredential,
+    ScramMechanism,
+    invented_credential,
+)
+from kshim.cluster.keys import SCRAM_CREDENTIALS, SCRAM_SECRET
+from kshim.cluster.scram_users import (
+    Outcomes,
+    ScramChange,
+    Upsertion,
+    User,
+    decode_credential,
+    encode_credential,
+    refuse_all,
+    stored_key,
+)
+from kshim.cluster.writer import Changes, Writer
+
+if TYPE_CHECKING:
+    from kshim.storage.interfaces import Metadata
+
+_SECRET_BYTES = 32
+
+
+class ScramUsers:
+    """Users with passwords for SCRAM, of which only keys are kept."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.credentials: dict[User, ScramCredential] = {}  # exactly the durable ones
+        self._secret = b""
+        self._iterations: dict[ScramMechanism, int] = {}
+
+    def read(self, metadata: Metadata) -> None:
+        for _, value in metadata.items(SCRAM_CREDENTIALS):
+            user, credential = decode_credential(value)
+            self.credentials[user] = credential
+        self._secret = metadata.get(SCRAM_SECRET) or b""
+
+    def prepare(self, changes: Changes) -> None:
+        """Add to the first change of the cluster what unknown users are invented from."""
+        if not self._secret:
+            self._secret = secrets.token_bytes(_SECRET_BYTES)
+            changes[SCRAM_SECRET] = self._secret
+
+    def invented(self, name: str, mechanism: ScramMechanism) -> ScramCredential:
+        """What the unknown user `name` seems to have; it looks like what most others have."""
+        if mechanism not in self._iterations:
+            of_users = (each.iterations for (_, of), each in self.credentials.items() if of is mechanism)
+            common = Counter(of_users).most_common(1)
+            self._iterations[mechanism] = common[0][0] if common else MIN_ITERATIONS
+        return invented_credential(mechanism, self._secret, name, self._iterations[mechanism])
+
+    def alter(self, changes: Sequence[ScramChange]) -> Deferred[Outcomes]:
+        """Set and remove passwords in one durable write. Fires with a refusal, or None for success, for each
+        user. Errbacks StorageError; then nothing was changed.
+        """
+        return self._writer.run(self._alter, changes)
+
+    async def _alter(self, changes: Sequence[ScramChange]) -> Outcomes:
+        outcomes = refuse_all(changes, self.credentials)
+        after: dict[User, ScramCredential | None] = {}
+        for change in changes:
+            mechanism = ScramMechanism.numbered(change.mechanism)
+            if outcomes[change.name] is None and mechanism is not None:
+                new = change.credential(mechanism) if isinstance(change, Upsertion) else None
+                after[change.name, mechanism] = new
+        if after:
+            stored: Changes = {
+                SCRAM_CREDENTIALS + stored_key(user): encode_credential(user, credential)
+                if credential
+                else None
+                for user, credential in after.items()
+            }
+            await self._writer.put(stored)
+            self._show(after)
+        return outcomes
+
+    def _show(self, after: Mapping[User, ScramCredential | None]) -> None:
+        self._iterations.clear()
+        for user, credential in after.items():
+            if credential is None:
+                del self.credentials[user]
+            else:
+                self.credentials[user] = credential

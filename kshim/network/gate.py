@@ -1,0 +1,345 @@
+"""The gate of a listener with SASL: who has not authenticated may send nothing else.
+
+A connection begins with a gate, which answers in place of the server. It opens at the last token of an
+exchange, and steps aside, so that a request of a client that is inside costs nothing more. Where a login
+counts for a time only (connections.max.reauth.ms, or a token that expires), the gate stays, looks at each
+request, and closes again for whoever does not authenticate in time (KIP-368).
+
+A failure is answered after connection.failed.authentication.delay.ms, and until then the client is not read
+from. What no client would send closes the connection at once. Both are as in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Protocol
+
+from twisted.internet.defer import Deferred
+
+from kshim.authentication.mechanism import Answer, AuthenticationFailed, Login, Mechanism, Unreadable
+from kshim.authentication.rules import SaslRules
+from kshim.configs.sasl import MAX_RECEIVE_BYTES
+from kshim.requests import Client, Refused, Turn
+from kshim.requests.later import Promised
+from kshim.requests.mistake import Mistake
+from kshim.requests.once import Once
+from kshim.requests.principal import ANONYMOUS, USER, Principal
+from kshim.storage.clock import Clock
+from schemas.api_key import ApiKey, api_title
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage
+from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
+from schemas.messages.sasl_handshake import SaslHandshakeResponse
+from schemas.pieces import Pieces
+from schemas.registry import MESSAGES, decode_request, decode_request_header, encode_response
+
+logger = logging.getLogger(__name__)
+
+LEAST_BETWEEN_S: Final = 1.0
+"""Nobody may authenticate again sooner than after this, as in Kafka."""
+MAX_ELEMENTS: Final = 2_000
+_HANDSHAKE: Final = ApiKey.SASL_HANDSHAKE.to_bytes(2)
+_NO_ERROR: Final = b"\0\0"
+_ERROR: Final = slice(4, 6)
+"""Of the answer to ApiVersions, behind the correlation id."""
+
+Reply = bytes | Pieces | None
+Answered = Reply | Deferred[Reply] | Promised
+
+
+class Stage(Enum):
+    """How far an exchange has come; the value says what is awaited."""
+
+    FIRST = "ApiVersions or SaslHandshake"
+    HANDSHAKE = "SaslHandshake, as ApiVersions is answered"
+    TOKENS = "SaslAuthenticate with a token"
+    BARE_TOKENS = "a token without a header, after SaslHandshake v0"
+    WRONG_MECHANISM = "nothing: a second exchange must have the mechanism of the first"
+    OPEN = "any request"
+
+
+class Server(Protocol):
+    """What answers the requests of a client that is inside; `answer` may be exchanged at any time."""
+
+    @property
+    def answer(self) -> Callable[[bytes | bytearray, Client, Turn], Answered]: ...
+
+
+@dataclass(slots=True)
+class Logins:
+    """How many there were, at all listeners of this process."""
+
+    succeeded: int = 0
+    again: int = 0
+    """Of those, on connections that had authenticated before."""
+    failed: int = 0
+    expired: int = 0
+    """Connections that were closed, because they did not authenticate again in time."""
+    stalled: int = 0
+    """Connections that were closed, because they were idle and had not authenticated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateContext:
+    """What the gates of one listener have in common."""
+
+    rules: SaslRules
+    clock: Clock
+    now_ms: Callable[[], int]
+    """The time that tokens go by, in milliseconds since 1970."""
+    once: Once
+    logins: Logins
+
+    @property
+    def failure_delay_s(self) -> float:
+        """How long a failure is not told."""
+        return self.rules.failure_delay_ms / 1000
+
+    def limit(self, max_request_bytes: int) -> tuple[int, str]:
+        """The largest request of a client that has not authenticated, and the property that says so."""
+        return min(max_request_bytes, self.rules.max_receive_bytes), MAX_RECEIVE_BYTES
+
+    def idle(self, client: Client) -> None:
+        """A connection is closed, because it was idle."""
+        self.logins.stalled += client.principal == ANONYMOUS
+
+    def new_gate(self, server: Server, client: Client, opened: Callable[[bool], object]) -> Server:
+        """What answers a new client, until it is inside."""
+        return Gate(self, server, client, opened)
+
+
+class Gate:
+    """Answers one client until it is inside."""
+
+    def __init__(
+        self, context: GateContext, server: Server, client: Client, opened: Callable[[bool], object]
+    ) -> None:
+        """opened: called at each login, with whether further requests come here, too."""
+        self._context = context
+        self._server = server
+        self._client = client
+        self._opened = opened
+        self._stage = Stage.FIRST
+        self._mechanism: Mechanism | None = None
+        self._mechanism_name = ""
+        self._before: Principal | None = None  # who it was, in a second exchange
+        self._expires_s: float | None = None  # when the login ends
+        self._began_again_s: float | None = None
+
+    def answer(self, frame: bytes | bytearray, client: Client, turn: Turn) -> Answered:
+        """The reply to a request, or to a bare token. Raises Refused, or fails the Deferred with it."""
+        if self._stage is Stage.OPEN:
+            if not self._begins_again(frame):
+                return self._server.answer(frame, client, turn)
+            self._before = client.principal
+        turn.is_alone = True
+        try:
+            match self._stage:
+                case Stage.BARE_TOKENS:
+                    return self._take_bare(bytes(frame))
+                case Stage.TOKENS:
+                    return self._take(frame)
+                case Stage.WRONG_MECHANISM:
+                    raise AuthenticationFailed("it authenticates again with another mechanism")
+                case _:
+                    return self._begin(frame, turn)
+        except AuthenticationFailed as failure:
+            return self._fail(failure)
+        except (MalformedMessage, Unreadable) as error:
+            raise self._refused(str(error)) from error
+
+    # ---- before the tokens
+
+    def _begin(self, frame: bytes | bytearray, turn: Turn) -> Answered:
+        """ApiVersions or SaslHandshake."""
+        header, _ = decode_request_header(frame)
+        awaits_versions = self._stage is Stage.FIRST
+        if header.api_key == ApiKey.API_VERSIONS and awaits_versions:
+            reply = self._server.answer(frame, self._client, turn)
+            if isinstance(reply, bytes) and reply[_ERROR] == _NO_ERROR:
+                self._stage = Stage.HANDSHAKE
+            return reply
+        if header.api_key != ApiKey.SASL_HANDSHAKE:
+            protocol = self._context.rules.protocol
+            raise self._mistaken(Mistake.NO_LOGIN, header, api=_api(header), protocol=protocol)
+        _, request = decode_request(frame, MAX_ELEMENTS)
+        return self._choose(header, request.mechanism)
+
+    def _choose(self, header: RequestHeader, name: str) -> Answered:
+        rules = self._context.rules
+        response = SaslHandshakeResponse(mechanisms=tuple(rules.mechanisms))
+        if name not in rules.mechanisms:
+            response = SaslHandshakeResponse(
+                error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=tuple(rules.mechanisms)
+            )
+            enabled = ", ".join(rules.mechanisms)
+            self._tell(Mistake.MECHANISM, header.client_id, mechanism=name[:40], enabled=enabled)
+            return self._later(_encoded(header, response))
+        if self._before is not None and name != self._mechanism_name:
+            self._stage = Stage.WRONG_MECHANISM
+        else:
+            self._mechanism_name, self._mechanism = name, rules.mechanisms[name]()
+            self._stage = Stage.TOKENS if header.api_version else Stage.BARE_TOKENS
+        return _encoded(header, response)
+
+    # ---- tokens
+
+    def _take(self, frame: bytes | bytearray) -> Answered:
+        """A token in a SaslAuthenticate. Raises MalformedMessage, Unreadable."""
+        header, request = decode_request(frame, MAX_ELEMENTS)
+        if header.api_key != ApiKey.SASL_AUTHENTICATE:
+            self._tell(Mistake.NO_TOKEN, header.client_id, api=_api(header))
+            return self._later(_illegal_state(header, request))
+        try:
+            token, lifetime_ms = self._step(bytes(request.auth_bytes), header.client_id)
+        except AuthenticationFailed as failure:
+            told = failure.told or self._told_of_wrong_credentials()
+            code = ErrorCode.SASL_AUTHENTICATION_FAILED
+            refusal = SaslAuthenticateResponse(error_code=code, error_message=told)
+            return self._fail(failure, header.client_id, _encoded(header, refusal))
+        return _encoded(header, SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms))
+
+    def _take_bare(self, token: bytes) -> bytes:
+        """A bare token. Raises AuthenticationFailed for what Kafka tells late, Refused for the rest."""
+        try:
+            answer, _ = self._step(token, None)
+        except AuthenticationFailed as failure:
+            if failure.told:
+                raise
+            self._failed(failure, None)
+            raise self._silently() from failure
+        return answer
+
+    def _step(self, token: bytes, client_id: str | None) -> tuple[bytes, int]:
+        """The token that answers one, and for how long the login counts, in milliseconds."""
+        assert self._mechanism is not None
+        answer: Answer = self._mechanism.step(token, self._context.now_ms())
+        if answer.login is None:
+            return answer.token, 0
+        self._check_same(Principal(USER, answer.login.name))
+        return answer.token, self._enter(answer.login, client_id)
+
+    def _check_same(self, principal: Principal) -> None:
+        before = self._before
+        if before is not None and before != principal:
+            told = f"{before.principal_type}.{before.name}: {principal.principal_type}.{principal.name}"
+            told = f"Cannot change principals during re-authentication from {told}"
+            raise AuthenticationFailed("it authenticates again as somebody else", told)
+
+    def _enter(self, login: Login, client_id: str | None) -> int:
+        context, client = self._context, self._client
+        client.principal = Principal(USER, login.name)
+        again = "again " if self._before else ""
+        context.logins.succeeded += 1
+        context.logins.again += self._before is not None
+        logger.info(
+            "%s authenticated %sas %s with %s at listener %s",
+            client.named(client_id),
+            again,
+            client.principal,
+            self._mechanism_name,
+            context.rules.listener_name,
+        )
+        lifetime_ms = self._lifetime_ms(login)
+        self._expires_s = None if lifetime_ms is None else context.clock.seconds() + lifetime_ms / 1000
+        self._stage, self._mechanism = Stage.OPEN, None
+        self._opened(lifetime_ms is not None)
+        return lifetime_ms or 0
+
+    def _lifetime_ms(self, login: Login) -> int | None:
+        """How long a login counts; None for ever."""
+        bounds_ms = []
+        if (max_reauth_ms := self._context.rules.max_reauth_ms.get(self._mechanism_name, 0)) > 0:
+            bounds_ms.append(max_reauth_ms)
+        if login.expires_ms is not None:
+            bounds_ms.append(login.expires_ms - self._context.now_ms())
+        return max(0, min(bounds_ms)) if bounds_ms else None
+
+    # ---- inside
+
+    def _begins_again(self, frame: bytes | bytearray) -> bool:
+        """Whether a client that is inside begins to authenticate again. Raises Refused if it is too late."""
+        now_s = self._context.clock.seconds()
+        if frame[:2] == _HANDSHAKE:
+            began_s = self._began_again_s
+            if began_s is None or now_s >= began_s + LEAST_BETWEEN_S:
+                self._began_again_s = now_s
+                return True
+        assert self._expires_s is not None
+        if now_s > self._expires_s:
+            self._context.logins.expired += 1
+            raise self._mistaken(Mistake.SESSION_EXPIRED, None)
+        return False
+
+    # ---- failures
+
+    def _fail(
+        self, failure: AuthenticationFailed, client_id: str | None = None, last_words: bytes | None = None
+    ) -> Deferred[Reply]:
+        self._failed(failure, client_id)
+        return self._later(last_words)
+
+    def _failed(self, failure: AuthenticationFailed, client_id: str | None) -> None:
+        """Count a failure, and say who has failed."""
+        self._context.logins.failed += 1
+        user = self._mechanism.user if self._mechanism else ""
+        as_whom = f" as {user[:100]!r}" if user else ""
+        details = {"mechanism": self._mechanism_name, "as_whom": as_whom, "why": failure}
+        self._tell(Mistake.CREDENTIALS, client_id, **details)
+
+    def _later(self, last_words: bytes | None) -> Deferred[Reply]:
+        """Close the connection after the delay, with an answer if there is one."""
+        refused = self._silently()
+        refused.last_words = last_words
+        failed: Deferred[Reply] = Deferred()
+        self._context.clock.callLater(self._context.failure_delay_s, failed.errback, refused)
+        return failed
+
+    def _silently(self) -> Refused:
+        """How a connection is closed of which the log tells already."""
+        return Refused(f"{self._client.address}: it failed to authenticate", logging.DEBUG)
+
+    def _told_of_wrong_credentials(self) -> str:
+        what = "authentication" if self._before is None else "re-authentication"
+        credentials = f"invalid credentials with SASL mechanism {self._mechanism_name}"
+        return f"Authentication failed during {what} due to {credentials}"
+
+    def _tell(self, mistake: Mistake, client_id: str | None, **details: object) -> None:
+        """Log a line, once for an address and a listener."""
+        listener = self._context.rules.listener_name
+        level = self._context.once.level((self._client.host, listener, mistake))
+        line = mistake.line(listener=listener, **details)
+        logger.log(level, "%s: %s", self._client.named(client_id), line)
+
+    def _mistaken(self, mistake: Mistake, header: RequestHeader | None, **details: Any) -> Refused:
+        """How a request is refused whose sender has to change something."""
+        listener = self._context.rules.listener_name
+        sender = self._client.named(header.client_id) if header else str(self._client.address)
+        return Refused(f"{sender}: {mistake.line(listener=listener, **details)}", once=(listener, mistake))
+
+    def _refused(self, why: str) -> Refused:
+        """How bytes are refused that nobody sends who authenticates."""
+        listener = self._context.rules.listener_name
+        line = f"{self._client.address}: awaited {self._stage.value} at listener {listener}: {why}"
+        return Refused(line, once=(listener, self._stage))
+
+
+def _encoded(header: RequestHeader, response: Any) -> bytes:
+    return encode_response(header.api_key, header.api_version, header.correlation_id, response)
+
+
+def _illegal_state(header: RequestHeader, request: Any) -> bytes:
+    """The answer to a request that comes between tokens."""
+    from kshim.requests.error_answers import answer
+
+    key, version = ApiKey(header.api_key), header.api_version
+    response = answer(key, version, request, ErrorCode.ILLEGAL_SASL_STATE)
+    return _encoded(header, MESSAGES[key][1]() if response is None else response)
+
+
+def _api(header: RequestHeader) -> str:
+    return api_title(header.api_key)
