@@ -30,6 +30,7 @@ from kshim.network.dispatch import answer
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
 from kshim.network.places import Limits
 from kshim.producing.appends import ProducerAppends
+from kshim.quotas.quotas import Quotas
 from kshim.recorder.moves import CoordinatorMoved
 from kshim.recorder.recorder import Recorder
 from kshim.requests import Broker
@@ -131,6 +132,7 @@ class Server:
                 clock=self._reactor,
                 producers=ProducerAppends(self._store.log, config),
                 fetch_sessions=FetchSessions(),
+                quotas=Quotas(cluster.client_quotas, config, self._reactor),
                 aside=self._aside,
                 unread=self._unread,
                 once=self._once,
@@ -362,8 +364,9 @@ def _leaders(cluster: Cluster) -> dict[int, Leader]:
 
 
 def _as_node(broker: Broker, node_id: int) -> Broker:
-    """The broker `node_id`; it shares everything with `broker` except its fetch sessions."""
-    return replace(broker, node_id=node_id, fetch_sessions=FetchSessions())
+    """The broker `node_id`; it shares everything with `broker` except its fetch sessions and quotas."""
+    quotas = broker.quotas.of_another_broker()
+    return replace(broker, node_id=node_id, fetch_sessions=FetchSessions(), quotas=quotas)
 
 
 def _limits(cluster: Cluster, node_id: int) -> Limits:

@@ -1,4 +1,4 @@
-"""AlterClientQuotas (49): set and remove quotas (KIP-546). They are kept and listed, and limit nobody.
+"""AlterClientQuotas (49): set and remove quotas (KIP-546). They count from the next request on.
 
 As in Kafka, each entity is changed whole or refused, and answered once: one that is named again is refused,
 although what its first entry says is done.

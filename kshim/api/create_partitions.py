@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kshim.cluster import Refusal
 from kshim.requests import Broker, RequestContext
+from kshim.requests.admission import Admit, admission
 from kshim.requests.later import Later, gather, if_not_stored, then
 from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
@@ -22,6 +23,7 @@ from schemas.messages.create_partitions import (
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
+FIRST_STRICT_VERSION = 3
 TOPICS_AT_ONCE = 100
 TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The partitions could not be stored.")
@@ -33,20 +35,23 @@ def create_partitions(
     """Extend each topic by itself; the new partitions are durable, and in Metadata, before the answer."""
     count = Counter(topic.name for topic in request.topics)
     twice = [_result(name, TWICE) for name, times in count.items() if times > 1]
+    admit = admission(context, FIRST_STRICT_VERSION)
     others = [topic for topic in request.topics if count[topic.name] == 1]
 
     def add(topics: Sequence[CreatePartitionsTopic]) -> Later[Iterable[CreatePartitionsTopicResult]]:
-        return gather([_add(broker, topic, request.validate_only) for topic in topics], list)
+        return gather([_add(broker, topic, request.validate_only, admit) for topic in topics], list)
 
     added = in_pieces(broker, context, others, add, TOPICS_AT_ONCE)
     return then(added, lambda results: CreatePartitionsResponse(results=(*twice, *results)))
 
 
 def _add(
-    broker: Broker, topic: CreatePartitionsTopic, validate_only: bool
+    broker: Broker, topic: CreatePartitionsTopic, validate_only: bool, admit: Admit
 ) -> Deferred[CreatePartitionsTopicResult]:
     assignments = None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
-    added = broker.cluster.add_partitions(topic.name, topic.count, assignments, validate_only=validate_only)
+    added = broker.cluster.add_partitions(
+        topic.name, topic.count, assignments, validate_only=validate_only, admit=admit
+    )
 
     def result(refusal: Refusal | None) -> CreatePartitionsTopicResult:
         return _result(topic.name, refusal)

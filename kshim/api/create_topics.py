@@ -13,6 +13,7 @@ from kshim.cluster import NewTopic, Refusal, Topic
 from kshim.cluster.broker_configs import BrokerConfigs
 from kshim.cluster.described import created_topic
 from kshim.requests import Broker, RequestContext
+from kshim.requests.admission import admission
 from kshim.requests.later import if_not_stored
 from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
@@ -28,6 +29,7 @@ from schemas.messages.create_topics import (
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
+FIRST_STRICT_VERSION = 6
 STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The topic could not be stored.")
 TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 
@@ -52,7 +54,8 @@ def create_topics(
         return response(dict.fromkeys((new.name for new in wanted), STORAGE_ERROR))
 
     pause = Slices(broker.clock, context.turn).spend
-    made = broker.cluster.create_topics(wanted, validate_only=request.validate_only, pause=pause)
+    admit = admission(context, FIRST_STRICT_VERSION)
+    made = broker.cluster.create_topics(wanted, validate_only=request.validate_only, pause=pause, admit=admit)
     return made.addCallbacks(response, if_not_stored(failed))
 
 

@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.cluster import ZERO_UUID, Refusal, Topic
 from kshim.requests import Broker, RequestContext
+from kshim.requests.admission import admission
 from kshim.requests.later import if_not_stored
 from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
@@ -20,6 +21,7 @@ from schemas.messages.delete_topics import (
     DeleteTopicState,
 )
 
+FIRST_STRICT_VERSION = 5
 FIRST_VERSION_WITH_TOPIC_IDS = 6
 ENTRY_US = 5
 NO_SUCH_NAME = Refusal(
@@ -53,7 +55,8 @@ async def _delete(
     def failed() -> DeleteTopicsResponse:
         return response({topic.topic_id: STORAGE_ERROR for topic in topics})
 
-    return await broker.cluster.delete_topics(topics).addCallbacks(response, if_not_stored(failed))
+    deleted = broker.cluster.delete_topics(topics, admission(context, FIRST_STRICT_VERSION))
+    return await deleted.addCallbacks(response, if_not_stored(failed))
 
 
 def _forget(broker: Broker, deleted: list[Topic]) -> None:

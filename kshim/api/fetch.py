@@ -19,12 +19,13 @@ from kshim.fetching.reads import (
     PartitionReads,
     refusal,
 )
-from kshim.fetching.sessions import NO_SESSION, CachedTopic, FetchSession
+from kshim.fetching.sessions import MAX_INT32, NO_SESSION, CachedTopic, FetchSession
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later
 from kshim.requests.leadership import node_endpoints
 from kshim.requests.slices import Slices, each_piece
 from kshim.storage.interfaces import Log
+from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import (
     FetchableTopicResponse,
@@ -33,8 +34,10 @@ from schemas.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from schemas.registry import body_size
 
 PARTITIONS_AT_ONCE = 1000
+SIZE_BYTES = 4
 
 
 def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Later[FetchResponse]:
@@ -49,7 +52,8 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
     epoch = session.epoch
-    reads = PartitionReads(broker, context.api_version, request, context.may_see)
+    most_bytes = MAX_INT32 if context.account is None else context.account.most_fetched_bytes
+    reads = PartitionReads(broker, context.api_version, request, context.may_see, most_bytes)
     is_legal = request.isolation_level in (READ_UNCOMMITTED, READ_COMMITTED)
     if not is_legal and reads.knows_any(session.partitions()):
         return _failed(request, by_topic_id)
@@ -60,6 +64,10 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
         if not session.goes_on and _lacks_an_id(reads):
             return _failed(request, by_topic_id)
+        if context.account is not None:
+            context.account.fetched(_size(context, session, reads))
+            if context.account.throttle_ms:
+                return _throttled(session)
         return _answer(broker, context, session, reads)
 
     due = session.due()
@@ -136,6 +144,30 @@ def _answer(
         responses=_by_topic(told),
         node_endpoints=node_endpoints(broker, context, leaders, _node_endpoint) if leaders else (),
     )
+
+
+def _size(context: RequestContext, session: FetchSession, reads: PartitionReads) -> int:
+    """The bytes of the answer, as Kafka counts them: its body, and its size. Of many partitions those without
+    records are as large as the first ones.
+    """
+    is_full = session.id == NO_SESSION
+    told = [read for read in reads.known + reads.unknown if is_full or read.cached.is_news(read.data)]
+    first, rest = told[:PARTITIONS_AT_ONCE], told[PARTITIONS_AT_ONCE:]
+    written = body_size(ApiKey.FETCH, context.api_version, FetchResponse(responses=_by_topic(first)))
+    if rest:
+        written += len(rest) * (written - _records_bytes(first)) // len(first) + _records_bytes(rest)
+    return SIZE_BYTES + written
+
+
+def _records_bytes(reads: Iterable[PartitionRead]) -> int:
+    return sum(len(read.data.records or b"") for read in reads)
+
+
+def _throttled(session: FetchSession) -> FetchResponse:
+    """The answer to a client that must wait: it has not read anything, and asks again."""
+    if session.id == NO_SESSION:
+        session.close()
+    return FetchResponse(session_id=session.id)
 
 
 def _by_topic(reads: Iterable[PartitionRead]) -> tuple[FetchableTopicResponse, ...]:

@@ -19,6 +19,7 @@ from kshim.cluster import (
     fault_in_name,
 )
 from kshim.requests import Broker, RequestContext
+from kshim.requests.admission import admission
 from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.requests.later import Later, if_not_stored, then
 from kshim.requests.leadership import node_endpoints
@@ -82,7 +83,8 @@ def _made(
     """The topics that were created, or why they were not."""
 
     def make(some: Sequence[str]) -> Later[Iterable[tuple[str, Topic | Refusal]]]:
-        return broker.cluster.auto_create_topics(some).addCallback(lambda outcome: outcome.items())
+        made = broker.cluster.auto_create_topics(some, admission(context, waits=False))
+        return made.addCallback(lambda outcome: outcome.items())
 
     def not_made() -> dict[str, Topic | Refusal]:
         return dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))

@@ -5,7 +5,7 @@ Pure: a request and the existing topics go in, a `Refusal` or None comes out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -168,8 +168,11 @@ def refuse_new_partitions(
     assignments: Sequence[Sequence[int]] | None,
     node_ids: Collection[int],
     running: Collection[int],
+    admit: Callable[[int], Refusal | None] = lambda _: None,
 ) -> Refusal | None:
-    """Why `topic` cannot have `count` partitions from now on; None if it can."""
+    """Why `topic` cannot have `count` partitions from now on; None if it can. admit: asked about those that
+    are added before it is looked which brokers are to have them, as in Kafka.
+    """
     if topic is None:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
     have = len(topic.partitions)
@@ -182,13 +185,15 @@ def refuse_new_partitions(
         return Refusal(ErrorCode.INVALID_PARTITIONS, message)
     if topic.name in COORDINATORS_TOPICS:
         return _refuse_internal(topic.name)
+    if assignments is not None and len(assignments) != count - have:
+        message = (
+            f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} "
+            "assignment(s) were specified."
+        )
+        return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    if (refusal := admit(count - have)) is not None:
+        return refusal
     if assignments is not None:
-        if len(assignments) != count - have:
-            message = (
-                f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} "
-                "assignment(s) were specified."
-            )
-            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         size = len(topic.partitions[0].replicas)
         faults = (
             fault_in_replicas(replicas, node_ids, size) or _fault_in_running(index, replicas, running)

@@ -1,7 +1,7 @@
 """Client quotas: which may be set for whom, what changes them, and what a filter finds (KIP-546, KIP-612).
 
 Pure. A quota belongs to an entity: a user, a client id, both, or an address; None stands for the default of
-that type. kshim keeps quotas and lists them, and limits nobody by them.
+that type. kshim.quotas limits clients by them, and kshim/network/arrivals.py their connections.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ from schemas.error_code import ErrorCode
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 ENTITY_TYPES: Final = (CLIENT_ID, USER, IP)
+PRODUCER_RATE: Final = "producer_byte_rate"
+CONSUMER_RATE: Final = "consumer_byte_rate"
+REQUEST_PERCENTAGE: Final = "request_percentage"
+MUTATION_RATE: Final = "controller_mutation_rate"
+CONNECTION_RATE: Final = "connection_creation_rate"
 
 Entity = tuple[tuple[str, str | None], ...]
 """(type, name), in the order of ENTITY_TYPES."""
@@ -28,12 +33,12 @@ Quotas = dict[Entity, dict[str, float]]
 
 _LONG, _INT, _DOUBLE = (2.0**63, "a LONG"), (2.0**31 - 1, "an INT"), (math.inf, "a DOUBLE")
 _RATES = {
-    "producer_byte_rate": _LONG,
-    "consumer_byte_rate": _LONG,
-    "request_percentage": _DOUBLE,
-    "controller_mutation_rate": _DOUBLE,
+    PRODUCER_RATE: _LONG,
+    CONSUMER_RATE: _LONG,
+    REQUEST_PERCENTAGE: _DOUBLE,
+    MUTATION_RATE: _DOUBLE,
 }
-_CONNECTION_RATE = {"connection_creation_rate": _INT}
+_CONNECTION_RATE = {CONNECTION_RATE: _INT}
 _SMALLEST_FRACTION = 1e-6
 
 _IPV4 = re.compile(r"(?:[0-9]{1,15}\.){0,3}[0-9]{1,15}", re.ASCII)

@@ -69,6 +69,14 @@ Pause = Callable[[int], Awaitable[None]]
 """Takes what a step may have cost, in microseconds; others may be served before it goes on."""
 
 
+Admit = Callable[[int], Refusal | None]
+"""Asked before so many partitions are made or deleted; a refusal says why they must not be."""
+
+
+def admit_all(partitions: int) -> None:
+    """No quota limits how many partitions are made or deleted."""
+
+
 async def no_pause(cost_us: int) -> None:
     """Go on at once."""
 
@@ -191,17 +199,22 @@ class Cluster:
     # ---- changing
 
     def create_topics(
-        self, wanted: Sequence[NewTopic], *, validate_only: bool = False, pause: Pause = no_pause
+        self,
+        wanted: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        pause: Pause = no_pause,
+        admit: Admit = admit_all,
     ) -> Deferred[dict[str, Topic | Refusal]]:
         """Create the topics that can be created, in one durable write; refuse the others one by one.
 
         Fires with the topic or the refusal of each name. With `validate_only` the topics are as they would
         be, and nothing is kept. Errbacks StorageError; then no topic was created.
         """
-        return self.writer.run(self._create_topics, wanted, validate_only, pause)
+        return self.writer.run(self._create_topics, wanted, validate_only, pause, admit)
 
     async def _create_topics(
-        self, wanted: Sequence[NewTopic], validate_only: bool, pause: Pause
+        self, wanted: Sequence[NewTopic], validate_only: bool, pause: Pause, admit: Admit
     ) -> dict[str, Topic | Refusal]:
         wanted = [self._with_defaults(new) for new in wanted]
         if (refusal := refuse_new_topics(wanted)) is not None:
@@ -213,7 +226,7 @@ class Cluster:
         for new in wanted:
             refusal = refuse_new_topic(
                 new, self.topics, self._metric_names, self.registered, self.running, configs
-            )
+            ) or admit(len(new.assignments) or new.num_partitions)
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
             await pause(_NEW_TOPIC_US)
         made = [topic for topic in outcome.values() if isinstance(topic, Topic)]
@@ -228,25 +241,32 @@ class Cluster:
                 await pause(_NEW_TOPIC_US)
         return outcome if refusal is None else dict.fromkeys(outcome, refusal)
 
-    def auto_create_topics(self, names: Sequence[str]) -> Deferred[dict[str, Topic | Refusal]]:
+    def auto_create_topics(
+        self, names: Sequence[str], admit: Admit = admit_all
+    ) -> Deferred[dict[str, Topic | Refusal]]:
         """The topics with these names; missing ones are created with the defaults."""
 
         def with_existing(outcome: dict[str, Topic | Refusal]) -> dict[str, Topic | Refusal]:
             return {name: self.topics.get(name, made) for name, made in outcome.items()}
 
         wanted = [auto_created(name, self._config, len(self.node_ids)) for name in names]
-        return self.create_topics(wanted).addCallback(with_existing)
+        return self.create_topics(wanted, admit=admit).addCallback(with_existing)
 
-    def delete_topics(self, topics: Sequence[Topic]) -> Deferred[dict[UUID, Refusal | None]]:
+    def delete_topics(
+        self, topics: Sequence[Topic], admit: Admit = admit_all
+    ) -> Deferred[dict[UUID, Refusal | None]]:
         """Delete topics and their records, in one durable write. Fires with a refusal, or None for success,
         by topic id.
 
         Errbacks StorageError; then no topic was deleted.
         """
-        return self.writer.run(self._delete_topics, topics)
+        return self.writer.run(self._delete_topics, topics, admit)
 
-    async def _delete_topics(self, topics: Sequence[Topic]) -> dict[UUID, Refusal | None]:
-        outcome = {topic.topic_id: refuse_deletion(topic, self._by_id) for topic in topics}
+    async def _delete_topics(self, topics: Sequence[Topic], admit: Admit) -> dict[UUID, Refusal | None]:
+        outcome = {
+            topic.topic_id: refuse_deletion(topic, self._by_id) or admit(len(topic.partitions))
+            for topic in topics
+        }
         deleted = [self._by_id[topic_id] for topic_id, refusal in outcome.items() if refusal is None]
         gone = {
             b"%s%d" % (DELETED, p.partition_no): p.partition_no for topic in deleted for p in topic.partitions
@@ -274,17 +294,23 @@ class Cluster:
         assignments: Sequence[Sequence[int]] | None = None,
         *,
         validate_only: bool = False,
+        admit: Admit = admit_all,
     ) -> Deferred[Refusal | None]:
         """Grow topic `name` to `count` partitions. Fires with a refusal, or None for success. Errbacks
         StorageError.
         """
-        return self.writer.run(self._add_partitions, name, count, assignments, validate_only)
+        return self.writer.run(self._add_partitions, name, count, assignments, validate_only, admit)
 
     async def _add_partitions(
-        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None, validate_only: bool
+        self,
+        name: str,
+        count: int,
+        assignments: Sequence[Sequence[int]] | None,
+        validate_only: bool,
+        admit: Admit,
     ) -> Refusal | None:
         topic = self.topics.get(name)
-        refusal = refuse_new_partitions(topic, count, assignments, self.registered, self.running)
+        refusal = refuse_new_partitions(topic, count, assignments, self.registered, self.running, admit)
         if refusal is not None or validate_only:
             return refusal
         assert topic is not None

@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from kshim.cluster.checks import Refusal
 from kshim.cluster.client_quotas import (
+    IP,
     Entity,
     QuotaChange,
     Quotas,
@@ -67,12 +68,23 @@ class ClientQuotas:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self._watchers: list[Callable[[], object]] = []
         self.by_entity: Quotas = {}  # exactly the durable ones
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether there are quotas of other entities than addresses."""
+        return any(entity[0][0] != IP for entity in self.by_entity)
+
+    def watch(self, watcher: Callable[[], object]) -> None:
+        """Call `watcher` after each change."""
+        self._watchers.append(watcher)
 
     def read(self, metadata: Metadata) -> None:
         for _, value in metadata.items(CLIENT_QUOTAS):
             entity, quotas = decode_quotas(value)
             self.by_entity[entity] = quotas
+        self._tell()
 
     def alter(
         self, changes: Sequence[QuotaChange], *, validate_only: bool = False
@@ -107,6 +119,11 @@ class ClientQuotas:
                 self.by_entity[entity] = quotas
             else:
                 self.by_entity.pop(entity, None)
+        self._tell()
+
+    def _tell(self) -> None:
+        for watcher in self._watchers:
+            watcher()
 
 
 class ProducerIds:

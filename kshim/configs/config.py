@@ -359,6 +359,19 @@ class Config(TlsProperties):
     max_connections_per_ip_overrides: str = _property(
         "", checked_per_ip, "The same for single addresses or host names, as HOST:COUNT,HOST:COUNT."
     )
+    max_connection_creation_rate: int = _int(
+        INT_MAX, "Connections that a broker accepts a second; others wait.", low=0
+    )
+    quota_window_num: int = _int(11, "Samples from which the rates of clients with quotas are taken.")
+    quota_window_size_seconds: int = _int(1, "How long each of these samples is, in seconds.")
+    controller_quota_window_num: int = _int(
+        11,
+        "As quota.window.num, for controller_mutation_rate: with the length of a sample it says how many "
+        "partitions may be made at once.",
+    )
+    controller_quota_window_size_seconds: int = _int(
+        1, "As quota.window.size.seconds, for controller_mutation_rate."
+    )
     connections_max_idle_ms: int = _int(
         600000,
         "How long a connection may be idle before it is closed; -1 is for ever.",

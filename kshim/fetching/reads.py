@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kshim.cluster import Partition
-from kshim.fetching.sessions import CachedPartition
+from kshim.fetching.sessions import MAX_INT32, CachedPartition
 from kshim.requests import Broker
 from kshim.requests.leadership import NO_EPOCH, end_of_epoch, fault_in_leadership
 from kshim.storage.producers import Aborted
@@ -74,6 +74,7 @@ class PartitionReads:
         "_left_bytes",
         "_may_see",
         "_min_bytes",
+        "_most_bytes",
         "_positions",
         "_stay_unknown",
         "_version",
@@ -92,15 +93,20 @@ class PartitionReads:
         api_version: int,
         request: FetchRequest,
         may_see: Callable[[str], bool] | None = None,
+        most_bytes: int = MAX_INT32,
     ) -> None:
-        """may_see: whether the client may read a topic; None for all."""
+        """may_see: whether the client may read a topic; None for all. most_bytes: that the answer may hold,
+        whatever the request allows.
+        """
         self._broker = broker
+        self._most_bytes = most_bytes
         self._version = api_version
         self._may_see = may_see
         self._any_replica = api_version >= FIRST_VERSION_FROM_ANY_REPLICA
         self._from_replica = request.replica_id >= 0 or request.replica_state.replica_id >= 0
         self._bytes_read = 0  # while 0, a batch may be read that is larger than every limit
-        self._left_bytes = min(request.max_bytes, broker.config.fetch_max_bytes, broker.unread.answer_bytes())
+        allowed_bytes = min(request.max_bytes, broker.config.fetch_max_bytes, most_bytes)
+        self._left_bytes = min(allowed_bytes, broker.unread.answer_bytes())
         """How many more bytes the answer may hold."""
         self._positions: dict[CachedPartition, Position] = {}
         self._stay_unknown: frozenset[CachedPartition] = NOTHING
@@ -133,7 +139,7 @@ class PartitionReads:
 
     def anew(self) -> PartitionReads:
         """What is to read again, with `again`."""
-        anew = PartitionReads(self._broker, self._version, self.request, self._may_see)
+        anew = PartitionReads(self._broker, self._version, self.request, self._may_see, self._most_bytes)
         anew.unknown = self.unknown
         anew._stay_unknown = frozenset(read.cached for read in self.unknown)
         return anew

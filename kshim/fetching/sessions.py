@@ -92,19 +92,23 @@ class CachedPartition:
             self._unwatch()
             self._watched = self._unwatch = None
 
-    def note(self, data: PartitionData) -> bool:
-        """Remember an answer; return whether the client of a session must be told.
+    def is_news(self, data: PartitionData) -> bool:
+        """Whether the client of a session must be told.
 
         Kafka's rule: it must be told of records, of an error, and of another high watermark or log start
         offset than it was told before. The first answer after an error is always new.
         """
-        is_new = (
+        return (
             bool(data.records)
             or data.high_watermark != self.high_watermark
             or data.log_start_offset != self.log_start_offset
             or data.error_code != ErrorCode.NONE
             or data.diverging_epoch.epoch >= 0
         )
+
+    def note(self, data: PartitionData) -> bool:
+        """Remember an answer; return whether it is news."""
+        is_new = self.is_news(data)
         self.high_watermark = data.high_watermark if data.error_code == ErrorCode.NONE else -1
         self.log_start_offset = data.log_start_offset
         return is_new

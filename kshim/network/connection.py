@@ -65,7 +65,7 @@ class InFlight(Turn):
         self._watchers = self.made = None
         self.done = False
         self.reply: Response = None
-        self.held_bytes = 0
+        self.throttle_ms = self.held_bytes = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,6 +124,7 @@ class Connection(Protocol):
         self._cut_bytes = 0  # of a frame that has not arrived whole
         self._waits = False  # for memory, or for its place
         self._refusal_delay_s = 0.0  # of bytes that are no request
+        self._mute_timer: Any = None  # while the client is beyond a quota
 
     # ---- the transport's side
 
@@ -176,6 +177,9 @@ class Connection(Protocol):
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
+        if self._mute_timer is not None:
+            self._mute_timer.cancel()
+            self._mute_timer = None
         self._forget_requests()
         self._all_read()
         self._lost(self)
@@ -188,6 +192,8 @@ class Connection(Protocol):
         """The client has read what the transport held."""
         self._all_read()
         self._happens(Event.READS)
+        if self._mute_timer is not None:
+            self._happens(Event.MUTES)
         self._look_for_room()
         self.active_at = self.shared.clock.seconds()
         self._read_ahead()
@@ -217,6 +223,21 @@ class Connection(Protocol):
     def go_on(self) -> None:
         """Read requests again."""
         self._waits = False
+        self._look_for_room()
+        self._read_ahead()
+
+    def _mute(self, throttle_ms: int) -> None:
+        """Begin no request before the time is over: the client is beyond a quota (KIP-219)."""
+        throttle_s = throttle_ms / 1000
+        if self._mute_timer is None:
+            self._mute_timer = self.shared.clock.callLater(throttle_s, self._unmute)
+        elif self._mute_timer.getTime() < self.shared.clock.seconds() + throttle_s:
+            self._mute_timer.reset(throttle_s)
+        self._happens(Event.MUTES)
+
+    def _unmute(self) -> None:
+        self._mute_timer = None
+        self._happens(Event.UNMUTES)
         self._look_for_room()
         self._read_ahead()
 
@@ -263,7 +284,10 @@ class Connection(Protocol):
                 answer.promise.listen(self._promised, request, answer.encode)
             else:
                 answer.addCallbacks(self._answered, self._unanswered, (request,), errbackArgs=(request,))
-        elif self._in_flight:
+            return
+        if request.throttle_ms:
+            self._mute(request.throttle_ms)
+        if self._in_flight:
             request.done, request.reply = True, answer
             self._hold(request, len(answer or b""))
         else:
@@ -313,6 +337,8 @@ class Connection(Protocol):
         request.done, request.reply = True, reply
         if request.made is not None:
             request.made(reply)
+        if request.throttle_ms:
+            self._mute(request.throttle_ms)
         waiting = self._in_flight
         if waiting and waiting[0] is not request:
             more_bytes = len(reply or b"") - request.held_bytes
@@ -369,7 +395,9 @@ class Connection(Protocol):
 
     def _has_room(self) -> bool:
         waiting = self._in_flight
-        if self._waits or (waiting and waiting[-1].is_alone and not waiting[-1].done):
+        if self._waits or self._mute_timer is not None:
+            return False
+        if waiting and waiting[-1].is_alone and not waiting[-1].done:
             return False
         return len(waiting) < MAX_IN_FLIGHT and self._held_bytes < MAX_HELD_BYTES
 

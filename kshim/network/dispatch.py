@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, unsupported
+from kshim.network.metered import metered
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.arrivals import is_question
 from kshim.requests.later import Promise, Promised
@@ -126,8 +127,10 @@ def answer(
         node_id=broker.node_id,
         client=client,
     )
+    function = served.function if broker.authorizer is None else served.guarded
+    if broker.quotas.in_force:
+        function = metered(function, header.api_key, len(frame))
     try:
-        function = served.function if broker.authorizer is None else served.guarded
         response = function(broker, context, request)
         if isinstance(response, Value) or response is None:
             reply = _encode(broker, header, client, response)
@@ -148,9 +151,9 @@ def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
     """What a kept reply is looked for by; None if it is not to be looked for.
 
     A client that may be unable to reach the brokers is always answered anew, and so are those whose requests
-    are in the log.
+    are in the log, or may have to be counted.
     """
-    if logger.isEnabledFor(logging.DEBUG):
+    if logger.isEnabledFor(logging.DEBUG) or broker.quotas.in_force:
         return None
     if not broker.arrivals.has_arrived(client):
         return None

@@ -15,6 +15,7 @@ class State(Enum):
         "the limit of requests or bytes in flight is reached, a request must be answered alone, or memory or "
         "a place is missing"
     )
+    MUTED = "the client is beyond a quota: no request is begun before its throttle time is over"
     STALLED = "the client does not read its replies"
     DRAINING = "the server stops: requests in flight are answered, no more are read"
     CLOSING = "the replies that are ready are sent; nothing else is answered"
@@ -26,6 +27,8 @@ class Event(Enum):
 
     FILLS = "the limit is reached"
     HAS_ROOM = "less is in flight"
+    MUTES = "a reply tells a throttle time"
+    UNMUTES = "the throttle time is over"
     STALLS = "the transport holds more than the client reads"
     READS = "the client has read what the transport held"
     DRAINS = "the server stops"
@@ -36,8 +39,20 @@ class Event(Enum):
 _ENDS: Final = {Event.DRAINS: State.DRAINING, Event.CLOSES: State.CLOSING, Event.IS_LOST: State.LOST}
 
 NEXT: Final[Mapping[State, Mapping[Event, State]]] = {
-    State.READING: {Event.FILLS: State.FULL, Event.STALLS: State.STALLED, **_ENDS},
-    State.FULL: {Event.HAS_ROOM: State.READING, Event.STALLS: State.STALLED, **_ENDS},
+    State.READING: {
+        Event.FILLS: State.FULL,
+        Event.MUTES: State.MUTED,
+        Event.STALLS: State.STALLED,
+        **_ENDS,
+    },
+    State.FULL: {
+        Event.HAS_ROOM: State.READING,
+        Event.MUTES: State.MUTED,
+        Event.STALLS: State.STALLED,
+        **_ENDS,
+    },
+    # To FULL for the reason below.
+    State.MUTED: {Event.UNMUTES: State.FULL, Event.STALLS: State.STALLED, **_ENDS},
     # To FULL, because requests in flight may still fill it; HAS_ROOM follows if they do not.
     State.STALLED: {Event.READS: State.FULL, **_ENDS},
     State.DRAINING: {Event.CLOSES: State.CLOSING, Event.IS_LOST: State.LOST},

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kshim.coordination.interfaces import Groups, Transactions
     from kshim.fetching.sessions import FetchSessions
     from kshim.producing.appends import ProducerAppends
+    from kshim.quotas.quotas import Quotas
     from kshim.requests.arrivals import Arrivals
     from kshim.requests.aside import Aside
     from kshim.requests.once import Once
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 class Broker:
     """One broker, made at start and passed to every api function.
 
-    The brokers of one process share everything but their node_id and their fetch sessions.
+    The brokers of one process share everything but their node_id, their fetch sessions and their quotas.
     """
 
     node_id: int
@@ -46,6 +47,7 @@ class Broker:
     """For turns, and for how long clients wait; see `wall_clock`."""
     producers: ProducerAppends
     fetch_sessions: FetchSessions
+    quotas: Quotas
     aside: Aside
     unread: Unread
     once: Once

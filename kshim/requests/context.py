@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kshim.configs.endpoint import Endpoint
+from kshim.quotas.account import Account
 from kshim.requests.principal import ANONYMOUS, Principal
 
 
@@ -76,12 +77,14 @@ class Turn(Signal):
     ending.
     """
 
-    __slots__ = ("is_alone", "made")
+    __slots__ = ("is_alone", "made", "throttle_ms")
 
     def __init__(self) -> None:
         super().__init__()
         self.is_alone = False
         """Whether the requests behind it are not begun before it is answered. Set it before returning."""
+        self.throttle_ms = 0
+        """How long to mute the connection once it is answered (KIP-219). Set it before that."""
         self.made: Callable[[Any], None] | None = None
         """Called with a reply that comes later, or with the Failure that there is instead."""
 
@@ -109,6 +112,8 @@ class RequestContext:
     """Whether the caller may be told of a topic; None if of all. Fetch and DescribeTopicPartitions ask it,
     which find topics that the request does not name.
     """
+    account: Account | None = None
+    """None if its client has no quotas."""
     stays_the_same: bool = False
     """Whether the reply to these bytes stays the same until the cluster changes (see `replies`). Set it
     before returning.

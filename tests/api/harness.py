@@ -19,6 +19,7 @@ from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions
 from kshim.producing.appends import ProducerAppends
+from kshim.quotas.quotas import Quotas
 from kshim.requests import Broker, Client, RequestContext, Turn
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.later import Promise, Promised
@@ -86,6 +87,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         clock=clock,
         producers=ProducerAppends(store.log, settings),
         fetch_sessions=FetchSessions(),
+        quotas=Quotas(cluster.client_quotas, settings, clock),
         aside=AtOnce(),
         unread=Unread(clock),
         once=Once(clock),

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Shared
 from kshim.network.intake import MODEST_BYTES, Intake
+from kshim.network.states import State
 from kshim.requests import Client, Refused, Turn
 from kshim.requests.later import Afterwards, Promise, Promised, do_all
 from kshim.requests.mistake import Mistake
@@ -65,6 +66,7 @@ class Server:
         self.parked: dict[bytes, Deferred[Reply]] = {}
         self.answers: Callable[[bytes], Reply] | None = None
         self.answers_alone = b""
+        self.throttles: dict[bytes, int] = {}
         self.unread = Unread(self.clock)
         self.gone: list[Connection] = []
         shared = Shared(
@@ -88,6 +90,7 @@ class Server:
         self.requests.append(request)
         self.signals.append(turn)
         turn.is_alone = request == self.answers_alone
+        turn.throttle_ms = self.throttles.get(request, 0)
         if self.answers:
             return self.answers(request)
         self.parked[request] = Deferred()
@@ -173,6 +176,69 @@ def test_a_request_that_is_answered_alone(server: Server) -> None:
     server.parked[b"b"].callback(b"B")
     assert server.requests == [b"a", b"b", b"c", b"d"]
     assert server.sent() == frame(b"A") + frame(b"B")
+
+
+def test_a_throttled_client_is_answered_at_once_and_then_muted(server: Server) -> None:
+    server.answers, server.throttles = bytes.upper, {b"b": 1500}
+    server.send(b"a", b"b", b"c")
+    assert server.sent() == frame(b"A") + frame(b"B")
+    assert not server.transport.reads
+    assert server.connection.see().state is State.MUTED
+    server.clock.advance(1.4)
+    assert server.sent() == b""
+    server.clock.advance(0.1)
+    assert server.sent() == frame(b"C")
+    assert server.transport.reads
+
+
+def test_a_throttled_reply_that_comes_later_mutes_when_it_leaves(server: Server) -> None:
+    server.throttles, server.answers_alone = {b"a": 500}, b"a"
+    server.send(b"a", b"b")
+    server.clock.advance(3)
+    server.parked[b"a"].callback(b"A")
+    assert server.sent() == frame(b"A")
+    server.clock.advance(0.4)
+    assert server.requests == [b"a"]
+    server.clock.advance(0.1)
+    assert server.requests == [b"a", b"b"]
+
+
+def test_the_longest_of_several_throttle_times_counts(server: Server) -> None:
+    server.throttles = {b"a": 500, b"b": 2000, b"c": 100}
+    server.send(b"a", b"b", b"c")
+    for request in (b"a", b"b", b"c"):
+        server.parked[request].callback(request)
+    server.send(b"d")
+    server.clock.advance(1.9)
+    assert server.requests == [b"a", b"b", b"c"]
+    server.clock.advance(0.1)
+    assert server.requests == [b"a", b"b", b"c", b"d"]
+
+
+def test_a_muted_client_that_does_not_read_either(server: Server) -> None:
+    server.answers, server.throttles = bytes.upper, {b"a": 1000}
+    server.send(b"a", b"b")
+    server.connection.pauseProducing()
+    server.connection.resumeProducing()
+    assert server.connection.see().state is State.MUTED
+    server.connection.pauseProducing()
+    server.clock.advance(1)
+    assert server.requests == [b"a"]
+    server.connection.resumeProducing()
+    assert server.requests == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("end", ["lose", "drain", "close"])
+def test_a_muted_connection_that_ends(server: Server, end: str) -> None:
+    server.answers, server.throttles = bytes.upper, {b"a": 1000}
+    server.send(b"a", b"b")
+    if end == "lose":
+        server.lose()
+        assert not server.clock.getDelayedCalls()
+    else:
+        getattr(server.connection, end)()
+        server.clock.advance(1)
+    assert server.requests == [b"a"]
 
 
 @given(st.permutations(range(6)), st.sets(st.integers(0, 5)))

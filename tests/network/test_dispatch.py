@@ -31,7 +31,9 @@ HERE = Endpoint("10.0.0.1", 9092)
 WRITER = SimpleNamespace(offset=1, version=1)
 CLUSTER = SimpleNamespace(features=SimpleNamespace(levels=LATEST), writer=WRITER)
 CLOCK = Clock()
+NO_QUOTAS = SimpleNamespace(in_force=False)
 BROKER: Any = SimpleNamespace(
+    quotas=NO_QUOTAS,
     node_id=1,
     aside=AtOnce(),
     cluster=CLUSTER,
@@ -427,7 +429,9 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def described(groups: int) -> tuple[Any, AtOnce, Turn]:
     aside, turn = AtOnce(), Turn()
-    broker: Any = SimpleNamespace(node_id=1, aside=aside, arrivals=Arrivals(CLOCK), authorizer=None)
+    broker: Any = SimpleNamespace(
+        node_id=1, aside=aside, arrivals=Arrivals(CLOCK), authorizer=None, quotas=NO_QUOTAS
+    )
     return result(answer(broker, describe_groups(groups), caller(), turn)), aside, turn
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 from integration.differential.differences.configs import described_config
 from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest, error_of, soon
 from integration.differential.differences.member import Member, coordinated
-from integration.differential.differences.partitions import PRODUCE, producing
+from integration.differential.differences.partitions import PRODUCE
 from integration.differential.differences.scenario import difference
 from integration.differential.stories.talk import AT_MS
 from schemas.api_key import ApiKey
@@ -20,6 +22,7 @@ from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.messages.metadata import MetadataRequest
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.records.batch import Record, encode
 from schemas.registry import encode_request
 
@@ -99,21 +102,34 @@ def requests_about_tokens(guest: Guest) -> set[int]:
     return _announced(guest) & TOKENS
 
 
-@difference("D-no-quotas", apache_kafka=True, kshim=False)
-def whether_a_producer_with_a_quota_is_slowed_down(guest: Guest) -> bool:
-    """The other scenarios have another client id."""
-    client_id = "limited"
-    _set_quota(guest, "client-id", client_id, "producer_byte_rate")
-    guest.create("t")
-    header = RequestHeader(api_key=ApiKey.PRODUCE, api_version=PRODUCE, correlation_id=1, client_id=client_id)
-    request = producing(guest, "t", encode([Record(0, AT_MS, None, b"x" * 10_000)]))
+@difference("D-long-throttle-times", apache_kafka=False, kshim=True)
+def whether_a_producer_waits_that_sends_far_too_much(guest: Guest) -> bool:
+    """The other scenarios have other client ids."""
+    for client_id in ("too-much", "much"):  # in this order, so that both quotas count once the second does
+        _set_quota(guest, "client-id", client_id, "producer_byte_rate")
+    guest.create("t", partitions=3)
+    numbers = itertools.count()
 
-    def is_slowed() -> bool:
-        guest.send_bytes(encode_request(header, request))
-        answer = guest.next_answer(PRODUCE, ApiKey.PRODUCE)
-        return answer == NO_ANSWER or answer.throttle_time_ms > 0
+    def waits(client_id: str, size: int) -> bool:
+        """A muted connection is of no more use."""
+        via = f"{client_id}-{next(numbers)}"
+        header = RequestHeader(
+            api_key=ApiKey.PRODUCE, api_version=PRODUCE, correlation_id=1, client_id=client_id
+        )
+        guest.send_bytes(encode_request(header, _to_three(guest, b"x" * size)), via=via)
+        throttle_time_ms: int = guest.next_answer(PRODUCE, ApiKey.PRODUCE, via=via).throttle_time_ms
+        return throttle_time_ms > 0
 
-    return soon(is_slowed, True)
+    assert soon(lambda: waits("much", 20_000), True)
+    return waits("too-much", 900_000)
+
+
+def _to_three(guest: Guest, value: bytes) -> ProduceRequest:
+    """A Produce of one record to each of three partitions."""
+    batch = encode([Record(0, AT_MS, None, value)])
+    entries = tuple(PartitionProduceData(index=index, records=batch) for index in range(3))
+    topic = TopicProduceData(name=guest.name("t"), partition_data=entries)
+    return ProduceRequest(acks=1, timeout_ms=10_000, topic_data=(topic,))
 
 
 @difference("D-hosts-are-not-looked-up", apache_kafka="INVALID_REQUEST", kshim="NONE")

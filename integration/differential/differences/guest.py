@@ -42,9 +42,9 @@ class Guest(TransactionTalk):
         """The name of the first error in the response, NONE, or why there is no response."""
         return error_of(self.answer(version, request, via=via))
 
-    def send_bytes(self, frame: bytes) -> None:
+    def send_bytes(self, frame: bytes, *, via: str = "main") -> None:
         """Send a request; read its answer with `next_answer`."""
-        self._wire("main").sendall(len(frame).to_bytes(4) + frame)
+        self._wire(via).sendall(len(frame).to_bytes(4) + frame)
 
     def heard_of(self, data: bytes) -> bytes:
         """What is received after these bytes, which are no request, until the connection is closed."""

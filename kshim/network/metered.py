@@ -1,0 +1,79 @@
+"""Counts what a request uses of its client's quotas, and fills in throttle_time_ms (KIP-13, 124, 219, 599).
+
+It stands between `dispatch.answer` and an API's function, while there are quotas. What Fetch and the
+mutations of topics use decides what they do, so they count it themselves, in `context.account`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import Any, Final
+
+from kshim.quotas.account import Account
+from kshim.requests import Broker, RequestContext
+from kshim.requests.later import Promise, then
+from schemas.api_key import ApiKey
+
+logger = logging.getLogger(__name__)
+
+EXEMPT: Final = {ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+"""Only brokers send the first; and who authenticates is not known yet."""
+NO_REPLY: Final = 0
+"""The acks of a Produce that is not answered, and whose time does not count, as in Kafka."""
+
+Function = Callable[[Broker, RequestContext, Any], Any]
+
+
+def metered(function: Function, api_key: int, size: int) -> Function:
+    """`function`, and what its request uses is counted. size: of the frame, in bytes."""
+
+    def perform(broker: Broker, context: RequestContext, request: Any) -> Any:
+        client, turn = context.client, context.turn
+        account = None
+        if client is not None and api_key not in EXEMPT:
+            account = broker.quotas.account(client.principal.name, context.client_id, perf_counter())
+        if account is None:
+            return function(broker, context, request)
+        context.account = account
+        if api_key == ApiKey.HEARTBEAT:
+            turn.fire()  # it is not parked, as nothing behind it is read
+        response = function(broker, context, request)
+        account.put_aside()
+        turn.is_alone = True  # Kafka handles one request of a connection after the other
+        if isinstance(response, Promise):
+            response = response.deferred()
+        return then(response, partial(_answered, broker, context, account, request, api_key, size))
+
+    return perform
+
+
+def _answered(
+    broker: Broker,
+    context: RequestContext,
+    account: Account,
+    request: Any,
+    api_key: int,
+    size: int,
+    response: Any,
+) -> Any:
+    """The response with the time that the client must wait."""
+    if api_key == ApiKey.PRODUCE:
+        account.produced(size)
+    if api_key != ApiKey.PRODUCE or request.acks != NO_REPLY:
+        account.took_time()
+    account.close()
+    throttle_ms = account.throttle_ms
+    if not throttle_ms:
+        return response
+    context.turn.throttle_ms = throttle_ms
+    broker.quotas.throttled[account.limited_by] += 1
+    cause = context.client and context.client.address.host, account.limited_by, context.client_id[:50]
+    level = min(broker.once.level(cause), logging.INFO)
+    logger.log(level, "%s: throttled for %d ms by its %s", context.sender, throttle_ms, account.limited_by)
+    if hasattr(response, "throttle_time_ms"):
+        return replace(response, throttle_time_ms=throttle_ms)
+    return response

@@ -1,0 +1,63 @@
+"""The quotas of one broker's clients: a client may use them up at each broker, as in Kafka.
+
+Topics are the controller's, so the brokers share what is used of controller_mutation_rate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from kshim.cluster.client_quotas import CONSUMER_RATE, PRODUCER_RATE, REQUEST_PERCENTAGE
+from kshim.quotas.account import Account, Usage
+from kshim.quotas.levels import limits_of
+from kshim.quotas.rate import Rate, Window
+from kshim.quotas.token_bucket import TokenBucket
+from kshim.quotas.used import Used
+
+if TYPE_CHECKING:
+    from kshim.cluster.settings import ClientQuotas
+    from kshim.configs.config import Config
+    from kshim.storage.clock import Clock
+
+RATES = (PRODUCER_RATE, CONSUMER_RATE, REQUEST_PERCENTAGE)
+
+
+class Quotas:
+    """Opens an account for each request of a client that has quotas."""
+
+    def __init__(
+        self, table: ClientQuotas, config: Config, clock: Clock, mutations: Used[TokenBucket] | None = None
+    ) -> None:
+        """mutations: what all brokers share; None makes it."""
+        window = Window(config.quota_window_num, config.quota_window_size_seconds * 1000)
+        samples, sample_s = config.controller_quota_window_num, config.controller_quota_window_size_seconds
+        if mutations is None:
+            mutations = Used(lambda: TokenBucket(Window(samples, sample_s * 1000)))
+        self._table, self._config, self._clock = table, config, clock
+        self._usage = Usage(
+            window,
+            {name: Used(lambda: Rate(window)) for name in RATES},
+            mutations,
+            lambda: int(clock.seconds() * 1000),
+            perf_counter,
+        )
+        self.throttled: Counter[str] = Counter()
+        """How many requests were throttled, by the quota."""
+        self.in_force = False
+        """Whether any client has a quota: without one, requests cost nothing here."""
+        table.watch(self._look)
+        self._look()
+
+    def _look(self) -> None:
+        self.in_force = self._table.has_clients
+
+    def of_another_broker(self) -> Quotas:
+        """The same quotas, of which nothing is used at that broker."""
+        return Quotas(self._table, self._config, self._clock, self._usage.mutations)
+
+    def account(self, user: str, client_id: str, began_s: float) -> Account | None:
+        """For a request of that client; None if it has no quotas. began_s: by perf_counter."""
+        limits = limits_of(self._table.by_entity, user, client_id)
+        return Account(limits, self._usage, began_s) if limits else None
