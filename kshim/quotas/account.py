@@ -18,7 +18,7 @@ from kshim.quotas.used import Used
 from schemas.error_code import ErrorCode
 
 MOST_BYTES: Final = 2**31 - 1
-EXCEEDED: Final = Refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+EXCEEDED: Final = Refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, None)
 
 
 class Usage(NamedTuple):
