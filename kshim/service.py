@@ -189,7 +189,14 @@ class Server:
         answers = {node_id: measured(answer, each) for node_id, each in brokers.items()}
         gates = _gates(broker)
         self._listeners = new_listeners(
-            answers, config, self._reactor, self._unread, self._once, partial(_limits, cluster), gates
+            answers,
+            config,
+            self._reactor,
+            self._unread,
+            self._once,
+            partial(_limits, cluster),
+            cluster.client_quotas,
+            gates,
         )
         await open_all(self._listeners.values())
         self._renew_certificates()

@@ -123,6 +123,20 @@ def _fault_in_quota(entity: Entity, key: str, value: float | None) -> str | None
     return None if is_whole else f"{key} cannot be a fractional value."
 
 
+def address_of(text: str) -> str | None:
+    """The address that Java reads from a text; None if it is a name that would have to be looked up."""
+    if _IPV4.fullmatch(text) and _is_ipv4(text):
+        *first, last = map(int, text.split("."))
+        number = sum(part << (24 - 8 * place) for place, part in enumerate(first)) + last
+        return str(ipaddress.IPv4Address(number))
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    if not _is_ipv6(text):
+        return None
+    address = ipaddress.IPv6Address(text.partition("%")[0])
+    return str(address.ipv4_mapped or address)
+
+
 def is_host(text: str) -> bool:
     """Whether Java could read an address from the text, or look it up: names are not looked up here."""
     if _IPV4.fullmatch(text):

@@ -56,6 +56,9 @@ OPTIONS = {
     "--control": "control.path",
     "--http": "http.listener",
 }
+LISTENER_PREFIX = "listener.name."
+FOR_ONE_LISTENER = {"max.connection.creation.rate"}
+"""Those that can be set for one listener alone, as listener.name.internal.max.connection.creation.rate."""
 # KRaft's own: every server.properties has them, but a broker without a quorum does not need them.
 SILENT = {
     "process.roles",
@@ -497,11 +500,14 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
         try:
             if name in PROPERTIES:
                 values[name.replace(".", "_")] = _value(name, text.strip())
+            elif (of_all := _without_listener(name)) in FOR_ONE_LISTENER:
+                _value(of_all, text.strip())
             elif name not in SILENT and not is_override(name):
                 warnings += _no_effect(name)
         except ValueError as error:
             shown = "…" if name in PROPERTIES and PROPERTIES[name].is_secret else text.strip()
-            problems.append(str(error) if name not in PROPERTIES else f"{key}={shown}: {error}")
+            is_known = name in PROPERTIES or _without_listener(name) in FOR_ONE_LISTENER
+            problems.append(f"{key}={shown}: {error}" if is_known else str(error))
     config = Config(**values, given=given)
     problems += _problems(config, {(ALIASES | OPTIONS).get(key, key): key for key in properties})
     if problems:
@@ -546,6 +552,11 @@ def _sasl_problems(config: Config) -> Iterator[str]:
             sasl_settings(config.given, name)
         except WrongSasl as error:
             yield str(error)
+
+
+def _without_listener(name: str) -> str:
+    """max.connections of listener.name.internal.max.connections; empty for a property of no listener."""
+    return name.removeprefix(LISTENER_PREFIX).partition(".")[2] if name.startswith(LISTENER_PREFIX) else ""
 
 
 def _value(name: str, text: str) -> Any:

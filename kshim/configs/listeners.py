@@ -108,9 +108,14 @@ def listeners_of(texts: ListenerTexts) -> tuple[ListenerConfig, ...]:
     return found
 
 
+def of_listener(listener_name: str, name: str) -> str:
+    """A property of one listener, which wins over the property `name` of all."""
+    return f"listener.name.{listener_name.lower()}.{name}"
+
+
 def override(properties: Mapping[str, str], listener_name: str, name: str) -> str | None:
     """A property as a listener has it: listener.name.LISTENER.NAME wins over NAME; None if neither is set."""
-    return properties.get(f"listener.name.{listener_name.lower()}.{name}", properties.get(name))
+    return properties.get(of_listener(listener_name, name), properties.get(name))
 
 
 def _protocols(text: str) -> dict[str, SecurityProtocol]:

@@ -1,8 +1,10 @@
-"""The open connections of one broker: who may have one, who waits for a place, and how all are closed."""
+"""The open connections of one broker: who is let in, who waits for a place, and how all are closed."""
 
 from __future__ import annotations
 
 import logging
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -10,6 +12,7 @@ from twisted.internet.protocol import Factory
 
 from kshim.network.addresses import unmapped
 from kshim.network.connection import Connection, Shared
+from kshim.network.pace import Pace
 from kshim.network.places import Places
 from kshim.storage.clock import Clock
 
@@ -22,41 +25,95 @@ LOOK_S = 1.0
 
 
 class Entrance(Factory):
-    """Makes the connections that arrive at one listener."""
+    """Makes the connections that arrive at one listener, and lets them in as fast as the rates allow."""
 
     noisy = False
 
     def __init__(self, shared: Shared, connections: Connections) -> None:
         self.shared = shared
         self.connections = connections
+        self.port: Any = None
+        """Where they arrive; nothing is accepted there while connections wait. None if it is not open."""
+        self._arrived: deque[Connection] = deque()  # the first waits for its time, the others for the first
 
     def buildProtocol(self, addr: Any) -> Connection | None:
         """A connection from `addr`; None closes it."""
-        return self.connections.new(addr, self.shared)
+        return self.connections.new(addr, self.shared, self._arrives)
+
+    def accept(self) -> None:
+        """Accept connections, if none waits."""
+        if self.port is not None:
+            accept = (
+                self.port.stopReading if self._arrived or self.connections.is_full else self.port.startReading
+            )
+            accept()
+
+    def _arrives(self, connection: Connection) -> None:
+        self.connections.add(connection)
+        self._arrived.append(connection)
+        if len(self._arrived) > 1:
+            connection.wait()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Let those in who have arrived, until one must wait."""
+        while self._arrived:
+            delay_ms = self.connections.pace.delay_ms(self.shared.listener_name)
+            if delay_ms:
+                self._arrived[0].wait()
+                self.shared.clock.callLater(delay_ms / 1000, self._waited)
+                self.accept()
+                return
+            self._let_in()
+
+    def _waited(self) -> None:
+        self._let_in()
+        self._go_on()
+        self.accept()
+
+    def _let_in(self) -> None:
+        """Serve the first, unless too many came from its address: then it is closed after a while."""
+        connection = self._arrived.popleft()
+        host = unmapped(connection.client.address.host)
+        refusal_ms = self.connections.pace.refusal_ms(self.shared.listener_name, host)
+        if refusal_ms:
+            level = min(self.shared.once.level((host, "connection_creation_rate")), logging.INFO)
+            logger.log(level, "%s: too many connections a second, closed", connection.client.address)
+            connection.wait()
+            self.shared.clock.callLater(refusal_ms / 1000, self.connections.refuse, connection)
+        else:
+            self.connections.let_in(connection)
 
 
 class Connections:
     """Knows the connections until they are gone."""
 
-    def __init__(self, clock: Clock, places: Places) -> None:
+    def __init__(self, clock: Clock, places: Places, pace: Pace) -> None:
         self._clock = clock
         self._places = places
+        self.pace = pace
+        self._outside: set[Connection] = set()  # have not been let in
         self._waiting: dict[Connection, None] = {}  # beyond the last place, in the order of their arrival
         self._timer: Any = None
         self._all_gone: Deferred[None] | None = None
         self.connections: set[Connection] = set()
-        self.ports: list[Any] = []
-        """Where they arrive; nothing is accepted there while connections wait for a place."""
+        self.entrances: list[Entrance] = []
 
-    def new(self, addr: Any, shared: Shared) -> Connection | None:
+    def new(self, addr: Any, shared: Shared, made: Callable[[Connection], None]) -> Connection | None:
         """A connection from `addr`; None if that address has too many."""
         most = self._places.take(unmapped(addr.host))
         if most is None:
-            return Connection(shared, self._made, self._lost)
+            return Connection(shared, made, self._lost)
         logger.warning(
             "closed the connection of %s:%d: its address has %d already", addr.host, addr.port, most
         )
         return None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether connections wait for a place."""
+        return bool(self._waiting)
 
     def drain(self) -> None:
         """Read no further requests."""
@@ -83,15 +140,30 @@ class Connections:
         for connection in list(self.connections):
             connection.transport.abortConnection()
 
-    def _made(self, connection: Connection) -> None:
+    def add(self, connection: Connection) -> None:
+        """A connection has arrived."""
         self.connections.add(connection)
+        self._outside.add(connection)
+
+    def let_in(self, connection: Connection) -> None:
+        """Serve it, if it is still there and there is a place."""
+        if connection not in self._outside:
+            return
+        self._outside.discard(connection)
+        connection.go_on()
         if self._free() < 0:
             self._waiting[connection] = None
             connection.wait()
             self._seat()
 
+    def refuse(self, connection: Connection) -> None:
+        """Close a connection that was not let in."""
+        if connection in self._outside:
+            connection.close()
+
     def _lost(self, connection: Connection) -> None:
         self.connections.discard(connection)
+        self._outside.discard(connection)
         self._waiting.pop(connection, None)
         self._places.leave(unmapped(connection.client.address.host))
         if self._waiting:
@@ -102,14 +174,14 @@ class Connections:
 
     def _free(self) -> int:
         """How many places are free; below zero, how many too many connections are served."""
-        return self._places.most - len(self.connections) + len(self._waiting)
+        return self._places.most - len(self.connections) + len(self._outside) + len(self._waiting)
 
     def _seat(self) -> None:
         """Serve those who wait, as far as there are places; close the least active where they have become
         fewer.
         """
         free = self._free()
-        served = self.connections - self._waiting.keys()
+        served = self.connections - self._waiting.keys() - self._outside
         for connection in sorted(served, key=lambda each: each.active_at)[: max(0, -free)]:
             connection.close()
         for connection in list(self._waiting)[: max(0, free)]:
@@ -117,9 +189,8 @@ class Connections:
             connection.go_on()
         if self._waiting and self._timer is None:
             self._timer = self._clock.callLater(LOOK_S, self._look)
-        for port in self.ports:
-            accept = port.stopReading if self._waiting else port.startReading
-            accept()
+        for entrance in self.entrances:
+            entrance.accept()
 
     def _look(self) -> None:
         """Look whether the limit was changed."""

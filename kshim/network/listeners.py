@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
 
+from kshim.cluster.settings import ClientQuotas
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT, ListenerConfig
@@ -19,6 +20,7 @@ from kshim.network.client_socket import ClientSocket
 from kshim.network.connection import Connection, Dispatch, Shared
 from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
+from kshim.network.pace import Pace
 from kshim.network.places import Limits, Places
 from kshim.requests.context import Client
 from kshim.requests.once import Once
@@ -70,7 +72,7 @@ class Listener:
         host = self._port.getHost()
         self.address = Endpoint(host.host, host.port)
         self.shared.advertised = self._advertised()
-        self._entrance.connections.ports.append(self._port)
+        self._entrance.port = self._port
 
     def _advertised(self) -> Endpoint | None:
         told = self._config.advertised
@@ -82,7 +84,7 @@ class Listener:
         self._release()
         if port is None:
             return succeed(None)
-        self._entrance.connections.ports.remove(port)
+        self._entrance.port = None
         return maybeDeferred(port.stopListening)
 
     async def suspend(self) -> None:
@@ -189,11 +191,13 @@ def new_listeners(
     unread: Unread,
     once: Once,
     limits: Callable[[int], Limits],
+    quotas: ClientQuotas,
     gates: Mapping[str, GateContext] | None = None,
 ) -> dict[int, BrokerListeners]:
     """The listeners of each broker, by node id; none listens yet. Raises CannotListen.
 
-    limits: what limits the connections of a broker. gates: of the listeners that have SASL, by name.
+    limits: what limits the connections of a broker. quotas: how fast addresses may connect. gates: of the
+    listeners that have SASL, by name.
     """
     intake = Intake(reactor, unread, config.queued_max_request_bytes)
     configured = config.listener_configs
@@ -215,10 +219,13 @@ def new_listeners(
     new_tls = _new_tls(config, reactor) if any(each.protocol.is_tls for each in configured) else None
     found = {}
     for node_id, answer in answers.items():
-        connections = Connections(reactor, Places(limits(node_id), partial(_resolve, reactor)))
+        resolve, texts = partial(_resolve, reactor), limits(node_id)
+        pace = Pace(texts, config, quotas, resolve, reactor)
+        connections = Connections(reactor, Places(texts, resolve), pace)
         listeners = []
         for each in configured:
             entrance = Entrance(shared(each, answer), connections)
+            connections.entrances.append(entrance)
             tls = new_tls(each) if new_tls is not None and each.protocol.is_tls else None
             listeners.append(Listener(each.of_broker(node_id - config.node_id), entrance, reactor, tls))
         found[node_id] = BrokerListeners(listeners, connections)

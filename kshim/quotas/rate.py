@@ -63,6 +63,8 @@ class Rate:
         rate = sum(sample.value for sample in self._samples) / (elapsed_ms / 1000)
         if rate <= per_s:
             return 0
+        if per_s <= 0:
+            return MOST_THROTTLE_MS
         return min(rounded((rate - per_s) / per_s * elapsed_ms), MOST_THROTTLE_MS)
 
     def is_idle(self, now_ms: int) -> bool:

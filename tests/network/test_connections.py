@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from kshim.configs.config import PROPERTIES
+from kshim.cluster.client_quotas import Entity
+from kshim.configs.config import PROPERTIES, Config, new_config
 from kshim.network.connection import Connection, Shared
 from kshim.network.connections import LOOK_S, Connections, Entrance
 from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
 from kshim.network.intake import PATIENCE_S, Intake
+from kshim.network.pace import Pace
 from kshim.network.places import Places
 from kshim.requests.once import Once
 from kshim.requests.unread import MOST_BYTES, Unread
@@ -39,10 +42,26 @@ class Port:
         self.reads = False
 
 
+class Quotas:
+    """How fast addresses may connect."""
+
+    def __init__(self) -> None:
+        self.by_entity: dict[Entity, dict[str, float]] = {}
+
+    def watch(self, look: Callable[[], None]) -> None:
+        self._look = look
+
+    def set(self, host: str | None, rate: float) -> None:
+        self.by_entity[(("ip", host),)] = {"connection_creation_rate": rate}
+        self._look()
+
+
 class Listening:
     """A listener whose limits are `limits`; every request is answered at once."""
 
     def __init__(self, **limits: str) -> None:
+        self.config = Config()
+        self.quotas = Quotas()
         self.limits = {name: each.default for name, each in PROPERTIES.items()}
         self.limit(**limits)
         self.clock = Clock()
@@ -57,10 +76,12 @@ class Listening:
             once=Once(self.clock),
             max_request_bytes=MEMORY,
         )
-        self.connections = Connections(self.clock, Places(self.limits.__getitem__, self._resolve))
+        text = self.limits.__getitem__
+        pace = Pace(text, self.config, self.quotas, self._resolve, self.clock)  # type: ignore[arg-type]
+        self.connections = Connections(self.clock, Places(text, self._resolve), pace)
         self._entrance = Entrance(shared, self.connections)
-        self.port = Port()
-        self.connections.ports.append(self.port)
+        self.port = self._entrance.port = Port()
+        self.connections.entrances.append(self._entrance)
 
     def limit(self, **limits: str) -> None:
         self.limits.update((name.replace("_", "."), text) for name, text in limits.items())
@@ -297,3 +318,101 @@ def test_the_bound_by_default() -> None:
     assert waits == []
     intake.count(Sender(), MOST_BYTES)
     assert waits == [True]
+
+
+# ---- how fast
+
+
+def at_rate(rate: int, **limits: str) -> Listening:
+    return Listening(max_connection_creation_rate=str(rate), **limits)
+
+
+def test_connections_beyond_the_rate_wait_and_none_is_accepted_meanwhile() -> None:
+    listening = at_rate(1)
+    peers = [listening.connect() for _ in range(12)]
+    assert [peer.is_read for peer in peers if peer] == [True] * 10 + [False] * 2
+    assert not listening.port.reads
+    listening.clock.advance(0.999)
+    assert [peer.is_read for peer in peers if peer].count(True) == 10
+    listening.clock.advance(0.001)
+    assert [peer.is_read for peer in peers if peer].count(True) == 11
+    assert not listening.port.reads, "the twelfth waits for its own time"
+    listening.clock.advance(1)
+    assert [peer.is_read for peer in peers if peer].count(True) == 12
+    assert listening.port.reads
+
+
+def test_a_rate_that_is_changed_counts_from_the_next_connection_on() -> None:
+    listening = at_rate(1)
+    for _ in range(10):
+        listening.connect()
+    listening.limit(max_connection_creation_rate="100")
+    peer = listening.connect()
+    assert peer is not None
+    assert peer.is_read
+
+
+def test_a_listener_may_have_a_rate_of_its_own() -> None:
+    listening = Listening()
+    config, warnings = new_config({"listener.name.plaintext.max.connection.creation.rate": "1"})
+    assert not warnings
+    listening.connections.pace._config = config
+    peers = [listening.connect() for _ in range(11)]
+    assert [peer.is_read for peer in peers if peer].count(True) == 10
+
+
+def test_a_connection_beyond_the_rate_of_its_address_is_closed_after_a_while() -> None:
+    listening = Listening()
+    listening.quotas.set(HOST, 1)
+    peers = [listening.connect() for _ in range(11)]
+    other = listening.connect("10.0.0.8")
+    late = peers[-1]
+    assert late is not None
+    assert other is not None
+    assert (late.is_read, other.is_read) == (False, True)
+    assert listening.port.reads
+    listening.clock.advance(0.999)
+    assert not late.is_closed
+    listening.clock.advance(0.001)
+    assert late.is_closed
+
+
+def test_what_is_refused_for_its_address_does_not_count() -> None:
+    listening = at_rate(2)
+    listening.quotas.set(None, 1)
+    refused = [listening.connect() for _ in range(20)][10:]
+    assert not any(peer.is_read for peer in refused if peer)
+    others = [listening.connect(f"10.0.1.{number}") for number in range(10)]
+    assert all(peer.is_read for peer in others if peer)
+
+
+def test_an_address_in_java_s_words_and_a_name() -> None:
+    listening = Listening()
+    listening.quotas.set("10.7", 1)
+    listening.quotas.set("far.example", 2)
+    assert listening.connections.pace._by_address == {"10.0.0.7": 1}
+    listening.resolving["far.example"].callback(["::ffff:10.0.0.9", "10.0.0.10"])
+    assert listening.connections.pace._by_address == {"10.0.0.7": 1, "10.0.0.9": 2}
+
+
+def test_a_client_that_goes_while_it_waits() -> None:
+    listening = at_rate(1)
+    peers = [listening.connect() for _ in range(12)]
+    assert peers[10]
+    peers[10].leave()
+    listening.clock.advance(1)
+    listening.clock.advance(1)
+    assert peers[11]
+    assert peers[11].is_read
+
+
+def test_a_connection_waits_for_its_time_and_then_for_a_place() -> None:
+    listening = at_rate(1, max_connections="10")
+    peers = [listening.connect() for _ in range(11)]
+    first, last = peers[0], peers[10]
+    assert first
+    assert last
+    listening.clock.advance(1)
+    assert not last.is_read
+    first.leave()
+    assert last.is_read

@@ -11,12 +11,15 @@ import pytest
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
+from kshim.cluster.settings import ClientQuotas
+from kshim.cluster.writer import Writer
 from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
 from kshim.network.places import Limits
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
+from kshim.storage.memory import MemoryStore
 from tests.api.harness import result
 
 
@@ -61,9 +64,9 @@ def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list
 def opened(reactor: Reactor, brokers: int = 1, **config: Any) -> list[BrokerListeners]:
     """The listeners of each broker, which accept connections."""
     answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
-    found = new_listeners(
-        answers, Config(brokers=brokers, **config), reactor, Unread(reactor), Once(reactor), no_limits
-    )
+    quotas = ClientQuotas(Writer(MemoryStore().metadata))
+    settings = Config(brokers=brokers, **config)
+    found = new_listeners(answers, settings, reactor, Unread(reactor), Once(reactor), no_limits, quotas)
     result(open_all(found.values()))
     return list(found.values())
 

@@ -6,11 +6,13 @@ of its answer. So it must be one of those that Kafka's rule gives for the times 
 
 from __future__ import annotations
 
+import itertools
 import struct
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
@@ -37,6 +39,8 @@ WINDOW_MS, SAMPLE_MS = 10_000, 1_000
 APART_MS = 2
 """How far two clocks that are read for one throttle time may be apart."""
 ME = "ANONYMOUS"
+T = TypeVar("T")
+_names = itertools.count()
 
 
 class Told(NamedTuple):
@@ -116,6 +120,29 @@ class Limited:
         )
         for done in self.ask("admin", 1, AlterClientQuotasRequest(entries=entries)).answer.entries:
             assert done.error_code == ErrorCode.NONE, done
+
+
+Both = tuple[Limited, Limited]
+"""Apache Kafka and kshim."""
+
+
+def new_name(prefix: str) -> str:
+    """A name that no other test uses."""
+    return f"{prefix}-{next(_names)}"
+
+
+def of_both(servers: Both, play: Callable[[Limited], T]) -> tuple[T, T]:
+    """What `play` returns for each."""
+    with ThreadPoolExecutor() as threads:
+        theirs, ours = threads.map(play, servers)
+    return theirs, ours
+
+
+def same(servers: Both, play: Callable[[Limited], T]) -> T:
+    """What `play` returns for both."""
+    theirs, ours = of_both(servers, play)
+    assert ours == theirs
+    return ours
 
 
 class History:

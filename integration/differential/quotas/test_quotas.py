@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from integration.differential.quotas.limited import ME, Client, Entity, History, Limited, fetching, producing
-from integration.differential.stories.telling import both_servers
+from integration.differential.quotas.limited import (
+    ME,
+    Both,
+    Client,
+    Entity,
+    History,
+    Limited,
+    fetching,
+    new_name,
+    of_both,
+    producing,
+    same,
+)
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest
@@ -25,37 +34,6 @@ from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.offset_commit import OffsetCommitRequest
 from schemas.registry import VERSIONS
-
-T = TypeVar("T")
-Both = tuple[Limited, Limited]
-"""Apache Kafka and kshim."""
-_names = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def both(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    settings = {"num.partitions": "12"}
-    with both_servers(tmp_path_factory.mktemp("quotas"), settings) as (apache_kafka, kshim):
-        yield Limited(apache_kafka), Limited(kshim)
-
-
-def new_name(prefix: str) -> str:
-    return f"{prefix}-{next(_names)}"
-
-
-def of_both(servers: Both, play: Callable[[Limited], T]) -> tuple[T, T]:
-    """What `play` returns for each."""
-    with ThreadPoolExecutor() as threads:
-        theirs, ours = threads.map(play, servers)
-    return theirs, ours
-
-
-def same(servers: Both, play: Callable[[Limited], T]) -> T:
-    """What `play` returns for both."""
-    theirs, ours = of_both(servers, play)
-    assert ours == theirs
-    return ours
-
 
 # ---- bytes
 
