@@ -206,7 +206,8 @@ class Server:
             self._control = ControlSocket(path, commands, self._reactor)
             self._control.open()
         if config.http_listener is not None and traffic is not None:
-            self._http = self._new_http(broker, traffic, commands if config.http_steering_enable else {})
+            steering = commands if config.http_steering_enable else {}
+            self._http = self._new_http(broker, brokers, traffic, steering)
             self.http_address = self._http.open(config.http_listener)
         return {
             listener.name: [each.addresses[listener.name] for each in self._listeners.values()]
@@ -222,7 +223,9 @@ class Server:
             self._renewal = Renewal(with_tls, self._reactor)
             self._renewal.start()
 
-    def _new_http(self, broker: Broker, traffic: Traffic, commands: Commands) -> HttpListener:
+    def _new_http(
+        self, broker: Broker, brokers: Mapping[int, Broker], traffic: Traffic, commands: Commands
+    ) -> HttpListener:
         """What shows the server to people. Imported only now: it needs twisted.web."""
         from kshim.http.facts import Facts
         from kshim.http.listener import HttpListener
@@ -232,6 +235,7 @@ class Server:
             groups=broker.groups,
             log=broker.log,
             listeners=self._listeners,
+            quotas={node_id: each.quotas for node_id, each in brokers.items()},
             clock=self._reactor,
             wall_clock=self._clock,
             aside=self._aside,

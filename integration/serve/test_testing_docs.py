@@ -53,6 +53,7 @@ def test_with_pytest(tmp_path: Path, page: str, word: str, passed: str) -> None:
         ("testing.md", "kshim.fault(", "[b'first', b'second', b'second']"),
         ("testing.md", "kshim.tls.client(", "[b'alice', b'bob']"),
         ("testing.md", "GUARDED", "nobody may write"),
+        ("testing.md", "kshim.quota(", "waited for 1 s"),
         ("testing.md", "KshimTestCase", ""),
         ("testing.md", "hold_time", "no session and no transaction times out at 2"),
         ("faults.md", "kshim.fault(", "the commit failed; 1 request was struck\nagain: b'first'"),

@@ -31,5 +31,6 @@ async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
                 "state": seen.state.name.capitalize(),
                 "in_flight": seen.in_flight,
                 "held_bytes": seen.held_bytes,
+                "throttled_ms": max(0, int(seen.throttled_s * 1000)),
                 "idle_ms": max(0, int((facts.clock.seconds() - seen.active_at) * 1000)),
             }

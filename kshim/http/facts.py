@@ -11,6 +11,7 @@ from kshim.control.commands import Commands
 from kshim.coordination.interfaces import Groups
 from kshim.network.listeners import BrokerListeners
 from kshim.network.traffic import Traffic
+from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
 from kshim.requests.aside import Aside
 from kshim.requests.unread import Unread
@@ -28,6 +29,8 @@ class Facts:
     groups: Groups
     log: Log
     listeners: Mapping[int, BrokerListeners]
+    """By node id."""
+    quotas: Mapping[int, Quotas]
     """By node id."""
     clock: Clock
     """For turns, and for how long browsers wait."""

@@ -77,6 +77,9 @@ FAMILIES: Final[Mapping[str, Family]] = {
         "authenticate (stalled) or not again (expired).",
         ("outcome",),
     ),
+    "kshim_throttled_requests": Family(
+        COUNTER, "Requests whose clients had to wait because of a quota.", ("broker", "quota")
+    ),
     "kshim_storage_queued_writes": Family(GAUGE, "Writes that wait for the disk."),
     "kshim_storage_write_duration_seconds": Family(
         HISTOGRAM, "Transactions (commit) and syncs without one (sync).", ("operation",)

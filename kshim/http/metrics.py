@@ -72,6 +72,9 @@ class Metrics:
         put("kshim_kafka_sent_bytes", facts.traffic.sent_bytes)
         for outcome, count in self._logins().items():
             put("kshim_logins", count, outcome)
+        for node_id, quotas in facts.quotas.items():
+            for quota, count in quotas.throttled.items():
+                put("kshim_throttled_requests", count, str(node_id), quota)
         activity = facts.activity()
         put("kshim_storage_queued_writes", activity.queued)
         for operation, durations in activity.durations.items():

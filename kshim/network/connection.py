@@ -100,6 +100,8 @@ class SeenConnection(NamedTuple):
     """Requests that have no answer yet, and replies that wait for their turn or are not read."""
     active_at: float
     """When a request or a reply last moved, in seconds since 1970."""
+    throttled_s: float
+    """How much longer it is muted because of a quota."""
 
 
 class Connection(Protocol):
@@ -211,7 +213,11 @@ class Connection(Protocol):
     def see(self) -> SeenConnection:
         """What people are shown."""
         held_bytes = self._held_bytes + self._unread_bytes + self._cut_bytes
-        return SeenConnection(self.client, self._state, len(self._in_flight), held_bytes, self.active_at)
+        timer = self._mute_timer
+        throttled_s = 0.0 if timer is None else timer.getTime() - self.shared.clock.seconds()
+        return SeenConnection(
+            self.client, self._state, len(self._in_flight), held_bytes, self.active_at, throttled_s
+        )
 
     # ---- waiting
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kshim.testing.cluster import Cluster, LeftBehind
     from kshim.testing.faults import AsyncFault, Fault
     from kshim.testing.groups import Group, Member, TopicPartition
+    from kshim.testing.quotas import AsyncQuota, Quota
     from kshim.testing.rebalances import Moved, Rebalance, Role
     from kshim.testing.records import Consumed, NewRecord, Position
     from kshim.testing.server import Kshim, NotStarted, serving
@@ -28,6 +29,7 @@ _MODULES = {
     "cluster": ("Cluster", "LeftBehind"),
     "faults": ("AsyncFault", "Fault"),
     "groups": ("Group", "Member", "TopicPartition"),
+    "quotas": ("AsyncQuota", "Quota"),
     "rebalances": ("Moved", "Rebalance", "Role"),
     "records": ("Consumed", "NewRecord", "Position"),
     "server": ("Kshim", "NotStarted", "serving"),
@@ -38,6 +40,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "AsyncFault",
     "AsyncKshim",
+    "AsyncQuota",
     "Cluster",
     "Consumed",
     "Fault",
@@ -50,6 +53,7 @@ __all__ = [
     "NewRecord",
     "NotStarted",
     "Position",
+    "Quota",
     "Rebalance",
     "Refused",
     "Role",

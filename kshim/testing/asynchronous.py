@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from kshim.testing.faults import AsyncFault, Fault
+from kshim.testing.faults import AsyncFault
+from kshim.testing.quotas import AsyncQuota
 from kshim.testing.running import Kshim
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncKshim"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -32,12 +34,12 @@ def _twin(
 
 
 def _asynchronous(
-    method: Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, Fault]],
-) -> Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, AsyncFault]]:
-    """The same coroutine, whose fault has coroutines, too."""
+    method: Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, T]], wrap: Callable[[T], R]
+) -> Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, R]]:
+    """The same coroutine, whose result has coroutines, too."""
 
-    async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> AsyncFault:
-        return AsyncFault(await method(self, *args, **kwargs))
+    async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return wrap(await method(self, *args, **kwargs))
 
     twin.__doc__, twin.__name__ = method.__doc__, method.__name__
     return twin
@@ -102,7 +104,8 @@ class AsyncKshim:
     delete_group = _twin(Kshim.delete_group)
     set_offsets = _twin(Kshim.set_offsets)
     reset_offsets = _twin(Kshim.reset_offsets)
-    fault = _asynchronous(_twin(Kshim.fault))
+    fault = _asynchronous(_twin(Kshim.fault), AsyncFault)
+    quota = _asynchronous(_twin(Kshim.quota), AsyncQuota)
 
     now = _twin(Kshim.now)
     advance = _twin(Kshim.advance)

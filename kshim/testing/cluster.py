@@ -11,11 +11,12 @@ import itertools
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, Unpack
 
-from kshim.testing import groups, records, topics
+from kshim.testing import groups, quotas, records, topics
 from kshim.testing.brokers import Again, Brokers, Deadline
 from kshim.testing.groups import Group, Member, TopicPartition
+from kshim.testing.quotas import Limits, Quota
 from kshim.testing.records import Consumed, NewRecord, Position, Text
 from schemas.records.compression import Compression
 
@@ -186,11 +187,35 @@ class Cluster:
 
         self._wait(f"group {group}: waited for its commits to reach the end", group, timeout_s, check)
 
+    # ---- quotas
+
+    def quota(
+        self,
+        *,
+        user: str | None = None,
+        client_id: str | None = None,
+        ip: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+        **limits: Unpack[Limits],
+    ) -> Quota:
+        """Limit clients until the quota is removed: `with kshim.quota(client_id="c", producer_byte_rate=…):`.
+
+        user, client_id, ip: whom; an empty name stands for each that has no quota of its own. Calls of this
+        object have the client id "kshim.testing". Raises Refused, TimeoutError.
+        """
+        entity = quotas.new_entity(user, client_id, ip)
+
+        def alter(changes: Mapping[str, object]) -> None:
+            self._once_reached(timeout_s, lambda brokers: quotas.alter_quotas(brokers, {entity: changes}))
+
+        alter(limits)
+        return Quota(lambda: alter(dict.fromkeys(limits)))
+
     # ---- between two tests
 
     def reset(self, *, timeout_s: float = TIMEOUT_S) -> None:
-        """Delete all groups and topics, and remove all faults; only Kafka's own topics stay. Clients may stay
-        connected.
+        """Delete all groups and topics; of a `Kshim`, remove all quotas and faults, too. Only Kafka's own
+        topics stay. Clients may stay connected.
 
         Warns with LeftBehind of consumers that a test forgot to close: they were removed from their groups,
         and will try to join them again. Raises Refused, TimeoutError.

@@ -1,6 +1,7 @@
 """One connection to a broker, with kshim's own messages: the kit needs no Kafka client.
 
-Each request goes in the one version that `VERSIONS` names, which Apache Kafka serves from 2.4 on.
+Each request goes in the one version that `VERSIONS` names, which Apache Kafka serves from 2.4 on; those about
+quotas, from 2.6 on.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ VERSIONS: Final = {
     ApiKey.CREATE_TOPICS: 5,
     ApiKey.DELETE_TOPICS: 4,
     ApiKey.DELETE_GROUPS: 2,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: 0,
+    ApiKey.ALTER_CLIENT_QUOTAS: 0,
 }
 
 

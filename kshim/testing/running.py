@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 from kshim.control.client import ControlError, ask
 from kshim.testing import processes
-from kshim.testing.cluster import Cluster
+from kshim.testing.cluster import TIMEOUT_S, Cluster
 from kshim.testing.connection import CLIENT_ID
 from kshim.testing.faults import Fault, Given
 from kshim.testing.groups import TopicPartition
 from kshim.testing.ports import HOST, Ports
+from kshim.testing.quotas import forget_quotas
 from kshim.testing.rebalances import Rebalance, rebalance_of
 
 if TYPE_CHECKING:
@@ -238,10 +239,11 @@ class Kshim(Cluster):
             self._ask("clock-resume")
 
     def _begin_reset(self) -> None:
-        """Time that is held goes on, and no more requests fail."""
+        """Time that is held goes on, no more requests fail, and nobody is limited."""
         with suppress(ControlError):  # nobody listens: that is told soon enough
             self._ask("clock-resume")
             self._ask("remove-faults")
+            self._once_reached(TIMEOUT_S, forget_quotas)
 
     @property
     def _control(self) -> Path:
