@@ -28,6 +28,20 @@ OF_TOPIC = f"{CONFIGS} {AT} --entity-type topics --entity-name toolbox"
 OF_BROKER = f"{CONFIGS} {AT} --entity-type brokers --entity-name 1"
 OF_ALL = f"{CONFIGS} {AT} --entity-type brokers --entity-default"
 OF_USER = f"{CONFIGS} {AT} --entity-type users --entity-name toolbox"
+QUOTAS = {
+    "users --entity-name toolbox": "producer_byte_rate=10240,consumer_byte_rate=20480.0",
+    "users --entity-default": "request_percentage=10000.5",
+    "clients --entity-name toolbox": "controller_mutation_rate=1000000",
+    "clients --entity-default": "producer_byte_rate=1000000000",
+    "users --entity-name toolbox --entity-type clients --entity-name toolbox": "consumer_byte_rate=1e10",
+    "users --entity-name toolbox --entity-type clients --entity-default": "consumer_byte_rate=1e9",
+    "users --entity-default --entity-type clients --entity-name toolbox": "producer_byte_rate=1e9",
+    "users --entity-default --entity-type clients --entity-default": "request_percentage=9000",
+    "ips --entity-name 10.0.0.8": "connection_creation_rate=100",
+    "ips --entity-default": "connection_creation_rate=100000",
+}
+"""Entities, as kafka-configs names them, and quotas for them; too large to limit these tools."""
+FOUND = [*QUOTAS, "users", "clients", "ips", "users --entity-type clients"]
 
 COMMANDS = [
     f"{TOPICS} {AT} --create --topic toolbox --partitions 3 --config retention.ms=1000",
@@ -98,6 +112,14 @@ COMMANDS = [
     f"{OF_USER} --describe",
     f"{CONFIGS} {AT} --alter --entity-type ips --entity-name 10.0.0.7"
     " --add-config connection_creation_rate=0",
+    *(f"{CONFIGS} {AT} --alter --entity-type {of} --add-config {what}" for of, what in QUOTAS.items()),
+    *(f"{CONFIGS} {AT} --describe --entity-type {of}" for of in FOUND),
+    *(
+        f"{CONFIGS} {AT} --alter --entity-type {of} --delete-config {what.partition('=')[0]}"
+        for of, what in QUOTAS.items()
+    ),
+    f"{OF_USER} --alter --delete-config consumer_byte_rate",
+    *(f"{CONFIGS} {AT} --describe --entity-type {of}" for of in FOUND),
     f"{QUORUM} {AT} describe --status",
     f"{QUORUM} {AT} remove-controller --controller-id 3 --controller-directory-id AAAAAAAAAAAAAAAAAAAATQ",
     f"{FEATURES} {AT} downgrade --feature transaction.version=1 --dry-run",
