@@ -55,5 +55,7 @@ class Attack:
     arm: Callable[[Wire], Sequence[Volley]]
     """Makes what the attack needs on the server, such as topics, and returns the volleys."""
     bounds: Bounds = Bounds()
+    tls: bool = False
+    """Whether it strikes at a listener with TLS. The victim stays at the plain one."""
     quick: bool = False
     """Whether it takes a few seconds, on a server that keeps the bounds."""

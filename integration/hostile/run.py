@@ -14,6 +14,7 @@ from integration.hostile.strike import Tally, strike
 from integration.hostile.victim import Account, Victim, Wait, fetch_request
 from integration.support.server import Server
 from integration.support.wire import Wire
+from kshim.certificates.directory import make
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.records.batch import batches, records
 
@@ -76,7 +77,7 @@ BESIDE_LOAD = Patience(factor=2, beside_load=True)
 
 def run(attack: Attack, directory: Path, patience: Patience = QUIET) -> Report:
     """Returns what happened, and which bounds were broken."""
-    server = Server(directory / "data").start()
+    server = Server(directory / "data", _with_tls(directory) if attack.tls else ()).start()
     report = Report(attack)
     try:
         account = _attack(server, attack, report, patience)
@@ -114,12 +115,24 @@ def _attack(server: Server, attack: Attack, report: Report, patience: Patience) 
     return account
 
 
+def _with_tls(directory: Path) -> list[str]:
+    """The options of a server with a second listener."""
+    properties = make(directory / "certificates").server
+    settings = [word for name, text in properties.items() for word in ("--set", f"{name}={text}")]
+    return ["--listen", "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0", *settings]
+
+
+def _struck_port(server: Server) -> int:
+    """The port of the last listener, which is the one with TLS, if there is one."""
+    return int(server.stdout[-1].rpartition(":")[2])
+
+
 def _strike_all(server: Server, volleys: Sequence[Volley], report: Report) -> Iterator[tuple[Volley, Tally]]:
     """Each volley begins when the server answers again after the one before; one that does not is killed."""
     for volley in volleys:
         if not server.running:
             return
-        tally = strike(server.host, server.port, volley)
+        tally = strike(server.host, _struck_port(server), volley)
         answers = _answers(server)
         tally.ended_s = time.monotonic()
         yield volley, tally

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from integration.hostile.attacks import connections, decoding, groups, records, repeating, topics, wide
+from integration.hostile.attacks import (
+    connections,
+    decoding,
+    groups,
+    handshakes,
+    records,
+    repeating,
+    topics,
+    wide,
+)
 
 ATTACKS = [
     *records.ATTACKS,
@@ -11,5 +20,6 @@ ATTACKS = [
     *topics.ATTACKS,
     *decoding.ATTACKS,
     *connections.ATTACKS,
+    *handshakes.ATTACKS,
     *wide.ATTACKS,
 ]
