@@ -17,6 +17,7 @@ from schemas.error_code import ErrorCode
 from schemas.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 REFUSED = Refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+FAILED = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The ACLs could not be stored.")
 
 
@@ -27,6 +28,8 @@ def create_acls(
     creations = [_acl(each) for each in request.creations]
     if broker.cluster.acls is None:
         return _response([REFUSED] * len(creations))
+    if any(acl.is_filter for acl in creations):
+        return _response([FAILED] * len(creations))
     made = broker.cluster.acls.create(creations, Slices(broker.clock, context.turn).spend)
     not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(creations)))
     return made.addCallbacks(_response, not_stored)

@@ -231,11 +231,10 @@ def test_what_a_filter_finds(fields: dict[str, Any], expected: set[Row]) -> None
             "The only valid name for the CLUSTER resource is kafka-cluster",
         ),
         ((2, "", 3, ALICE, "*", 3, 3), "Invalid empty resource name"),
-        ((1, "t", 3, ALICE, "*", 3, 3), "Invalid resourceType ANY"),
         ((99, "t", 3, ALICE, "*", 3, 3), "Invalid resourceType UNKNOWN"),
-        ((2, "t", 2, ALICE, "*", 3, 3), "Invalid patternType MATCH"),
-        ((2, "t", 3, ALICE, "*", 1, 3), "Invalid operation ANY"),
-        ((2, "t", 3, ALICE, "*", 3, 1), "Invalid permissionType ANY"),
+        ((2, "t", 99, ALICE, "*", 3, 3), "Invalid patternType UNKNOWN"),
+        ((2, "t", 3, ALICE, "*", 99, 3), "Invalid operation UNKNOWN"),
+        ((2, "t", 3, ALICE, "*", 3, 99), "Invalid permissionType UNKNOWN"),
         (
             (2, "t", 3, "alice", "*", 3, 3),
             "Could not parse principal from `alice` (no colon is present separating the principal type from "
@@ -247,6 +246,22 @@ def test_an_acl_that_is_wrong_is_refused_alone(row: Row, message: str) -> None:
     broker = guarded_broker()
     assert make(broker, row, READS) == [(ErrorCode.INVALID_REQUEST, message), (ErrorCode.NONE, "")]
     assert found(broker) == {READS}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (1, "t", 3, ALICE, "*", 3, 3),
+        (2, "t", 1, ALICE, "*", 3, 3),
+        (2, "t", 2, ALICE, "*", 3, 3),
+        (2, "t", 3, ALICE, "*", 1, 3),
+        (2, "t", 3, ALICE, "*", 3, 1),
+    ],
+)
+def test_all_fails_with_an_acl_that_only_filters_can_be(row: Row) -> None:
+    broker = guarded_broker()
+    assert make(broker, row, READS) == [(ErrorCode.UNKNOWN_SERVER_ERROR, None)] * 2
+    assert found(broker) == set()
 
 
 @pytest.mark.parametrize(
