@@ -1,0 +1,271 @@
+"""kshim's own connection to a broker of the upstream: a request in, a Deferred of its response out.
+
+    link = await connect(reactor, Endpoint("10.0.0.7", 9092))
+    response = await link.ask(InitProducerIdRequest(transactional_id="a", transaction_timeout_ms=60_000))
+    link.close()
+
+Requests are sent at once and answered in their order, so several may be under way. Each is sent in the newest
+version that the broker and `schemas` both know, or in the newest up to `newest`; `link.version(...)` tells
+which. A request with no answer within its time closes the link, as in Kafka's clients: what comes behind it
+would wait for the same broker. All requests under way then fail with the same LinkError. A link that is
+closed stays so; `on_lost` tells it, and whoever needs another connects again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.endpoints import HostnameEndpoint, connectProtocol
+from twisted.internet.error import ConnectError, ConnectionDone, UserError
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from kshim import __version__
+from kshim.configs.endpoint import Endpoint
+from kshim.network.frames import FrameError, Frames, framed
+from kshim.storage.clock import Clock
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage, definition
+from schemas.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from schemas.registry import VERSIONS, decode_response, encode_request
+
+TIMEOUT_S = 30.0
+"""request.timeout.ms of Kafka's clients."""
+MOST_BYTES = 512 * 1024 * 1024
+"""Of a response; a Fetch asks for far less."""
+_NEWEST = 32767
+_ERROR_AT = 4
+"""In a response to ApiVersions of any version: behind the correlation id."""
+
+
+class LinkError(Exception):
+    """The upstream cannot be asked, or does not answer. str() is one line for the log."""
+
+
+class _Asked(NamedTuple):
+    """A request without a response yet."""
+
+    correlation_id: int
+    read: Callable[[bytes | bytearray], Any]
+    """The response in a frame. Raises MalformedMessage."""
+    answer: Deferred[Any]
+    timer: Any
+
+
+class Link(Protocol):
+    """One connection to one broker. Made by `connect`; everything happens on the reactor thread."""
+
+    transport: Any
+
+    def __init__(self, clock: Clock, address: Endpoint, client_id: str) -> None:
+        self.address = address
+        """The broker's."""
+        self.versions: Mapping[int, range] = {}
+        """By API key: what the broker serves."""
+        self.answered: ApiVersionsResponse | None = None
+        """The broker's answer to ApiVersions, with its features."""
+        self._clock = clock
+        self._client_id = client_id
+        self._asked: deque[_Asked] = deque()
+        self._frames = Frames(MOST_BYTES)
+        self._correlation_id = 0
+        self._why: LinkError | None = None
+        self._watchers: list[Callable[[LinkError], object]] = []
+
+    # ---- for its user
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be asked."""
+        return self._why is None
+
+    @property
+    def under_way(self) -> int:
+        """How many requests have no response yet."""
+        return len(self._asked)
+
+    def on_lost(self, watcher: Callable[[LinkError], object]) -> None:
+        """Have `watcher` called with the reason when the link is closed; at once, if it is."""
+        if self._why is not None:
+            watcher(self._why)
+        else:
+            self._watchers.append(watcher)
+
+    def version(self, api_key: int, newest: int = _NEWEST) -> int:
+        """The newest version that both sides know, and that is not above `newest`.
+
+        Raises LinkError if there is none.
+        """
+        ours, theirs = VERSIONS[ApiKey(api_key)], self.versions.get(api_key, range(0))
+        version = min(ours.stop, theirs.stop, newest + 1) - 1
+        if version in ours and version in theirs:
+            return version
+        name = ApiKey(api_key).title
+        raise LinkError(f"upstream broker {self.address} serves no version of {name} that kshim knows")
+
+    def ask(
+        self, request: Any, *, newest: int = _NEWEST, timeout_s: float = TIMEOUT_S, has_response: bool = True
+    ) -> Deferred[Any]:
+        """Send a request; fires with its response, errbacks LinkError.
+
+        has_response: False for a Produce with acks=0, which fires with None at once.
+        """
+        api_key = definition(type(request)).api_key
+        assert api_key is not None
+        try:
+            version = self.version(api_key, newest)
+        except LinkError as error:
+            return fail(error)
+
+        def read(frame: bytes | bytearray) -> Any:
+            return decode_response(api_key, version, bytes(frame))[1]
+
+        return self._send(api_key, version, request, read if has_response else None, timeout_s)
+
+    def close(self) -> None:
+        """Close it. Requests under way fail."""
+        self._end(LinkError(f"the connection to upstream broker {self.address} was closed here"))
+
+    # ---- the transport's side
+
+    def connectionMade(self) -> None:
+        self.transport.setTcpNoDelay(True)
+        self.transport.setTcpKeepAlive(True)
+
+    def dataReceived(self, data: bytes) -> None:
+        self._frames.receive(data)
+        try:
+            while self._why is None and (frame := self._frames.next_frame()) is not None:
+                self._receive(frame)
+        except FrameError as error:
+            self._end(self._no_response(f"it begins with {error.start!r}"))
+        except MalformedMessage as error:
+            self._end(self._no_response(str(error)))
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        why = "" if isinstance(reason.value, ConnectionDone) else f": {reason.getErrorMessage().rstrip('.')}"
+        self._end(LinkError(f"upstream broker {self.address} closed the connection{why}"))
+
+    # ---- inside
+
+    def negotiate(self, timeout_s: float) -> Deferred[Link]:
+        """Ask which versions the broker serves. Fires with the link, errbacks LinkError."""
+        return Deferred.fromCoroutine(self._negotiate(timeout_s))
+
+    async def _negotiate(self, timeout_s: float) -> Link:
+        request = ApiVersionsRequest(client_software_name="kshim", client_software_version=__version__)
+        version = VERSIONS[ApiKey.API_VERSIONS][-1]
+        answered: ApiVersionsResponse
+        while True:
+            read = partial(_read_versions, version=version)
+            answered, read_as = await self._send(ApiKey.API_VERSIONS, version, request, read, timeout_s)
+            if answered.error_code == ErrorCode.NONE:
+                break
+            version = self._older_version(answered, read_as, version)
+        self.answered = answered
+        self.versions = {it.api_key: range(it.min_version, it.max_version + 1) for it in answered.api_keys}
+        return self
+
+    def _older_version(self, answered: ApiVersionsResponse, read_as: int, version: int) -> int:
+        """The version in which to ask a broker again that does not know `version`. Raises LinkError."""
+        older = [e.max_version for e in answered.api_keys if e.api_key == ApiKey.API_VERSIONS]
+        older_version = min(older, default=0)
+        if read_as == 0 and older_version < version and answered.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            return max(0, older_version)
+        error = f"error {answered.error_code}"
+        raise LinkError(f"upstream broker {self.address} does not tell what it serves: {error}")
+
+    def _send(
+        self,
+        api_key: int,
+        version: int,
+        request: Any,
+        read: Callable[[bytes | bytearray], Any] | None,
+        timeout_s: float,
+    ) -> Deferred[Any]:
+        if self._why is not None:
+            return fail(self._why)
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        header = RequestHeader(
+            api_key=api_key,
+            api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        )
+        self.transport.writeSequence(framed(encode_request(header, request)))
+        answer: Deferred[Any] = Deferred()
+        if read is None:
+            answer.callback(None)
+            return answer
+        timer = self._clock.callLater(timeout_s, self._too_late, ApiKey(api_key).title, timeout_s)
+        self._asked.append(_Asked(self._correlation_id, read, answer, timer))
+        return answer
+
+    def _receive(self, frame: bytes | bytearray) -> None:
+        correlation_id = int.from_bytes(frame[:4], signed=True)
+        if not self._asked or self._asked[0].correlation_id != correlation_id:
+            expected = self._asked[0].correlation_id if self._asked else "none"
+            self._end(self._no_response(f"it has correlation id {correlation_id}, where {expected} was due"))
+            return
+        response = self._asked[0].read(frame)
+        asked = self._asked.popleft()
+        asked.timer.cancel()
+        asked.answer.callback(response)
+
+    def _no_response(self, why: str) -> LinkError:
+        return LinkError(f"upstream broker {self.address} sent what is no response to a request: {why}")
+
+    def _too_late(self, api: str, timeout_s: float) -> None:
+        self._end(LinkError(f"upstream broker {self.address} has not answered {api} within {timeout_s:g} s"))
+
+    def _end(self, why: LinkError) -> None:
+        if self._why is not None:
+            return
+        self._why = why
+        asked, self._asked = self._asked, deque()
+        watchers, self._watchers = self._watchers, []
+        if self.transport is not None:
+            self.transport.abortConnection()
+        for each in asked:
+            if each.timer.active():
+                each.timer.cancel()
+            each.answer.errback(why)
+        for watcher in watchers:
+            watcher(why)
+
+
+def _read_versions(frame: bytes | bytearray, version: int) -> tuple[ApiVersionsResponse, int]:
+    """A response to ApiVersions, and its version: the broker answers in v0 if it does not know `version`."""
+    error = int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], signed=True)
+    version = 0 if error == ErrorCode.UNSUPPORTED_VERSION else version
+    return decode_response(ApiKey.API_VERSIONS, version, bytes(frame))[1], version
+
+
+def connect(
+    reactor: Any, address: Endpoint, *, client_id: str = "kshim", timeout_s: float = TIMEOUT_S
+) -> Deferred[Link]:
+    """Connect to a broker, and ask what it serves. Errbacks LinkError."""
+    return Deferred.fromCoroutine(_connect(reactor, address, client_id, timeout_s))
+
+
+async def _connect(reactor: Any, address: Endpoint, client_id: str, timeout_s: float) -> Link:
+    endpoint = HostnameEndpoint(reactor, address.host, address.port, timeout=timeout_s)
+    link = Link(reactor, address, client_id)
+    try:
+        await connectProtocol(endpoint, link)  # type: ignore[no-untyped-call]
+    except (ConnectError, UserError, OSError) as error:
+        raise LinkError(f"cannot connect to upstream broker {address}: {_reason(error)}") from None
+    return await link.negotiate(timeout_s)
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection, in the system's words."""
+    number = getattr(error, "osError", None)
+    return os.strerror(number) if number else str(error).rstrip(".")

@@ -1,0 +1,245 @@
+"""kshim's own connection to an upstream broker: order, versions, time-outs, and what breaks it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
+from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.python.failure import Failure
+
+from kshim.configs.endpoint import Endpoint
+from kshim.network.frames import Frames
+from kshim.upstream.link import Link, LinkError, connect
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.messages.api_versions import ApiVersion, ApiVersionsResponse
+from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.messages.produce import ProduceRequest
+from schemas.registry import decode_request, encode_response
+from tests.api.harness import result
+from tests.network.test_frames import frame
+
+ADDRESS = Endpoint("10.0.0.1", 9092)
+SERVED = (
+    ApiVersion(api_key=ApiKey.PRODUCE, min_version=3, max_version=9),
+    ApiVersion(api_key=ApiKey.LIST_GROUPS, min_version=0, max_version=99),
+    ApiVersion(api_key=ApiKey.HEARTBEAT, min_version=0, max_version=2),
+    ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=3),
+)
+
+
+class Transport(StringTransport):
+    """Remembers what was sent."""
+
+    def __init__(self) -> None:
+        here, there = IPv4Address("TCP", "10.0.0.7", 51000), IPv4Address("TCP", ADDRESS.host, ADDRESS.port)
+        super().__init__(here, there)
+
+    def setTcpNoDelay(self, enabled: bool) -> None: ...  # noqa: N802
+    def setTcpKeepAlive(self, enabled: bool) -> None: ...  # noqa: N802
+
+
+class Upstream:
+    """The other end of a link, played by hand."""
+
+    def __init__(self, served: Sequence[ApiVersion] = SERVED) -> None:
+        self.clock = Clock()
+        self.served = tuple(served)
+        self.link = Link(self.clock, ADDRESS, "kshim")
+        self.transport = Transport()
+        self.link.makeConnection(self.transport)
+        self.lost: list[LinkError] = []
+        self.link.on_lost(self.lost.append)
+        self.negotiated = self.link.negotiate(timeout_s=5)
+
+    def requests(self) -> list[tuple[RequestHeader, Any]]:
+        """Those that came since the last call."""
+        frames = Frames(1 << 20)
+        frames.receive(self.transport.value())
+        self.transport.clear()
+        found = []
+        while (each := frames.next_frame()) is not None:
+            found.append(decode_request(each))
+        return found
+
+    def answer(self, header: RequestHeader, response: Any, version: int | None = None) -> None:
+        version = header.api_version if version is None else version
+        self.send(encode_response(header.api_key, version, header.correlation_id, response))
+
+    def send(self, payload: bytes) -> None:
+        self.link.dataReceived(frame(payload))
+
+    def negotiate(self) -> Upstream:
+        ((header, _),) = self.requests()
+        self.answer(header, ApiVersionsResponse(api_keys=self.served))
+        assert result(self.negotiated) is self.link
+        return self
+
+
+def error_of(answer: Deferred[Any]) -> str:
+    with pytest.raises(LinkError) as caught:
+        result(answer)
+    return str(caught.value)
+
+
+def test_several_requests_are_under_way_and_answered_in_their_order() -> None:
+    upstream = Upstream().negotiate()
+    groups, beat = upstream.link.ask(ListGroupsRequest()), upstream.link.ask(HeartbeatRequest(group_id="g"))
+    (first, _), (second, asked) = upstream.requests()
+    assert (first.api_key, second.api_key, asked.group_id) == (ApiKey.LIST_GROUPS, ApiKey.HEARTBEAT, "g")
+    assert upstream.link.under_way == 2
+    upstream.answer(first, ListGroupsResponse(throttle_time_ms=7))
+    assert result(groups).throttle_time_ms == 7
+    assert not beat.called
+    upstream.answer(second, HeartbeatResponse(error_code=27))
+    assert result(beat).error_code == 27
+    upstream.clock.advance(3600)
+    assert upstream.link.is_open
+
+
+def test_a_response_may_come_in_any_pieces() -> None:
+    upstream = Upstream().negotiate()
+    answer = upstream.link.ask(HeartbeatRequest(group_id="g"))
+    ((header, _),) = upstream.requests()
+    response = HeartbeatResponse(error_code=27)
+    reply = encode_response(header.api_key, header.api_version, header.correlation_id, response)
+    for byte in frame(reply):
+        upstream.link.dataReceived(bytes([byte]))
+    assert result(answer) == response
+
+
+def test_a_request_has_the_newest_version_that_both_know() -> None:
+    upstream = Upstream().negotiate()
+    upstream.link.ask(HeartbeatRequest(group_id="g")).addErrback(lambda _: None)
+    upstream.link.ask(ListGroupsRequest()).addErrback(lambda _: None)
+    upstream.link.ask(ListGroupsRequest(), newest=3).addErrback(lambda _: None)
+    assert [header.api_version for header, _ in upstream.requests()] == [2, 5, 3]
+    assert upstream.link.version(ApiKey.PRODUCE) == 9
+
+
+def test_what_the_broker_does_not_serve_fails_alone() -> None:
+    upstream = Upstream(SERVED[1:]).negotiate()
+    assert error_of(upstream.link.ask(ProduceRequest())) == (
+        "upstream broker 10.0.0.1:9092 serves no version of Produce that kshim knows"
+    )
+    assert upstream.link.is_open
+
+
+def test_an_older_broker_is_asked_for_its_versions_again() -> None:
+    upstream = Upstream()
+    ((header, _),) = upstream.requests()
+    unsupported = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=SERVED[-1:])
+    upstream.answer(header, unsupported, version=0)
+    ((again, asked),) = upstream.requests()
+    assert (header.api_version, again.api_version, asked.client_software_name) == (4, 3, "kshim")
+    upstream.answer(again, ApiVersionsResponse(api_keys=SERVED))
+    assert result(upstream.negotiated) is upstream.link
+    assert upstream.link.versions[ApiKey.PRODUCE] == range(3, 10)
+
+
+def test_a_broker_that_never_tells_its_versions_is_asked_so_often() -> None:
+    upstream = Upstream()
+    unsupported = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=SERVED[-1:])
+    for _ in range(2):
+        ((header, _asked),) = upstream.requests()
+        upstream.answer(header, unsupported, version=0)
+    assert error_of(upstream.negotiated) == (
+        "upstream broker 10.0.0.1:9092 does not tell what it serves: error 35"
+    )
+
+
+def test_a_produce_without_a_response_is_not_waited_for() -> None:
+    upstream = Upstream().negotiate()
+    assert result(upstream.link.ask(ProduceRequest(acks=0), has_response=False)) is None
+    assert upstream.link.under_way == 0
+    assert len(upstream.requests()) == 1
+
+
+def test_a_request_that_is_not_answered_in_time_ends_all_that_are_under_way() -> None:
+    upstream = Upstream().negotiate()
+    late = upstream.link.ask(HeartbeatRequest(group_id="g"), timeout_s=2)
+    behind = upstream.link.ask(ListGroupsRequest())
+    upstream.clock.advance(2)
+    why = "upstream broker 10.0.0.1:9092 has not answered Heartbeat within 2 s"
+    assert error_of(late) == error_of(behind) == str(upstream.lost[0]) == why
+    assert error_of(upstream.link.ask(ListGroupsRequest())) == why
+    assert not upstream.link.is_open
+    assert upstream.transport.disconnected
+    assert not upstream.clock.getDelayedCalls()
+
+
+def lose(reason: Exception) -> Callable[[Upstream], None]:
+    return lambda upstream: upstream.link.connectionLost(Failure(reason))
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        (lose(ConnectionDone()), "upstream broker 10.0.0.1:9092 closed the connection"),
+        (
+            lose(ConnectionLost("reset")),
+            "upstream broker 10.0.0.1:9092 closed the connection: "
+            "Connection to the other side was lost in a non-clean fashion: reset",
+        ),
+        (lambda it: it.link.close(), "the connection to upstream broker 10.0.0.1:9092 was closed here"),
+        (
+            lambda it: it.send(b"\0\0\0\x63"),
+            "upstream broker 10.0.0.1:9092 sent what is no response to a request: "
+            "it has correlation id 99, where 2 was due",
+        ),
+        (
+            lambda it: it.send(b"\0\0\0\2\0"),
+            "upstream broker 10.0.0.1:9092 sent what is no response to a request: HeartbeatResponse v2",
+        ),
+        (
+            lambda it: it.link.dataReceived(b"HTTP/1.1 400"),
+            "upstream broker 10.0.0.1:9092 sent what is no response to a request: "
+            "it begins with b'HTTP/1.1 400'",
+        ),
+        (
+            lambda it: it.link.dataReceived(b"\xff\xff\xff\xff"),
+            "upstream broker 10.0.0.1:9092 sent what is no response to a request: "
+            r"it begins with b'\xff\xff\xff\xff'",
+        ),
+    ],
+)
+def test_a_link_that_breaks_says_why(end: Callable[[Upstream], None], why: str) -> None:
+    upstream = Upstream().negotiate()
+    answer = upstream.link.ask(HeartbeatRequest(group_id="g"))
+    end(upstream)
+    assert error_of(answer).startswith(why)
+    assert len(upstream.lost) == 1
+    late: list[LinkError] = []
+    upstream.link.on_lost(late.append)
+    assert late == upstream.lost
+
+
+def test_nothing_is_answered_once_the_link_was_closed_by_an_answer() -> None:
+    upstream = Upstream().negotiate()
+    first, second = upstream.link.ask(ListGroupsRequest()), upstream.link.ask(ListGroupsRequest())
+    first.addCallback(lambda _: upstream.link.close())
+    headers = [header for header, _ in upstream.requests()]
+    replies = [
+        encode_response(h.api_key, h.api_version, h.correlation_id, ListGroupsResponse()) for h in headers
+    ]
+    upstream.link.dataReceived(b"".join(map(frame, replies)))
+    assert error_of(second) == "the connection to upstream broker 10.0.0.1:9092 was closed here"
+
+
+def test_a_broker_that_is_not_there_is_named() -> None:
+    reactor = MemoryReactorClock()
+    linked = connect(reactor, ADDRESS, timeout_s=3)
+    connecting = reactor.tcpClients[0][2]
+    refused = ConnectionRefusedError(osError=errno.ECONNREFUSED)
+    connecting.clientConnectionFailed(reactor.connectors[0], Failure(refused))
+    reactor.advance(5)
+    assert error_of(linked) == "cannot connect to upstream broker 10.0.0.1:9092: Connection refused"
