@@ -25,7 +25,7 @@ RECEIVES_A_TURN = 4
 MOST_PIECES = 1024
 """What one call of the system takes (IOV_MAX)."""
 
-Piece = bytes | memoryview
+Piece = bytes | bytearray | memoryview
 
 
 class Receiver(Protocol):
@@ -44,7 +44,7 @@ class Receiver(Protocol):
         """So many bytes were received into `room()`."""
 
 
-class ClientSocket(tcp.Server):
+class DirectSocket(tcp.Connection):
     """Sends `bytes` as they are; who hands them over does not change them."""
 
     protocol: Receiver  # type: ignore[assignment]
@@ -82,7 +82,7 @@ class ClientSocket(tcp.Server):
     def _arrived(self) -> int:
         return int.from_bytes(ioctl(self.fileno(), FIONREAD, bytes(4)), byteorder)
 
-    def send_at_once(self, pieces: Iterable[bytes]) -> None:
+    def send_at_once(self, pieces: Iterable[Piece]) -> None:
         """Send the pieces behind what is not sent yet: now, as far as the client has room for them."""
         if self._unsent_bytes > 0:
             self.writeSequence(pieces)
@@ -92,16 +92,16 @@ class ClientSocket(tcp.Server):
             if self._unsent_bytes > 0:
                 self._send_later()
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: Piece) -> None:
         self.writeSequence((data,))
 
-    def writeSequence(self, pieces: Iterable[bytes]) -> None:  # noqa: N802
+    def writeSequence(self, pieces: Iterable[Piece]) -> None:  # noqa: N802
         """Send the pieces at the end of this turn of the reactor, with all others of it."""
         if self.connected:
             self._add(pieces)
             self._send_later()
 
-    def _add(self, pieces: Iterable[bytes]) -> None:
+    def _add(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             if piece:
                 self._unsent.append(piece)
@@ -149,3 +149,7 @@ class ClientSocket(tcp.Server):
         if sent:
             unsent[0] = memoryview(unsent[0])[sent:]
         return None
+
+
+class ClientSocket(DirectSocket, tcp.Server):
+    """A client that has connected."""

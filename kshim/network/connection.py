@@ -87,6 +87,8 @@ class Shared:
     """None stands for the address that a connection arrived at."""
     gates: GateContext | None = None
     """What clients have to pass first; None where nobody authenticates with SASL."""
+    new: Callable[..., Connection] | None = None
+    """Makes a connection of these, as `Connection` does, which is what None stands for."""
 
 
 class SeenConnection(NamedTuple):

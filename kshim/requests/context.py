@@ -39,6 +39,8 @@ class Client:
     """The name and the version of its software, once it has told (ApiVersions v3)."""
     member: Membership | None = None
     """The member that it is: its last SyncGroup or Heartbeat, or what a JoinGroup was answered."""
+    relay: Any = None
+    """Its `kshim.upstream.relay.Relay`, if its requests may be forwarded."""
 
     def named(self, client_id: str | None) -> str:
         """How the log names it in a request with this client id."""

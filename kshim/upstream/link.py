@@ -13,7 +13,6 @@ closed stays so; `on_lost` tells it, and whoever needs another connects again.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,6 +28,7 @@ from kshim import __version__
 from kshim.configs.endpoint import Endpoint
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.storage.clock import Clock
+from kshim.upstream.sockets import reason_of
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -261,11 +261,5 @@ async def _connect(reactor: Any, address: Endpoint, client_id: str, timeout_s: f
     try:
         await connectProtocol(endpoint, link)  # type: ignore[no-untyped-call]
     except (ConnectError, UserError, OSError) as error:
-        raise LinkError(f"cannot connect to upstream broker {address}: {_reason(error)}") from None
+        raise LinkError(f"cannot connect to upstream broker {address}: {reason_of(error)}") from None
     return await link.negotiate(timeout_s)
-
-
-def _reason(error: BaseException) -> str:
-    """Why there is no connection, in the system's words."""
-    number = getattr(error, "osError", None)
-    return os.strerror(number) if number else str(error).rstrip(".")

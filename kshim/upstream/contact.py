@@ -1,0 +1,92 @@
+"""kshim's own link to the upstream: to whichever broker answers, made anew when it is lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.configs.endpoint import Endpoint
+from kshim.upstream.link import Link, LinkError, connect
+
+logger = logging.getLogger(__name__)
+
+CONNECT_S = 5.0
+ANSWER_S = 10.0
+AGAIN_S = 0.5
+"""The pause before all addresses are tried again."""
+
+
+class Contact:
+    """Asks what any broker can answer."""
+
+    def __init__(self, reactor: Any, bootstrap: Iterable[Endpoint]) -> None:
+        self._reactor = reactor
+        self._bootstrap = tuple(bootstrap)
+        self.addresses: Callable[[], Iterable[Endpoint]] = lambda: ()
+        """The brokers that are known by now; tried before the bootstrap addresses."""
+        self._link: Link | None = None
+        self._linking: list[Deferred[Link]] | None = None
+        """Those who wait for a link; None while none is made."""
+        self._is_stopped = False
+
+    def ask(self, request: Any) -> Deferred[Any]:
+        """Fires with the response; errbacks LinkError."""
+        return Deferred.fromCoroutine(self._ask(request))
+
+    async def _ask(self, request: Any) -> Any:
+        return await (await self.link()).ask(request, timeout_s=ANSWER_S)
+
+    async def link(self) -> Link:
+        """The link, made now if there is none. Raises LinkError when no address answers."""
+        if self._link is not None and self._link.is_open:
+            return self._link
+        waits: Deferred[Link] = Deferred()
+        if self._linking is None:
+            self._linking = [waits]
+            Deferred.fromCoroutine(self._make())
+        else:
+            self._linking.append(waits)
+        return await waits
+
+    async def _make(self) -> None:
+        """Try all addresses once, and tell those who wait."""
+        result: Link | LinkError = LinkError("the server stops")
+        for address in dict.fromkeys((*self.addresses(), *self._bootstrap)):
+            if self._is_stopped:
+                break
+            try:
+                result = self._link = await connect(self._reactor, address, timeout_s=CONNECT_S)
+                break
+            except LinkError as error:
+                logger.debug("%s", error)
+                result = error
+        if self._is_stopped and isinstance(result, Link):
+            result.close()
+        waiting, self._linking = self._linking or [], None
+        for each in waiting:
+            if isinstance(result, Link):
+                each.callback(result)
+            else:
+                each.errback(result)
+
+    async def first(self, timeout_s: float) -> Link:
+        """The first link; tries until `timeout_s` is over, then raises LinkError."""
+        until_s = self._reactor.seconds() + timeout_s
+        while True:
+            try:
+                return await self.link()
+            except LinkError:
+                if self._is_stopped or self._reactor.seconds() + AGAIN_S >= until_s:
+                    raise
+            again: Deferred[None] = Deferred()
+            self._reactor.callLater(AGAIN_S, again.callback, None)
+            await again
+
+    def stop(self) -> None:
+        """Close the link, and make no other."""
+        self._is_stopped = True
+        if self._link is not None:
+            self._link.close()

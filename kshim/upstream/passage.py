@@ -1,0 +1,259 @@
+"""The way of one client's requests to one upstream broker, and of the responses back.
+
+Bytes are not read, but for the sizes of responses: a small response is one reply, a large one goes on to the
+client in parts, as soon as all replies before it have left. Until then, and while the client does not read,
+nothing more is received from the broker; while the broker does not read, the client is not read from. So
+neither side can make this one hold more than a few hundred kilobytes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from typing import Protocol as Typed
+
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from kshim.requests import Turn
+from kshim.requests.later import Afterwards, Promise, do_all
+from kshim.storage.clock import Clock
+from kshim.upstream.responses import BadResponse, Part, Responses
+
+RECEIVED_BYTES = 256 * 1024
+"""At once from the broker."""
+CLOSE_S = 30.0
+"""How long the broker may take to read what a client has sent before it left."""
+
+
+class Passed:
+    """Stands for a response whose bytes have gone to the client already."""
+
+    __slots__ = ("_size",)
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+
+class Expected(NamedTuple):
+    """A request without a response yet."""
+
+    turn: Turn
+    promise: Promise[bytes | Passed]
+    is_read: bool
+    """Whether its response is wanted whole, however large it is."""
+
+
+class Client(Typed):
+    """The client's end: where responses go."""
+
+    def is_next(self, turn: Turn) -> bool:
+        """Whether all replies before that of `turn` have left."""
+
+    def pass_on(self, data: bytes | memoryview) -> None:
+        """Send some bytes of the reply that is next."""
+
+    def wait_for_broker(self) -> None:
+        """Read no requests before `go_on_with_broker`: the broker does not read."""
+
+    def go_on_with_broker(self) -> None:
+        """Read requests again."""
+
+    def lost_broker(self, why: str) -> None:
+        """Close: the broker has closed its connection."""
+
+
+class Passage(Protocol):
+    """The connection to the broker. Requests may be forwarded before it is made."""
+
+    transport: Any
+
+    def __init__(self, client: Client, broker: str, max_response_bytes: int, clock: Clock) -> None:
+        """broker: how the log names it."""
+        self._client = client
+        self._clock = clock
+        self._broker = broker
+        self._responses = Responses(max_response_bytes)
+        self._expected: deque[Expected] = deque()
+        self._outgoing: list[bytes | bytearray] = []
+        self._gathers = False
+        self._is_responding = False
+        self._is_made = False
+        self._is_closed = False
+        self._client_reads = True
+        self._reads = True
+        """Whether the transport receives."""
+        self._aborts: Any = None
+        self._collected: bytearray | None = None
+        """The parts of a large response that is wanted whole."""
+
+    # ---- requests
+
+    def gather(self) -> None:
+        """Send what is forwarded at the next `flush`, in one write."""
+        self._gathers = True
+
+    def flush(self) -> None:
+        """Send what was gathered."""
+        self._gathers = False
+        if self._outgoing and self._is_made:
+            outgoing, self._outgoing = self._outgoing, []
+            self.transport.send_at_once(outgoing)
+
+    def forward(self, frame: bytes | bytearray, turn: Turn, *, is_read: bool) -> Promise[bytes | Passed]:
+        """Send a request. The promise is kept with its response: without its size, or Passed."""
+        promise: Promise[bytes | Passed] = Promise()
+        self._expected.append(Expected(turn, promise, is_read))
+        self.send(frame)
+        return promise
+
+    def send(self, frame: bytes | bytearray) -> None:
+        """Send a request that has no response."""
+        self._outgoing += (len(frame).to_bytes(4), frame)
+        if not self._gathers:
+            self.flush()
+
+    # ---- the client's side
+
+    def pause(self) -> None:
+        """Receive nothing: the client does not read."""
+        self._client_reads = False
+        self._receive_or_not()
+
+    def resume(self) -> None:
+        """Receive again: the client has read."""
+        self._client_reads = True
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Look whether the next response may leave: a reply before it has left."""
+        if self._responses.held_bytes and not self._is_closed:
+            self._respond()
+        else:
+            self._receive_or_not()
+
+    def close(self) -> None:
+        """The client is gone. What it has sent still goes to the broker."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._expected.clear()
+        self._responses = Responses(0)
+        if self._is_made:
+            self.transport.unregisterProducer()
+            self._lose_connection()
+
+    def _lose_connection(self) -> None:
+        self.transport.loseConnection()
+        self._aborts = self._clock.callLater(CLOSE_S, self.transport.abortConnection)
+
+    # ---- the transport's side
+
+    def connectionMade(self) -> None:
+        self._is_made = True
+        transport = self.transport
+        transport.bufferSize = RECEIVED_BYTES
+        transport.setTcpNoDelay(True)
+        transport.setTcpKeepAlive(True)
+        if not self._is_closed:
+            transport.registerProducer(self, streaming=True)
+        self.flush()
+        if self._is_closed:
+            self._lose_connection()
+
+    def room(self, arrived: Callable[[], int]) -> memoryview | None:
+        """See `client_socket.Receiver`."""
+        return None
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._is_closed:
+            return
+        self._responses.receive(data)
+        self._respond()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self._aborts is not None and self._aborts.active():
+            self._aborts.cancel()
+        self.lose("closed the connection")
+
+    def lose(self, why: str) -> None:
+        """There is no connection, or none any more."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._client.lost_broker(f"upstream broker {self._broker} {why}")
+
+    def pauseProducing(self) -> None:
+        """The transport's buffer is full: the broker does not read."""
+        self._client.wait_for_broker()
+
+    def resumeProducing(self) -> None:
+        """The broker has read what the transport held."""
+        self._client.go_on_with_broker()
+
+    def stopProducing(self) -> None:
+        """The transport has lost its broker; connectionLost follows."""
+
+    # ---- responses
+
+    def _respond(self) -> None:
+        """Hand over the responses that have come, as far as they may leave."""
+        if self._is_responding:
+            return
+        self._is_responding = True
+        afterwards: Afterwards = {}
+        try:
+            while self._may_leave() and (received := self._responses.take()) is not None:
+                self._take(received, afterwards)
+        except BadResponse as error:
+            self.lose(f"sent what is no response to a request: {error}")
+            self.transport.abortConnection()
+        finally:
+            self._is_responding = False
+        do_all(afterwards)
+        self._receive_or_not()
+
+    def _may_leave(self) -> bool:
+        """Whether to take more: a large response waits for its turn, and anything for a client that reads."""
+        if self._is_closed or not self._client_reads:
+            return False
+        if not self._responses.is_next_large() or not self._expected:
+            return True
+        first = self._expected[0]
+        return first.is_read or self._client.is_next(first.turn)
+
+    def _take(self, received: bytes | Part, afterwards: Afterwards) -> None:
+        if not self._expected:
+            raise BadResponse("no request waits for one")
+        if isinstance(received, bytes):
+            self._expected.popleft().promise.answer(received, afterwards)
+            return
+        if self._expected[0].is_read:
+            self._collect(received, afterwards)
+            return
+        self._client.pass_on(received.data)
+        if received.is_last and not self._is_closed:
+            self._expected.popleft().promise.answer(Passed(received.size), afterwards)
+
+    def _collect(self, part: Part, afterwards: Afterwards) -> None:
+        if self._collected is None:
+            self._collected = bytearray()
+        self._collected += part.data
+        if part.is_last:
+            whole, self._collected = bytes(memoryview(self._collected)[4:]), None
+            self._expected.popleft().promise.answer(whole, afterwards)
+
+    def _receive_or_not(self) -> None:
+        """Receive while all that was received could be handed over."""
+        if self._is_closed or not self._is_made:
+            return
+        reads = self._client_reads and self._may_leave()
+        if reads is not self._reads:
+            self._reads = reads
+            if reads:
+                self.transport.resumeProducing()
+            else:
+                self.transport.pauseProducing()

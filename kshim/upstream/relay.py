@@ -1,0 +1,123 @@
+"""A client's connection whose requests may be forwarded to one upstream broker.
+
+It is a `Connection` as of any listener: requests are read ahead within its bounds, replies leave in their
+order, whoever answers them. Beside it stands the `Passage` to the broker. When the broker closes that, the
+client's connection is closed as well, as the broker would have done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshim.network.connection import ENDED, Connection, InFlight, Response, Shared
+from kshim.network.states import Event, State
+from kshim.requests import Refused, Turn
+from kshim.upstream.passage import Passage, Passed
+
+NewPassage = Callable[["Relay"], Passage]
+"""Begins to connect to the broker."""
+
+
+class Relay(Connection):
+    """One client of one upstream broker."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        made: Callable[[Connection], None],
+        lost: Callable[[Connection], None],
+        new_passage: NewPassage,
+    ) -> None:
+        super().__init__(shared, made, lost)
+        self._new_passage = new_passage
+        self._passage: Passage | None = None
+        self._broker_reads = True
+
+    @property
+    def passage(self) -> Passage:
+        """The way to the broker; made with the first request that needs it."""
+        if self._passage is None:
+            passage = self._passage = self._new_passage(self)
+            if self._in_turn:
+                passage.gather()
+        return self._passage
+
+    # ---- what a Passage asks of its client
+
+    def is_next(self, turn: Turn) -> bool:
+        """Whether all replies before that of `turn` have left."""
+        return bool(self._in_flight) and self._in_flight[0] is turn
+
+    def pass_on(self, data: bytes | memoryview) -> None:
+        """Send some bytes of the reply that is next."""
+        if self._state in ENDED:
+            return
+        self._send()
+        self.active_at = self.shared.clock.seconds()
+        self.transport.send_at_once((data,))
+        if self._state is State.STALLED:
+            self._unread_bytes += len(data)
+            self.shared.unread.bytes += len(data)
+
+    def wait_for_broker(self) -> None:
+        """Read no requests before `go_on_with_broker`."""
+        self._broker_reads = False
+        self._happens(Event.FILLS)
+
+    def go_on_with_broker(self) -> None:
+        """Read requests again."""
+        self._broker_reads = True
+        self._look_for_room()
+        self._read_ahead()
+
+    def lost_broker(self, why: str) -> None:
+        """Close, as the broker did."""
+        self._refuse(Refused(f"{self.client.address}: {why}", once=why))
+
+    # ---- as a Connection
+
+    def connectionMade(self) -> None:
+        super().connectionMade()
+        self.client.relay = self
+
+    def connectionLost(self, *reason: Any) -> None:
+        super().connectionLost(*reason)
+        if self._passage is not None:
+            self._passage.close()
+
+    def pauseProducing(self) -> None:
+        super().pauseProducing()
+        if self._passage is not None:
+            self._passage.pause()
+
+    def resumeProducing(self) -> None:
+        super().resumeProducing()
+        if self._passage is not None:
+            self._passage.resume()
+
+    def close(self) -> None:
+        super().close()
+        if self._passage is not None:
+            self._passage.close()
+
+    def _read_ahead(self) -> None:
+        if self._in_turn:
+            return
+        if self._passage is not None:
+            self._passage.gather()
+        super()._read_ahead()
+        if self._passage is not None:
+            self._passage.flush()
+
+    def _take(self, reply: Response, request: InFlight) -> None:
+        super()._take(reply, request)
+        if self._passage is not None:
+            self._passage.go_on()
+
+    def _put(self, reply: Response) -> None:
+        if not isinstance(reply, Passed):
+            super()._put(reply)
+
+    def _has_room(self) -> bool:
+        return self._broker_reads and super()._has_room()

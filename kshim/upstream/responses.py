@@ -1,0 +1,91 @@
+"""Cuts what an upstream broker sends: small responses whole, large ones in parts, as they come.
+
+A response of LARGE_BYTES or more is not collected: its parts go on to the client while the rest is still on
+its way, so it takes no more memory than was received at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+LARGE_BYTES = 32 * 1024
+_SIZE_BYTES = 4
+
+
+class Part(NamedTuple):
+    """Some bytes of a large response; the first part begins with its size."""
+
+    data: bytes | memoryview
+    size: int
+    """Of the whole response, without the four bytes of its size."""
+    is_first: bool
+    is_last: bool
+
+
+class BadResponse(Exception):
+    """No response can be read any more."""
+
+
+class Responses:
+    """What one broker sends."""
+
+    __slots__ = ("_at", "_data", "_left", "_max_bytes", "_size")
+
+    def __init__(self, max_bytes: int) -> None:
+        """max_bytes: the largest response."""
+        self._max_bytes = max_bytes
+        self._data = b""
+        self._at = 0
+        self._size = 0
+        self._left = 0
+        """How much is to come of a large response."""
+
+    @property
+    def held_bytes(self) -> int:
+        """How much was received and not taken yet."""
+        return len(self._data) - self._at
+
+    def receive(self, data: bytes) -> None:
+        """Take what was received."""
+        self._data = self._data[self._at :] + data if self._at < len(self._data) else data
+        self._at = 0
+
+    def is_next_large(self) -> bool:
+        """Whether `take` would begin a response in parts."""
+        return not self._left and self.held_bytes >= _SIZE_BYTES and self._next_size() >= LARGE_BYTES
+
+    def take(self) -> bytes | Part | None:
+        """The next whole response without its size, or the next part of one; None until more is received.
+
+        Raises BadResponse.
+        """
+        data, at, have = self._data, self._at, len(self._data) - self._at
+        if self._left:
+            return self._part(min(have, self._left), is_first=False) if have else None
+        if have < _SIZE_BYTES:
+            return None
+        size = self._next_size()
+        if not 0 <= size <= self._max_bytes:
+            raise BadResponse(f"it begins with {bytes(data[at : at + 32])!r}")
+        end = at + _SIZE_BYTES + size
+        if size >= LARGE_BYTES:
+            self._size, self._left = size, _SIZE_BYTES + size
+            return self._part(min(have, self._left), is_first=True)
+        if end > len(data):
+            return None
+        self._at = end
+        return data[at + _SIZE_BYTES : end]
+
+    def _next_size(self) -> int:
+        return int.from_bytes(self._data[self._at : self._at + _SIZE_BYTES], signed=True)
+
+    def _part(self, length: int, *, is_first: bool) -> Part:
+        data, at = self._data, self._at
+        whole = at == 0 and length == len(data)
+        part = data if whole else memoryview(data)[at : at + length]
+        self._left -= length
+        if at + length == len(data):
+            self._data, self._at = b"", 0
+        else:
+            self._at = at + length
+        return Part(part, self._size, is_first, not self._left)

@@ -1,0 +1,109 @@
+"""Answers of the upstream as clients are to see them: with the addresses of kshim in place of its brokers'.
+
+Pure: messages in, messages out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from kshim.configs.endpoint import Endpoint
+from kshim.upstream.table import HIDDEN_FEATURES, announced
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.api_versions import ApiVersionsResponse
+from schemas.messages.describe_cluster import DescribeClusterResponse
+from schemas.messages.find_coordinator import FindCoordinatorResponse
+from schemas.messages.metadata import MetadataResponse
+from schemas.messages.produce import ProduceResponse
+
+Place = Callable[[int, Endpoint], Endpoint | None]
+"""The address at which a client reaches an upstream broker, of which the upstream says (node id, address);
+None if there is none, and the broker is left out.
+"""
+
+NO_NODE = -1
+FIRST_PRODUCE_VERSION_WITH_ENDPOINTS = 10
+_ERROR_AT = 4
+B = TypeVar("B")
+
+
+def is_rewritten(api_key: int, api_version: int, frame: bytes) -> bool:
+    """Whether to read the response in `frame`, which has its header."""
+    if api_key == ApiKey.API_VERSIONS:
+        # An unsupported version is answered in v0, and only with the versions of ApiVersions.
+        return int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], signed=True) != ErrorCode.UNSUPPORTED_VERSION
+    return api_key != ApiKey.PRODUCE or api_version >= FIRST_PRODUCE_VERSION_WITH_ENDPOINTS
+
+
+def changed(api_key: int, response: Any, place: Place) -> Any:
+    """A response of the upstream as a client is to see it; the same object if that is no other."""
+    return _REWRITES[api_key](response, place)
+
+
+def _api_versions(response: ApiVersionsResponse, _: Place) -> ApiVersionsResponse:
+    upstream = {each.api_key: range(each.min_version, each.max_version + 1) for each in response.api_keys}
+    return replace(
+        response,
+        api_keys=announced(upstream),
+        supported_features=_shown(response.supported_features),
+        finalized_features=_shown(response.finalized_features),
+    )
+
+
+def _shown(features: Iterable[B]) -> tuple[B, ...]:
+    return tuple(each for each in features if getattr(each, "name", "") not in HIDDEN_FEATURES)
+
+
+def _metadata(response: MetadataResponse, place: Place) -> MetadataResponse:
+    return replace(response, brokers=_placed(response.brokers, place))
+
+
+def _describe_cluster(response: DescribeClusterResponse, place: Place) -> DescribeClusterResponse:
+    return replace(response, brokers=_placed(response.brokers, place, "broker_id"))
+
+
+def _produce(response: ProduceResponse, place: Place) -> ProduceResponse:
+    if not response.node_endpoints:
+        return response
+    return replace(response, node_endpoints=_placed(response.node_endpoints, place))
+
+
+def _find_coordinator(response: FindCoordinatorResponse, place: Place) -> FindCoordinatorResponse:
+    """v0 to v3 have one coordinator, which is the response itself; without one, its node id is -1."""
+    if response.coordinators:
+        return replace(response, coordinators=tuple(_found(each, place) for each in response.coordinators))
+    return response if response.node_id == NO_NODE else _found(response, place)
+
+
+def _found(coordinator: B, place: Place) -> B:
+    """A coordinator that cannot be reached is none: the client asks again."""
+    it: Any = coordinator
+    if it.node_id == NO_NODE or it.error_code:
+        return coordinator
+    here = place(it.node_id, Endpoint(it.host, it.port))
+    if here is None:
+        error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return replace(it, node_id=NO_NODE, host="", port=-1, error_code=error)  # type: ignore[no-any-return]
+    return replace(it, host=here.host, port=here.port)  # type: ignore[no-any-return]
+
+
+def _placed(brokers: Iterable[B], place: Place, id_field: str = "node_id") -> tuple[B, ...]:
+    placed = []
+    for broker in brokers:
+        it: Any = broker
+        here = place(getattr(it, id_field), Endpoint(it.host, it.port))
+        if here is not None:
+            placed.append(replace(it, host=here.host, port=here.port))
+    return tuple(placed)
+
+
+_REWRITES: Final[Mapping[int, Callable[[Any, Place], Any]]] = {
+    ApiKey.API_VERSIONS: _api_versions,
+    ApiKey.METADATA: _metadata,
+    ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
+    ApiKey.PRODUCE: _produce,
+    ApiKey.FIND_COORDINATOR: _find_coordinator,
+}

@@ -1,0 +1,155 @@
+"""Which requests pass through to the upstream, and which are answered here: `TABLE`, an entry for each API.
+
+What is announced to clients, what is done with a request, and the table in docs/upstream.md follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from kshim.api.api_versions import ANNOUNCED
+from schemas.api_key import ApiKey
+from schemas.messages.api_versions import ApiVersion
+
+
+class Way(Enum):
+    """What becomes of a request; the value says it in the words of docs/upstream.md."""
+
+    FORWARDED = "passes through as it is, in both directions"
+    REWRITTEN = "passes through; its answer is read, and written anew"
+    OURS = "answered by kshim"
+    HIDDEN = "not announced; who sends it is disconnected, as by a broker that does not know it"
+
+
+class Entry(NamedTuple):
+    """One API."""
+
+    way: Way
+    why: str = ""
+    """What is rewritten, or why it is not simply forwarded."""
+    newest: int = 32767
+    """The newest version that is announced, if both sides know it."""
+
+
+_FORWARDED = Entry(Way.FORWARDED)
+_GROUP = Entry(Way.OURS, "groups are kshim's own")
+_ADDRESSES = Entry(Way.REWRITTEN, "the brokers get kshim's addresses")
+_LOGIN = Entry(Way.OURS, "clients log in to kshim, and kshim to the upstream")
+_NEW_GROUPS = Entry(Way.HIDDEN, "consumer groups of KIP-848 are not served yet")
+_SHARE = Entry(Way.HIDDEN, "share groups are not served yet")
+_STREAMS = Entry(Way.HIDDEN, "streams groups are not served yet")
+_TOKENS = Entry(Way.HIDDEN, "a token would be for logging in to the upstream, where clients do not")
+_IN_TRANSACTION = Entry(
+    Way.HIDDEN, "offsets cannot be committed in transactions: these end at the upstream, without kshim"
+)
+BETWEEN_BROKERS = Entry(Way.HIDDEN, "not for clients")
+
+TABLE: Mapping[ApiKey, Entry] = {
+    ApiKey.PRODUCE: Entry(Way.REWRITTEN, "new leaders (from v10 on) get kshim's addresses"),
+    ApiKey.FETCH: Entry(
+        Way.FORWARDED, "the newest versions only add addresses to answers of many megabytes", newest=15
+    ),
+    ApiKey.LIST_OFFSETS: _FORWARDED,
+    ApiKey.METADATA: _ADDRESSES,
+    ApiKey.OFFSET_COMMIT: _GROUP,
+    ApiKey.OFFSET_FETCH: _GROUP,
+    ApiKey.FIND_COORDINATOR: Entry(
+        Way.REWRITTEN, "for a group, answered by kshim; for anything else, the brokers get kshim's addresses"
+    ),
+    ApiKey.JOIN_GROUP: _GROUP,
+    ApiKey.HEARTBEAT: _GROUP,
+    ApiKey.LEAVE_GROUP: _GROUP,
+    ApiKey.SYNC_GROUP: _GROUP,
+    ApiKey.DESCRIBE_GROUPS: _GROUP,
+    ApiKey.LIST_GROUPS: _GROUP,
+    ApiKey.SASL_HANDSHAKE: _LOGIN,
+    ApiKey.API_VERSIONS: Entry(Way.REWRITTEN, "the versions and features that both sides know"),
+    ApiKey.CREATE_TOPICS: _FORWARDED,
+    ApiKey.DELETE_TOPICS: _FORWARDED,
+    ApiKey.DELETE_RECORDS: _FORWARDED,
+    ApiKey.INIT_PRODUCER_ID: _FORWARDED,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: _FORWARDED,
+    ApiKey.ADD_PARTITIONS_TO_TXN: _FORWARDED,
+    ApiKey.ADD_OFFSETS_TO_TXN: _IN_TRANSACTION,
+    ApiKey.END_TXN: _FORWARDED,
+    ApiKey.WRITE_TXN_MARKERS: _FORWARDED,
+    ApiKey.TXN_OFFSET_COMMIT: _IN_TRANSACTION,
+    ApiKey.DESCRIBE_ACLS: _FORWARDED,
+    ApiKey.CREATE_ACLS: _FORWARDED,
+    ApiKey.DELETE_ACLS: _FORWARDED,
+    ApiKey.DESCRIBE_CONFIGS: _FORWARDED,
+    ApiKey.ALTER_CONFIGS: _FORWARDED,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: _FORWARDED,
+    ApiKey.DESCRIBE_LOG_DIRS: _FORWARDED,
+    ApiKey.SASL_AUTHENTICATE: _LOGIN,
+    ApiKey.CREATE_PARTITIONS: _FORWARDED,
+    ApiKey.CREATE_DELEGATION_TOKEN: _TOKENS,
+    ApiKey.RENEW_DELEGATION_TOKEN: _TOKENS,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _TOKENS,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: _TOKENS,
+    ApiKey.DELETE_GROUPS: _GROUP,
+    ApiKey.ELECT_LEADERS: _FORWARDED,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _FORWARDED,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _FORWARDED,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _FORWARDED,
+    ApiKey.OFFSET_DELETE: _GROUP,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: _FORWARDED,
+    ApiKey.ALTER_CLIENT_QUOTAS: _FORWARDED,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _FORWARDED,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _FORWARDED,
+    ApiKey.DESCRIBE_QUORUM: _FORWARDED,
+    ApiKey.UPDATE_FEATURES: _FORWARDED,
+    ApiKey.DESCRIBE_CLUSTER: _ADDRESSES,
+    ApiKey.DESCRIBE_PRODUCERS: _FORWARDED,
+    ApiKey.UNREGISTER_BROKER: _FORWARDED,
+    ApiKey.DESCRIBE_TRANSACTIONS: _FORWARDED,
+    ApiKey.LIST_TRANSACTIONS: _FORWARDED,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _NEW_GROUPS,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _NEW_GROUPS,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: _FORWARDED,
+    ApiKey.PUSH_TELEMETRY: _FORWARDED,
+    ApiKey.LIST_CONFIG_RESOURCES: _FORWARDED,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: _FORWARDED,
+    ApiKey.SHARE_GROUP_HEARTBEAT: _SHARE,
+    ApiKey.SHARE_GROUP_DESCRIBE: _SHARE,
+    ApiKey.SHARE_FETCH: _SHARE,
+    ApiKey.SHARE_ACKNOWLEDGE: _SHARE,
+    ApiKey.ADD_RAFT_VOTER: _FORWARDED,
+    ApiKey.REMOVE_RAFT_VOTER: _FORWARDED,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _STREAMS,
+    ApiKey.STREAMS_GROUP_DESCRIBE: _STREAMS,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _SHARE,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _SHARE,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _SHARE,
+}
+"""By API. What is not in it is BETWEEN_BROKERS."""
+
+HIDDEN_FEATURES = frozenset(("group.version", "share.version", "streams.version"))
+"""Features of the upstream whose APIs are hidden."""
+
+
+def entry(api_key: ApiKey) -> Entry:
+    """What becomes of the requests of an API."""
+    return TABLE.get(api_key, BETWEEN_BROKERS)
+
+
+def announced(upstream: Mapping[int, range]) -> tuple[ApiVersion, ...]:
+    """What clients are told, where the upstream serves `upstream`.
+
+    An API that `schemas` does not know passes through in whichever version.
+    """
+    found = []
+    for api_key, (way, _, newest) in sorted(TABLE.items()):
+        if way is Way.HIDDEN:
+            continue
+        ours = ANNOUNCED.get(api_key)
+        theirs = ours if way is Way.OURS else upstream.get(api_key)
+        if theirs is None:
+            continue
+        ours = ours or theirs
+        first, last = max(ours.start, theirs.start), min(ours.stop - 1, theirs.stop - 1, newest)
+        if first <= last:
+            found.append(ApiVersion(api_key=api_key, min_version=first, max_version=last))
+    return tuple(found)

@@ -1,0 +1,287 @@
+"""A client and a broker with kshim between them: order, back-pressure both ways, large responses, endings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from kshim.network.connection import MAX_IN_FLIGHT, Shared
+from kshim.network.intake import Intake
+from kshim.requests import Client, Turn
+from kshim.requests.later import Promised
+from kshim.requests.once import Once
+from kshim.requests.unread import Unread
+from kshim.upstream.passage import CLOSE_S, Passage
+from kshim.upstream.relay import Relay
+from kshim.upstream.responses import LARGE_BYTES
+from tests.network.test_connection import Transport as ClientTransport
+from tests.network.test_frames import frame
+
+LARGE = b"r" * (LARGE_BYTES + 1000)
+
+
+class Transport(ClientTransport):
+    """Counts what is held while its reader does not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_read = True
+        self.bufferSize = 0
+
+    def send_at_once(self, pieces: Iterable[Any]) -> None:
+        for piece in pieces:
+            self.write(bytes(piece))
+        if not self.is_read and self.producer is not None:
+            self.producer.pauseProducing()
+
+    writeSequence = send_at_once  # noqa: N815
+
+    def read(self) -> None:
+        self.is_read = True
+        if self.producer is not None:
+            self.producer.resumeProducing()
+
+    def taken(self) -> bytes:
+        value = bytes(self.value())
+        self.clear()
+        return value
+
+
+class World:
+    """Requests that begin with "k" are answered by kshim, others by the broker; "z" has no answer."""
+
+    def __init__(self, *, is_connected: bool = True) -> None:
+        self.clock = Clock()
+        self.unread = Unread(self.clock)
+        self.ours: dict[bytes, Deferred[bytes]] = {}
+        self.passages: list[Passage] = []
+        self.client, self.broker = Transport(), Transport()
+        shared = Shared(
+            answer=self.answer,
+            clock=self.clock,
+            unread=self.unread,
+            intake=Intake(self.clock, self.unread, 1 << 24),
+            once=Once(self.clock),
+            max_request_bytes=1 << 20,
+        )
+        self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage)
+        self.relay.makeConnection(self.client)
+        if is_connected:
+            self.ask(b"z")
+            self.connect()
+            assert self.broker.taken() == frame(b"z")
+
+    def new_passage(self, relay: Relay) -> Passage:
+        self.passages.append(Passage(relay, "b:1", 1 << 30, self.clock))
+        return self.passages[-1]
+
+    @property
+    def passage(self) -> Passage:
+        (one,) = self.passages
+        return one
+
+    def connect(self) -> None:
+        self.passage.makeConnection(self.broker)
+
+    def answer(self, data: bytes | bytearray, client: Client, turn: Turn) -> Any:
+        if data[:1] == b"k":
+            self.ours[bytes(data)] = Deferred()
+            return self.ours[bytes(data)]
+        passage = client.relay.passage
+        if data[:1] == b"z":
+            passage.send(data)
+            return None
+        return Promised(passage.forward(data, turn, is_read=data[:1] == b"w"), lambda response: response)
+
+    def ask(self, *requests: bytes) -> None:
+        self.relay.dataReceived(b"".join(map(frame, requests)))
+
+    def respond(self, *responses: bytes) -> None:
+        self.passage.dataReceived(b"".join(map(frame, responses)))
+
+
+def test_requests_pass_in_one_write_and_responses_come_back_in_one() -> None:
+    world = World()
+    world.ask(b"a", b"b", b"z")
+    assert world.broker.taken() == frame(b"a") + frame(b"b") + frame(b"z")
+    world.respond(b"A", b"B")
+    assert world.client.taken() == frame(b"A") + frame(b"B")
+
+
+def test_the_connection_to_the_broker_is_made_when_it_is_needed() -> None:
+    world = World(is_connected=False)
+    world.ask(b"k")
+    assert not world.passages
+    world.ask(b"a", b"b")
+    world.connect()
+    assert world.broker.taken() == frame(b"a") + frame(b"b")
+    assert {"no delay", "keep alive"} <= world.broker.options
+
+
+@given(st.permutations(["k1", "k2", "broker", "broker", "broker"]))
+def test_replies_leave_in_the_order_of_the_requests(arrivals: list[str]) -> None:
+    world = World()
+    world.ask(b"a", b"k1", b"big", b"k2", b"c")
+    responses = [b"A", LARGE, b"C"]
+    for arrival in arrivals:
+        if arrival == "broker":
+            world.respond(responses.pop(0))
+        else:
+            world.ours[arrival.encode()].callback(arrival.encode())
+    assert world.client.taken() == b"".join(map(frame, (b"A", b"k1", LARGE, b"k2", b"C")))
+    assert world.unread.bytes == 0
+
+
+def test_a_large_response_goes_on_while_its_rest_is_on_its_way() -> None:
+    world = World()
+    world.ask(b"big", b"b")
+    data = frame(LARGE) + frame(b"B")
+    world.passage.dataReceived(data[:100])
+    assert world.client.taken() == data[:100]
+    world.passage.dataReceived(data[100:200])
+    assert world.client.taken() == data[100:200]
+    world.passage.dataReceived(data[200:])
+    assert world.client.taken() == data[200:]
+
+
+def test_a_large_response_waits_for_its_turn_and_nothing_more_is_received() -> None:
+    world = World()
+    world.ask(b"k", b"big", b"b")
+    world.passage.dataReceived(frame(LARGE)[:100])
+    assert not world.broker.reads
+    assert world.client.taken() == b""
+    world.ours[b"k"].callback(b"K")
+    assert world.client.taken() == frame(b"K") + frame(LARGE)[:100]
+    assert world.broker.reads
+
+
+def test_a_response_that_is_read_here_is_whole() -> None:
+    world = World()
+    world.ask(b"k", b"w")
+    data = frame(LARGE)
+    for at in range(0, len(data), 9000):
+        world.passage.dataReceived(data[at : at + 9000])
+    assert world.broker.reads
+    world.ours[b"k"].callback(b"K")
+    assert world.client.taken() == frame(b"K") + frame(LARGE)
+
+
+def test_a_client_that_does_not_read_stops_its_broker() -> None:
+    world = World()
+    world.ask(b"big", b"b")
+    world.client.is_read = False
+    world.passage.dataReceived(frame(LARGE)[:5000])
+    assert not world.broker.reads
+    assert not world.client.reads
+    assert world.unread.bytes >= 5000
+    held = len(world.client.value())
+    world.passage.dataReceived(frame(LARGE)[5000:] + frame(b"B"))
+    assert len(world.client.value()) == held
+    world.client.read()
+    assert world.broker.reads
+    assert world.client.reads
+    assert world.client.taken() == frame(LARGE) + frame(b"B")
+    assert world.unread.bytes == 0
+
+
+def test_a_broker_goes_on_though_nothing_was_left_when_its_client_had_read() -> None:
+    world = World()
+    world.ask(b"big")
+    world.client.is_read = False
+    world.passage.dataReceived(frame(LARGE)[:5000])
+    assert not world.broker.reads
+    world.client.read()
+    assert world.broker.reads
+
+
+def test_a_broker_that_does_not_read_stops_its_client() -> None:
+    world = World()
+    world.broker.is_read = False
+    world.ask(b"a")
+    assert not world.client.reads
+    world.ask(b"b", b"k")
+    assert world.broker.taken() == frame(b"a")
+    assert not world.ours
+    world.broker.read()
+    assert world.client.reads
+    assert world.broker.taken() == frame(b"b")
+    assert b"k" in world.ours
+
+
+def test_requests_under_way_are_bounded() -> None:
+    world = World()
+    for _ in range(MAX_IN_FLIGHT + 5):
+        world.ask(b"a")
+    assert not world.client.reads
+    assert world.broker.taken() == frame(b"a") * MAX_IN_FLIGHT
+    world.respond(*[b"A"] * MAX_IN_FLIGHT)
+    assert world.client.reads
+    assert world.broker.taken() == frame(b"a") * 5
+
+
+def test_the_client_goes_with_its_broker(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.ask(b"a", b"b")
+    world.respond(b"A")
+    world.passage.connectionLost(Failure(ConnectionDone()))
+    assert world.client.taken() == frame(b"A")
+    assert world.client.disconnecting
+    assert [record.getMessage() for record in caplog.records] == [
+        "closed the connection of 10.0.0.7:51000: upstream broker b:1 closed the connection"
+    ]
+
+
+def test_a_broker_that_cannot_be_reached_closes_the_client(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(is_connected=False)
+    world.ask(b"a")
+    world.passage.lose("cannot be reached: Connection refused")
+    assert world.client.disconnecting
+    assert "upstream broker b:1 cannot be reached: Connection refused" in caplog.text
+
+
+@pytest.mark.parametrize("data", [frame(b"unasked"), b"\xff\xff\xff\xff", frame(LARGE)])
+def test_what_is_no_response_closes_both(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.passage.dataReceived(data)
+    assert world.client.disconnecting
+    assert world.broker.aborted
+    assert "upstream broker b:1 sent what is no response to a request" in caplog.text
+
+
+def test_a_broker_gets_what_its_client_sent_before_it_left() -> None:
+    world = World(is_connected=False)
+    world.ask(b"z")
+    world.relay.connectionLost(Failure(ConnectionDone()))
+    world.connect()
+    assert world.broker.taken() == frame(b"z")
+    assert world.broker.disconnecting
+
+
+def test_a_broker_that_never_reads_it_is_given_up() -> None:
+    world = World()
+    world.relay.connectionLost(Failure(ConnectionDone()))
+    assert world.broker.disconnecting
+    assert not world.broker.aborted
+    world.clock.advance(CLOSE_S)
+    assert world.broker.aborted
+
+
+def test_nothing_is_left_of_a_client_that_goes(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.ask(b"k", b"big")
+    world.passage.dataReceived(frame(LARGE)[:100])
+    world.relay.connectionLost(Failure(ConnectionDone()))
+    world.passage.dataReceived(frame(LARGE)[100:])
+    world.passage.connectionLost(Failure(ConnectionDone()))
+    assert world.unread.bytes == 0
+    assert not world.clock.getDelayedCalls()
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -1,0 +1,186 @@
+"""The topics that groups have to do with: learned when named, looked at again, forgotten when deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+import pytest
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.task import Clock
+
+from kshim.upstream.link import LinkError
+from kshim.upstream.topics import ABSENT_S, AT_ONCE, LOOK_S, Topics
+from schemas.error_code import ErrorCode
+from schemas.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tests.api.harness import result
+
+A, B = UUID(int=10), UUID(int=11)
+
+
+class Upstream:
+    """Answers by hand, or at once."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.topics: dict[str, tuple[UUID, int]] = {}
+        """Id and number of partitions, by name."""
+        self.asked: list[MetadataRequest] = []
+        self.waiting: list[Deferred[MetadataResponse]] | None = None
+        self.is_down = False
+        self.told: list[tuple[str, str]] = []
+        self.deleted: list[str] = []
+        self.known = Topics(self.ask, self.clock)
+        self.known.on_change(lambda name, change: self.told.append((name, change)))
+        self.known.on_deletion(self.delete)
+
+    def delete(self, names: Collection[str]) -> None:
+        self.deleted += names
+
+    def ask(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
+        if self.is_down:
+            return fail(LinkError("down"))
+        assert not request.allow_auto_topic_creation
+        self.asked.append(request)
+        answer: Deferred[MetadataResponse] = Deferred()
+        answer.addCallback(lambda _: self.response(request))
+        if self.waiting is None:
+            answer.callback(None)  # type: ignore[arg-type]
+        else:
+            self.waiting.append(answer)
+        return answer
+
+    def response(self, request: MetadataRequest) -> MetadataResponse:
+        assert request.topics is not None
+        by_name = any(topic.name for topic in request.topics)
+        found = []
+        for asked in request.topics:
+            name = asked.name or next((n for n, (i, _) in self.topics.items() if i == asked.topic_id), None)
+            if name in self.topics:
+                topic_id, count = self.topics[name]
+                partitions = tuple(
+                    MetadataResponsePartition(partition_index=n) for n in reversed(range(count))
+                )
+                found.append(MetadataResponseTopic(name=name, topic_id=topic_id, partitions=partitions))
+            else:
+                error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
+                found.append(MetadataResponseTopic(name=asked.name, error_code=error))
+        return MetadataResponse(topics=tuple(found))
+
+    def names_asked(self) -> list[str | None]:
+        asked, self.asked = self.asked, []
+        return [topic.name for request in asked for topic in request.topics or ()]
+
+
+def test_a_topic_is_learned_once() -> None:
+    upstream = Upstream()
+    upstream.topics["a"] = A, 3
+    assert upstream.known.missing(["a", "b"]) == ["a", "b"]
+    assert result(upstream.known.learn(["a", "b"])) is None
+    assert [p.index for p in upstream.known.by_name["a"].partitions] == [0, 1, 2]
+    assert upstream.known.by_id[A] is upstream.known.by_name["a"]
+    assert upstream.known.missing(["a", A, UUID(int=0)]) == []
+
+
+def test_one_that_is_absent_is_not_asked_for_again_at_once() -> None:
+    upstream = Upstream()
+    result(upstream.known.learn(["b"]))
+    assert upstream.known.missing(["b"]) == []
+    upstream.clock.advance(ABSENT_S)
+    assert upstream.known.missing(["b"]) == ["b"]
+    upstream.topics["b"] = B, 1
+    result(upstream.known.learn(["b"]))
+    assert "b" in upstream.known.by_name
+
+
+def test_ids_and_names_are_asked_for_apart() -> None:
+    upstream = Upstream()
+    upstream.topics.update(a=(A, 1), b=(B, 1))
+    result(upstream.known.learn(["a", B, UUID(int=99)]))
+    assert set(upstream.known.by_name) == {"a", "b"}
+    assert [[topic.name for topic in request.topics or ()] for request in upstream.asked] == [
+        ["a"],
+        [None] * 2,
+    ]
+
+
+def test_what_is_wanted_meanwhile_is_asked_for_together() -> None:
+    upstream = Upstream()
+    upstream.topics.update(a=(A, 1), b=(B, 1))
+    upstream.waiting = []
+    first = upstream.known.learn(["a"])
+    others = [upstream.known.learn(["b"]), upstream.known.learn(["b", "c"])]
+    upstream.waiting.pop().callback(MetadataResponse())
+    assert first.called
+    assert not others[0].called
+    assert [topic.name for topic in upstream.asked[1].topics or ()] == ["b", "c"]
+    upstream.waiting.pop().callback(MetadataResponse())
+    assert all(other.called for other in others)
+    assert len(upstream.asked) == 2
+
+
+def test_many_are_asked_for_in_pieces() -> None:
+    upstream = Upstream()
+    result(upstream.known.learn([f"t{n}" for n in range(AT_ONCE + 1)]))
+    assert [len(request.topics or ()) for request in upstream.asked] == [AT_ONCE, 1]
+
+
+def test_an_upstream_that_is_down_is_said_and_asked_again() -> None:
+    upstream = Upstream()
+    upstream.is_down = True
+    upstream.topics["a"] = A, 1
+    with pytest.raises(LinkError):
+        result(upstream.known.learn(["a"]))
+    upstream.is_down = False
+    assert upstream.known.missing(["a"]) == ["a"]
+    result(upstream.known.learn(["a"]))
+    assert "a" in upstream.known.by_name
+
+
+def test_new_partitions_are_seen() -> None:
+    upstream = Upstream()
+    upstream.topics["a"] = A, 1
+    result(upstream.known.learn(["a"]))
+    upstream.known.start()
+    upstream.topics["a"] = A, 4
+    upstream.clock.advance(LOOK_S)
+    assert len(upstream.known.by_name["a"].partitions) == 4
+    assert upstream.told == [("a", "has 4 partitions, and had 1")]
+    upstream.known.stop()
+    assert not upstream.clock.getDelayedCalls()
+
+
+def test_a_topic_is_deleted_when_it_is_missed_twice() -> None:
+    upstream = Upstream()
+    upstream.topics["a"] = A, 1
+    result(upstream.known.learn(["a"]))
+    upstream.known.start()
+    for is_there in (False, True, False):
+        upstream.topics = {"a": (A, 1)} if is_there else {}
+        upstream.clock.advance(LOOK_S)
+        assert upstream.deleted == []
+    upstream.is_down = True
+    upstream.clock.advance(LOOK_S)
+    assert upstream.deleted == []
+    upstream.is_down = False
+    upstream.clock.advance(LOOK_S)
+    assert upstream.deleted == ["a"]
+    assert upstream.told == [("a", "was deleted")]
+    assert not upstream.known.by_name
+    assert not upstream.known.by_id
+
+
+def test_a_topic_that_is_made_anew_was_deleted() -> None:
+    upstream = Upstream()
+    upstream.topics["a"] = A, 2
+    result(upstream.known.learn(["a"]))
+    upstream.topics["a"] = B, 2
+    upstream.known.start()
+    upstream.clock.advance(LOOK_S)
+    assert upstream.deleted == ["a"]
+    assert set(upstream.known.by_id) == {B}
