@@ -1,0 +1,301 @@
+"""Answers the requests that arrive at kshim in front of an upstream; it stands in for `dispatch.answer`.
+
+`TABLE` says what becomes of each API: a request goes through the client's `Relay`, or to `dispatch.answer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kshim.api.api_versions import ANNOUNCED
+from kshim.network import dispatch
+from kshim.network.dispatch import MAX_ELEMENTS, Reply, api_name, now_or_deferred
+from kshim.requests import Broker, Client, Refused, RequestContext, Turn
+from kshim.requests.later import Later, Promised, then
+from kshim.requests.slices import in_slices
+from kshim.upstream import peek
+from kshim.upstream.link import LinkError
+from kshim.upstream.passage import Passed
+from kshim.upstream.rewriting import FIRST_PRODUCE_VERSION_WITH_ENDPOINTS, Place, changed, is_rewritten
+from kshim.upstream.table import TABLE, Way
+from kshim.upstream.topics import Key, Topics
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage, TooManyElements
+from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from schemas.registry import VERSIONS, decode_request, decode_response, encode_reply, encode_response
+
+if TYPE_CHECKING:
+    from kshim.upstream.brokers import Brokers
+
+HERE = 0
+"""The node id of the one coordinator that all ports of this process have in common."""
+NO_ACKS = 0
+GROUP = 0
+FIRST_FIND_WITH_KEYS = 4
+FIRST_VERSION_BY_ID = 10
+KEY_US = 10
+LARGE_BYTES = 64 * 1024
+"""A larger answer is read and written aside."""
+
+Decoded = tuple[RequestHeader, Any]
+Answer = Reply | Deferred[Reply] | Promised
+
+
+class Asked(NamedTuple):
+    """One request, as it is handed around here."""
+
+    broker: Broker
+    frame: bytes | bytearray
+    client: Client
+    turn: Turn
+    decoded: Decoded | None
+    api_key: int
+    api_version: int
+    correlation_id: int
+
+
+class Front:
+    """Answers for all ports; `broker.node_id` is the upstream broker at whose port a request arrived."""
+
+    def __init__(self, here: Broker, brokers: Brokers, topics: Topics) -> None:
+        """here: answers what is not forwarded; its node id is HERE."""
+        self._here = here
+        self._brokers = brokers
+        self._topics = topics
+        of_ways = {
+            Way.FORWARDED: self._forward,
+            Way.REWRITTEN: self._rewrite,
+            Way.OURS: self._answer_here,
+            Way.HIDDEN: self._refuse,
+        }
+        self._does: dict[int, Callable[[Asked], Answer]] = {
+            **{api_key: of_ways[entry.way] for api_key, entry in TABLE.items()},
+            ApiKey.API_VERSIONS: self._api_versions,
+            ApiKey.FIND_COORDINATOR: self._find_coordinator,
+            ApiKey.LIST_GROUPS: self._list_groups,
+            ApiKey.OFFSET_COMMIT: self._about_topics,
+            ApiKey.OFFSET_DELETE: self._about_topics,
+            ApiKey.OFFSET_FETCH: self._about_topics,
+            ApiKey.PRODUCE: self._produce,
+        }
+
+    def answer(
+        self,
+        broker: Broker,
+        frame: bytes | bytearray,
+        client: Client,
+        turn: Turn,
+        decoded: Decoded | None = None,
+    ) -> Answer:
+        """As `dispatch.answer`.
+
+        decoded: the frame's header and request, if somebody has looked into it; then the answer of the
+        upstream is given whole, too, however large it is.
+        """
+        if len(frame) < peek.HEAD_BYTES:
+            raise Refused(f"{client.address}: a request of {len(frame)} bytes, which is less than a header")
+        asked = Asked(broker, frame, client, turn, decoded, *peek.head(frame))
+        return self._does.get(asked.api_key, self._refuse)(asked)
+
+    # ---- the ways
+
+    def _forward(self, asked: Asked) -> Promised:
+        self._check_version(asked)
+        relay = asked.client.relay
+        whole = asked.decoded is not None
+        return Promised(relay.passage.forward(asked.frame, asked.turn, is_read=whole), _as_it_is)
+
+    def _rewrite(self, asked: Asked) -> Promised:
+        self._check_version(asked)
+        relay = asked.client.relay
+        place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
+        answer = relay.passage.forward(asked.frame, asked.turn, is_read=True)
+        return Promised(answer, partial(self._rewritten, asked, place))
+
+    def _answer_here(self, asked: Asked) -> Answer:
+        return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, asked.decoded)
+
+    def _refuse(self, asked: Asked) -> Answer:
+        raise _refusal(asked, "is not served in front of an upstream")
+
+    def _check_version(self, asked: Asked) -> None:
+        """Raise Refused for a version that is not announced, whatever the upstream would say to it."""
+        api_key, version = ApiKey(asked.api_key), asked.api_version
+        newest, versions = TABLE[api_key].newest, ANNOUNCED.get(api_key)
+        if version > newest or (versions is not None and version not in versions):
+            raise _refusal(asked, "is a version that was not announced")
+
+    def _rewritten(self, asked: Asked, place: Place, frame: bytes) -> Later[Reply]:
+        """The upstream's answer with kshim's addresses."""
+        api_key, version = asked.api_key, asked.api_version
+        if not is_rewritten(api_key, version, frame):
+            return frame
+
+        def write(decoded: tuple[int, Any]) -> Later[Reply]:
+            correlation_id, response = decoded
+            rewritten = changed(api_key, response, place)
+            if rewritten is response:
+                return frame
+            write = partial(encode_response, api_key, version, correlation_id, rewritten)
+            return self._here.aside.run(write) if is_large else write()
+
+        is_large = len(frame) > LARGE_BYTES
+        read = partial(decode_response, api_key, version, frame)
+        if is_large:
+            return self._here.aside.run(read).addCallbacks(write, partial(_not_read, asked))
+        try:
+            decoded = read()
+        except MalformedMessage as error:
+            raise _not_understood(asked, error) from error
+        return write(decoded)
+
+    # ---- single APIs
+
+    def _produce(self, asked: Asked) -> Answer:
+        """A Produce with acks=0 has no answer; small answers of the newer versions may name brokers."""
+        if peek.acks(asked.frame, asked.api_version) == NO_ACKS:
+            self._check_version(asked)
+            asked.client.relay.passage.send(asked.frame)
+            return None
+        if asked.api_version < FIRST_PRODUCE_VERSION_WITH_ENDPOINTS:
+            return self._forward(asked)
+        return self._rewrite(asked)
+
+    def _api_versions(self, asked: Asked) -> Answer:
+        """In a version that is not known here, the answer is kshim's: which versions there are."""
+        if asked.api_version not in VERSIONS[ApiKey.API_VERSIONS]:
+            return self._answer_here(asked)
+        return self._rewrite(asked)
+
+    def _find_coordinator(self, asked: Asked) -> Answer:
+        """The coordinator of a group is this process, at the port of a broker that runs."""
+        header, request = asked.decoded or _decode(asked)
+        if request.key_type != GROUP:
+            return self._rewrite(asked)
+        place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
+        keys = request.coordinator_keys if header.api_version >= FIRST_FIND_WITH_KEYS else (request.key,)
+        find = partial(self._coordinator, place)
+        found = in_slices(self._here, _context(asked, header), keys, find, lambda key: KEY_US + len(key) // 8)
+        return then(found, partial(_encode_found, header))
+
+    def _coordinator(self, place: Place, group_id: str) -> Coordinator:
+        node_id = self._brokers.home(self._here.groups.shard_for(group_id))
+        here = self._brokers.reach(node_id, place)
+        if here is None:
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            why = "The coordinator is not available."
+            return Coordinator(key=group_id, node_id=-1, port=-1, error_code=error, error_message=why)
+        return Coordinator(key=group_id, node_id=node_id, host=here.host, port=here.port, error_message="")
+
+    def _list_groups(self, asked: Asked) -> Reply:
+        """At each port, the groups whose coordinator clients find there: tools ask all brokers."""
+        header, request = asked.decoded or _decode(asked)
+        groups = self._here.groups
+        response = groups.list_groups(_context(asked, header), request)
+        of_port = [
+            group
+            for group in response.groups
+            if self._brokers.home(groups.shard_for(group.group_id)) == asked.broker.node_id
+        ]
+        return _encode(header, replace(response, groups=tuple(of_port)))
+
+    def _about_topics(self, asked: Asked) -> Answer:
+        """Learn of the topics that it names, then answer it."""
+        try:
+            decoded = asked.decoded or decode_request(asked.frame, dispatch.LIGHT_ELEMENTS)
+        except TooManyElements:
+            asked.turn.is_alone = True
+            return self._here.aside.run(partial(decode_request, asked.frame, MAX_ELEMENTS)).addCallbacks(
+                lambda decoded: now_or_deferred(self._about_topics(asked._replace(decoded=decoded))),
+                lambda _: now_or_deferred(self._answer_here(asked)),  # which says what is wrong
+            )
+        except MalformedMessage:
+            return self._answer_here(asked)
+        asked = asked._replace(decoded=decoded)
+        missing = self._topics.missing(self._named(*decoded))
+        if not missing:
+            return self._answer_here(asked)
+        return self._topics.learn(missing).addCallbacks(
+            lambda _: now_or_deferred(self._answer_here(asked)), partial(_not_learned, asked)
+        )
+
+    def _named(self, header: RequestHeader, request: Any) -> Iterator[Key]:
+        """The topics that have to be known, by name or by id."""
+        by_id = header.api_version >= FIRST_VERSION_BY_ID
+        if header.api_key != ApiKey.OFFSET_FETCH:
+            yield from (topic.topic_id if by_id else topic.name for topic in request.topics)
+        elif by_id:
+            for group in request.groups:
+                if group.topics is not None:
+                    yield from (topic.topic_id for topic in group.topics)
+                elif (seen := self._here.groups.see(group.group_id)) is not None:
+                    yield from {name for name, _ in seen.partitions}
+
+
+def _as_it_is(response: bytes | Passed) -> Reply:
+    return response  # type: ignore[return-value]
+
+
+def _decode(asked: Asked) -> Decoded:
+    """Raises Refused."""
+    try:
+        return decode_request(asked.frame, MAX_ELEMENTS)
+    except (MalformedMessage, TooManyElements) as error:
+        raise _refusal(asked, f"cannot be read: {error}") from error
+
+
+def _context(asked: Asked, header: RequestHeader) -> RequestContext:
+    client = asked.client
+    return RequestContext(
+        header.api_version,
+        header.client_id or "",
+        client.host,
+        client.advertised,
+        turn=asked.turn,
+        node_id=HERE,
+        client=client,
+    )
+
+
+def _encode(header: RequestHeader, response: Any) -> Reply:
+    return encode_reply(header.api_key, header.api_version, header.correlation_id, response)
+
+
+def _encode_found(header: RequestHeader, found: list[Coordinator]) -> Reply:
+    """Up to v3 there is one key, and its coordinator is the answer itself."""
+    if header.api_version >= FIRST_FIND_WITH_KEYS:
+        return _encode(header, FindCoordinatorResponse(coordinators=tuple(found)))
+    (one,) = found
+    message = one.error_message if one.error_code else "NONE"
+    response = FindCoordinatorResponse(
+        error_code=one.error_code, error_message=message, node_id=one.node_id, host=one.host, port=one.port
+    )
+    return _encode(header, response)
+
+
+def _refusal(asked: Asked, why: str) -> Refused:
+    client_id = peek.client_id(asked.frame)
+    api = f"{api_name(asked.api_key)} ({asked.api_key}) v{asked.api_version}"
+    return Refused(f"{asked.client.named(client_id)}: {api} {why}", once=(asked.api_key, why))
+
+
+def _not_read(asked: Asked, failure: Failure) -> Reply:
+    failure.trap(MalformedMessage)  # type: ignore[no-untyped-call]
+    raise _not_understood(asked, failure.value)
+
+
+def _not_understood(asked: Asked, error: object) -> Refused:
+    return _refusal(asked, f"was answered by the upstream with what cannot be read: {error}")
+
+
+def _not_learned(asked: Asked, failure: Failure) -> Reply:
+    failure.trap(LinkError)  # type: ignore[no-untyped-call]
+    raise _refusal(asked, f"names topics that cannot be asked for: {failure.value}")

@@ -1,0 +1,27 @@
+"""The upstream as the parts of kshim see it that ask a `Cluster`: read only, as it was last told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kshim.cluster import Cluster
+from kshim.configs.config import Config
+from kshim.storage.memory import MemoryStore
+from kshim.upstream.topics import Topics
+
+
+class Mirror(Cluster):
+    """It has the upstream's id, the brokers that run, and the topics that groups have to do with."""
+
+    def __init__(self, config: Config, topics: Topics) -> None:
+        nothing = MemoryStore()
+        self.first_node_id = config.node_id
+        super().__init__(nothing.metadata, nothing.log, config)
+        self.topics, self._by_id = topics.by_name, topics.by_id
+        topics.on_change(lambda name, change: self._tell(name, change))
+
+    def told(self, cluster_id: str, running: Iterable[int]) -> None:
+        """The upstream has told its brokers."""
+        self.cluster_id = cluster_id
+        self.running = self.node_ids = self.registered = tuple(sorted(running))
+        self.writer.version += 1

@@ -1,0 +1,252 @@
+"""kshim in front of an upstream, its parts in their order: contact, ports, groups; stopped in reverse."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred, DeferredLock, gatherResults
+
+from kshim import __version__
+from kshim.cluster.broker_configs import broker_text
+from kshim.configs.config import Config
+from kshim.configs.endpoint import Endpoint
+from kshim.configs.upstream import UpstreamConfig
+from kshim.control.clock import SteeredClock
+from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
+from kshim.coordination.interfaces import Transactions
+from kshim.coordination.loading import Loader
+from kshim.fetching.sessions import FetchSessions
+from kshim.network.connection import Connection, Shared
+from kshim.network.listeners import CannotListen, Listener
+from kshim.producing.appends import ProducerAppends
+from kshim.recorder.recorder import Recorder
+from kshim.requests import Broker
+from kshim.requests.arrivals import Arrivals
+from kshim.requests.aside import AsideThread
+from kshim.requests.once import Once
+from kshim.requests.unread import Unread
+from kshim.service import StartError
+from kshim.storage.interfaces import StorageError
+from kshim.storage.memory import MemoryStore
+from kshim.upstream.brokers import Brokers
+from kshim.upstream.contact import CONNECT_S, Contact
+from kshim.upstream.front import HERE, Front
+from kshim.upstream.indexes import Indexes, WrongUpstream
+from kshim.upstream.interfaces import GroupShards
+from kshim.upstream.link import LinkError
+from kshim.upstream.mirror import Mirror
+from kshim.upstream.passage import Passage
+from kshim.upstream.ports import Ports
+from kshim.upstream.relay import Relay
+from kshim.upstream.sockets import connect_passage
+from kshim.upstream.topics import Topics
+from schemas.api_key import ApiKey
+from schemas.messages.metadata import MetadataRequest, MetadataResponse
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+"""How often to ask the upstream which brokers run."""
+OLDEST_METADATA = 10
+"""Of Kafka 2.8: the first version with topic ids."""
+MOST_RESPONSE_BYTES = 2**31 - 1
+
+NewShards = Callable[[Contact, Config, Any], GroupShards]
+
+
+class UpstreamServer:
+    """`start()` it once, `stop()` it once; as `kshim.service.Server`."""
+
+    def __init__(self, config: Config, upstream: UpstreamConfig, reactor: Any, new_shards: NewShards) -> None:
+        """new_shards: makes what keeps the groups."""
+        self._config = config
+        self._upstream = upstream
+        self._reactor = reactor
+        self._clock = SteeredClock(reactor)
+        self._contact = Contact(reactor, upstream.bootstrap_servers)
+        self._topics = Topics(self._contact.ask, reactor)
+        self._mirror = Mirror(config, self._topics)
+        self._shards = new_shards(self._contact, config, reactor)
+        self._loader = Loader(reactor)
+        self._aside = AsideThread(reactor)
+        self._unread = Unread(reactor)
+        self._once = Once(reactor)
+        self._recorder = Recorder(
+            lambda: int(self._clock.seconds() * 1000), most_bytes=config.group_rebalances_max_bytes
+        )
+        limits = partial(_limit, self._mirror)
+        self._ports = Ports(config, reactor, self._unread, self._once, limits)
+        self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
+        self._brokers = Brokers(self._indexes, self._open_port)
+        self._groups: GroupRuntime | None = None
+        self._here: Broker | None = None
+        self._front: Front | None = None
+        self._look_later: Any = None
+        self._stop_lock = DeferredLock()
+        self._stopped = False
+        self.http_address: Endpoint | None = None
+
+    # ---- start
+
+    def start(self) -> Deferred[list[Endpoint]]:
+        """Fires with the addresses once connections are accepted. Errbacks StartError; then nothing is left
+        open.
+        """
+        return Deferred.fromCoroutine(self._start())
+
+    async def _start(self) -> list[Endpoint]:
+        config = self._config
+        try:
+            if not config.in_memory:
+                Path(config.log_dirs).mkdir(parents=True, exist_ok=True)
+            found = await self._first_look()
+            await self._shards.prepare()
+            self._begin_groups()
+            self._open_first(found)
+            assert self._groups is not None
+            await self._shards.start(self._groups)
+        except (LinkError, WrongUpstream, CannotListen, StorageError, StartError, OSError) as error:
+            await self.stop()
+            raise StartError(str(error)) from error
+        self._contact.addresses = self._brokers.addresses
+        self._look_later = self._reactor.callLater(LOOK_S, self._look)
+        self._topics.start()
+        addresses = [listener.address for _, listener in sorted(self._ports.listeners.items())]
+        listed = ", ".join(map(str, addresses))
+        logger.info("kshim %s: in front of cluster %s, at %s", __version__, self._mirror.cluster_id, listed)
+        return addresses
+
+    async def _first_look(self) -> MetadataResponse:
+        """What the upstream tells of its brokers. Raises LinkError, StartError."""
+        link = await self._contact.first(self._upstream.start_timeout_ms / 1000)
+        if link.version(ApiKey.METADATA) < OLDEST_METADATA:
+            raise StartError(
+                f"upstream broker {link.address} is older than Kafka 2.8: it has no topic ids (Metadata v10)"
+            )
+        return await self._ask_who_runs()
+
+    async def _ask_who_runs(self) -> MetadataResponse:
+        response: MetadataResponse = await self._contact.ask(MetadataRequest(topics=()))
+        return response
+
+    def _begin_groups(self) -> None:
+        """Make the group coordinator, and what answers by it."""
+        config, clock = self._config, self._clock
+        coordinator = new_coordinator(config, self._shards.partitions)
+        groups = self._groups = GroupRuntime(
+            coordinator, self._shards.journal, clock, self._loader, self._recorder.add
+        )
+        groups.start({})
+        self._topics.on_change(groups.topic_changed)
+        self._topics.on_deletion(groups.topics_deleted)
+        nothing = MemoryStore()
+        self._here = Broker(
+            node_id=HERE,
+            config=config,
+            cluster=self._mirror,
+            log=nothing.log,
+            groups=groups,
+            transactions=_no_transactions(),
+            clock=self._reactor,
+            producers=ProducerAppends(nothing.log, config),
+            fetch_sessions=FetchSessions(),
+            aside=self._aside,
+            unread=self._unread,
+            once=self._once,
+            arrivals=Arrivals(self._reactor),
+            wall_clock=clock,
+        )
+        self._front = Front(self._here, self._brokers, self._topics)
+
+    def _open_first(self, found: MetadataResponse) -> None:
+        """Open the ports of all brokers that run. Raises CannotListen."""
+        self._indexes.open(found.cluster_id or "")
+        self._told(found)
+        if not self._ports.listeners:
+            raise CannotListen("no port could be opened, see the log")
+
+    # ---- who runs
+
+    def _told(self, found: MetadataResponse) -> None:
+        running = {each.node_id: Endpoint(each.host, each.port) for each in found.brokers}
+        self._brokers.told(running)
+        self._mirror.told(found.cluster_id or "", self._brokers.running)
+
+    def _look(self) -> None:
+        Deferred.fromCoroutine(self._look_again())
+
+    async def _look_again(self) -> None:
+        try:
+            self._told(await self._ask_who_runs())
+        except LinkError as error:
+            logger.log(self._once.level("upstream"), "the upstream does not answer: %s", error)
+        if not self._stopped:
+            self._look_later = self._reactor.callLater(LOOK_S, self._look)
+
+    def _open_port(self, node_id: int, index: int) -> Listener:
+        assert self._front is not None
+        assert self._here is not None
+        broker = replace(self._here, node_id=node_id, fetch_sessions=FetchSessions())
+        answer = partial(self._front.answer, broker)
+        return self._ports.open(node_id, index, answer, partial(self._new_relay, node_id))
+
+    def _new_relay(
+        self,
+        node_id: int,
+        shared: Shared,
+        made: Callable[[Connection], None],
+        lost: Callable[[Connection], None],
+    ) -> Relay:
+        return Relay(shared, made, lost, partial(self._new_passage, node_id))
+
+    def _new_passage(self, node_id: int, relay: Relay) -> Passage:
+        address = self._brokers.address(node_id)
+        passage = Passage(relay, str(address), MOST_RESPONSE_BYTES, self._reactor)
+        connect_passage(self._reactor, passage, address, CONNECT_S)
+        return passage
+
+    # ---- stop
+
+    def loaded(self) -> Deferred[None]:
+        """Fires when no shard has anything left to load."""
+        return self._loader.when_done()
+
+    def stop(self) -> Deferred[None]:
+        """Accept nothing more, finish the requests under way, give up the shards."""
+        return self._stop_lock.run(self._stop)
+
+    async def _stop(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._look_later is not None and self._look_later.active():
+            self._look_later.cancel()
+        self._topics.stop()
+        listeners = list(self._ports.listeners.values())
+        for listener in listeners:
+            await listener.close()
+        for listener in listeners:
+            listener.drain()
+        if self._groups is not None:
+            self._groups.stop()
+        await self._shards.stop()
+        self._aside.stop()
+        await gatherResults([listener.disconnect() for listener in listeners])
+        self._contact.stop()
+
+
+def _limit(mirror: Mirror, name: str) -> str:
+    """A limit of connections, as it is configured."""
+    return broker_text(name, mirror.broker_configs(mirror.first_node_id))
+
+
+def _no_transactions() -> Transactions:
+    """The upstream's are its own."""
+    none: Any = None
+    transactions: Transactions = none
+    return transactions
