@@ -6,7 +6,6 @@ import argparse
 import ctypes
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from kshim.cli import logs
 from kshim.configs.config import new_config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.upstream import UpstreamConfig
+from kshim.service import Addresses
 from kshim.upstream.service import UpstreamServer
 
 PR_SET_PDEATHSIG = 1
@@ -37,8 +37,8 @@ def serve(properties: dict[str, str], upstream: UpstreamConfig) -> int:
     server = UpstreamServer(config, upstream, reactor, MemoryShards)
     status = 0
 
-    def ready(addresses: Sequence[Endpoint]) -> None:
-        print(f"kshim ready {','.join(map(str, addresses))}", flush=True)
+    def ready(addresses: Addresses) -> None:
+        print(f"kshim ready {','.join(map(str, next(iter(addresses.values()))))}", flush=True)
 
     def failed(failure: Failure) -> None:
         nonlocal status

@@ -143,10 +143,6 @@ class BrokerListeners:
         """Accept nothing more. Fires when the ports are free."""
         return gatherResults([each.close() for each in self._listeners]).addCallback(lambda _: None)
 
-    def makes(self, new: Callable[..., Connection]) -> None:
-        """Make further connections by `new`."""
-        self._connections.shared.new = new
-
     def answer_by(self, answer: Dispatch) -> None:
         """Answer all further requests by another function."""
         for listener in self._listeners:

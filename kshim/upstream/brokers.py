@@ -24,13 +24,13 @@ NOBODY = -1
 
 
 class Port(Protocol):
-    """A listening port, as `Listener` has it."""
+    """The listening ports of one broker, as `BrokerListeners` has them."""
 
     def suspend(self) -> Deferred[None]:
         """Refuse connections, and close those that there are."""
 
-    def resume(self) -> None:
-        """Accept connections again. Raises CannotListen."""
+    def resume(self) -> Deferred[None]:
+        """Accept connections again. Errbacks CannotListen."""
 
 
 @dataclass(slots=True)
@@ -43,6 +43,8 @@ class Stood:
     """The broker's own."""
     port: Port
     is_open: bool = True
+    is_changing: bool = False
+    """Whether it is being opened or closed; what was told meanwhile is told again."""
 
 
 OpenPort = Callable[[int, int], Port]
@@ -90,21 +92,24 @@ class Brokers:
             self.see(node_id, address)
         self.running = tuple(sorted(running.keys() & self._known.keys()))
         for node_id, known in self._known.items():
-            if node_id in running and not known.is_open:
-                self._resume(known)
-            elif node_id not in running and known.is_open:
-                logger.warning("upstream broker %d at %s is gone: its port refuses", node_id, known.address)
-                known.is_open = False
-                known.port.suspend()
+            if (node_id in running) is not known.is_open and not known.is_changing:
+                known.is_changing = True
+                Deferred.fromCoroutine(self._close(known) if known.is_open else self._open(known))
 
-    def _resume(self, known: Stood) -> None:
+    async def _close(self, known: Stood) -> None:
+        logger.warning("upstream broker %d at %s is gone: its port refuses", known.node_id, known.address)
+        await known.port.suspend()
+        known.is_open = known.is_changing = False
+
+    async def _open(self, known: Stood) -> None:
         try:
-            known.port.resume()
+            await known.port.resume()
         except CannotListen as error:
             logger.error("upstream broker %d is back, but %s", known.node_id, error)
-            return
-        known.is_open = True
-        logger.info("upstream broker %d is back at %s", known.node_id, known.address)
+        else:
+            known.is_open = True
+            logger.info("upstream broker %d is back at %s", known.node_id, known.address)
+        known.is_changing = False
 
     def home(self, shard: int) -> int:
         """The broker at whose port clients find the groups of a shard; NOBODY if none runs."""

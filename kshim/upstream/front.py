@@ -20,6 +20,7 @@ from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
 from kshim.requests.slices import in_slices
 from kshim.upstream import peek
+from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.passage import Passed
 from kshim.upstream.rewriting import FIRST_PRODUCE_VERSION_WITH_ENDPOINTS, Place, changed, is_rewritten
@@ -65,11 +66,12 @@ class Asked(NamedTuple):
 class Front:
     """Answers for all ports; `broker.node_id` is the upstream broker at whose port a request arrived."""
 
-    def __init__(self, here: Broker, brokers: Brokers, topics: Topics) -> None:
+    def __init__(self, here: Broker, brokers: Brokers, topics: Topics, shards: GroupShards) -> None:
         """here: answers what is not forwarded; its node id is HERE."""
         self._here = here
         self._brokers = brokers
         self._topics = topics
+        self._shards = shards
         of_ways = {
             Way.FORWARDED: self._forward,
             Way.REWRITTEN: self._rewrite,
@@ -176,7 +178,7 @@ class Front:
         return self._rewrite(asked)
 
     def _find_coordinator(self, asked: Asked) -> Answer:
-        """The coordinator of a group is this process, at the port of a broker that runs."""
+        """The coordinator of a group is this process or another kshim, at the port of a broker that runs."""
         header, request = asked.decoded or _decode(asked)
         if request.key_type != GROUP:
             return self._rewrite(asked)
@@ -187,13 +189,14 @@ class Front:
         return then(found, partial(_encode_found, header))
 
     def _coordinator(self, place: Place, group_id: str) -> Coordinator:
-        node_id = self._brokers.home(self._here.groups.shard_for(group_id))
-        here = self._brokers.reach(node_id, place)
-        if here is None:
+        shard = self._here.groups.shard_for(group_id)
+        node_id, elsewhere = self._brokers.home(shard), self._shards.leader(shard)
+        found = self._brokers.reach(node_id, place) if elsewhere is None else elsewhere.get(node_id)
+        if found is None:
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             why = "The coordinator is not available."
             return Coordinator(key=group_id, node_id=-1, port=-1, error_code=error, error_message=why)
-        return Coordinator(key=group_id, node_id=node_id, host=here.host, port=here.port, error_message="")
+        return Coordinator(key=group_id, node_id=node_id, host=found.host, port=found.port, error_message="")
 
     def _list_groups(self, asked: Asked) -> Reply:
         """At each port, the groups whose coordinator clients find there: tools ask all brokers."""

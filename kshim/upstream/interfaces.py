@@ -5,20 +5,25 @@ A seam: the service of the upstream knows a `GroupShards`, and no more of how it
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
 
+from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.storage.interfaces import Journal
 
+Addresses = Mapping[int, Endpoint]
+"""Where clients reach one kshim, for each broker of the upstream, by node id."""
+
 
 class GroupShards(Protocol):
-    """The shards of the group coordinator."""
+    """The shards of the group coordinator, of which this process leads some or all."""
 
     @property
     def partitions(self) -> int:
-        """How many shards there are; fixed before `start`."""
+        """How many shards there are; fixed once `prepare` has fired."""
 
     @property
     def journal(self) -> Journal:
@@ -27,10 +32,21 @@ class GroupShards(Protocol):
     def prepare(self) -> Deferred[None]:
         """Find or make what is needed; errbacks StorageError. Called once, before all else."""
 
-    def start(self, groups: GroupRuntime) -> Deferred[None]:
-        """Begin to lead shards: `groups.load(shard, Leader(HERE, epoch))` for each that is won, and
-        `groups.unload(shard, epoch)` for each that is lost. Fires once clients may come.
+    def start(self, groups: GroupRuntime, addresses: Callable[[], Addresses]) -> Deferred[None]:
+        """Begin to lead shards: `groups.load(shard, leader)` for each that is won, `groups.unload(shard)` for
+        each that is lost. Fires once clients may come; errbacks StorageError.
+
+        addresses: where clients reach this process now.
         """
 
+    def leader(self, shard: int) -> Addresses | None:
+        """Where the process is that leads the shard, if it is another one; else None."""
+
     def stop(self) -> Deferred[None]:
-        """Give up all shards: groups are stopped already. Fires when others may lead them."""
+        """Give up all shards; the runtime is stopped already. Fires when others may lead them."""
+
+
+NewShards = Callable[[Any, Callable[[Any], Deferred[Any]], int], GroupShards]
+"""Makes the shards of a process: (reactor, ask, node_id). ask: asks any broker of the upstream, errbacks
+LinkError. node_id: by which the runtime knows this process.
+"""

@@ -1,22 +1,18 @@
-"""The listening ports of kshim in front of an upstream: that of `listeners` plus the index of each broker."""
+"""The listening ports of kshim in front of an upstream: those of `listeners`, plus each broker's index."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.listeners import LAST_PORT
 from kshim.network.connection import Connection, Dispatch
-from kshim.network.listeners import CannotListen, Listener, new_listeners
+from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners
 from kshim.network.places import Limits
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
-
-ATTEMPTS = 20
-"""How often free consecutive ports are searched for, for port 0."""
-LAST_PORT = 65535
 
 
 class Ports:
@@ -28,34 +24,37 @@ class Ports:
         self._unread = unread
         self._once = once
         self._limits = limits
-        self._first = config.listeners
-        self.listeners: dict[int, Listener] = {}
+        self._first: dict[str, Endpoint] = {}
+        """Where each listener has index 0, by its name; for port 0 the system picked it."""
+        self.listeners: dict[int, BrokerListeners] = {}
         """By the node id of the broker."""
 
-    def open(self, node_id: int, index: int, answer: Dispatch, new: Callable[..., Connection]) -> Listener:
+    def addresses(self) -> dict[str, list[Endpoint]]:
+        """Of all brokers, in the order of their ports, by the names of the listeners."""
+        found = [listeners.addresses for listeners in self.listeners.values()]
+        names = found[0] if found else ()
+        return {name: sorted((each[name] for each in found), key=lambda it: it.port) for name in names}
+
+    def reached(self) -> dict[int, Endpoint]:
+        """Where clients reach the first listener of each broker, by node id."""
+        found = {node_id: next(iter(listeners)) for node_id, listeners in self.listeners.items()}
+        return {node_id: each.shared.advertised or each.address for node_id, each in found.items()}
+
+    def open(
+        self, node_id: int, index: int, answer: Dispatch, new: Callable[..., Connection]
+    ) -> BrokerListeners:
         """Accept connections for a broker; each is made by `new`. Raises CannotListen."""
-        address = self._address(index)
-        config = replace(self._config, node_id=0, advertised_listeners=self._advertised(index))
-        answers, limits = {0: answer}, lambda _: self._limits
-        (listener,) = new_listeners(answers, config, self._reactor, self._unread, self._once, limits).values()
-        listener.makes(new)
-        found = listener.open(address)
-        if self._first.port == 0:
-            self._first = Endpoint(found.host, found.port - index)
-        self.listeners[node_id] = listener
-        return listener
-
-    def _address(self, index: int) -> Endpoint:
-        first = self._first
-        return Endpoint(first.host, _port(first, index) if first.port else 0)
-
-    def _advertised(self, index: int) -> Endpoint | None:
-        first = self._config.advertised_listeners
-        return first and Endpoint(first.host, _port(first, index))
-
-
-def _port(first: Endpoint, index: int) -> int:
-    port = first.port + index
-    if port > LAST_PORT:
-        raise CannotListen(f"cannot listen at port {port}: the last port is {LAST_PORT}")
-    return port
+        number = self._config.node_id + index
+        reactor, unread, once = self._reactor, self._unread, self._once
+        found = new_listeners({number: answer}, self._config, reactor, unread, once, lambda _: self._limits)
+        listeners = found[number]
+        for listener in listeners:
+            listener.shared.new = new
+            first = self._first.get(listener.name)
+            address = listener.address if first is None else Endpoint(first.host, first.port + index)
+            if address.port > LAST_PORT:
+                raise CannotListen(f"cannot listen at port {address.port}: the last port is {LAST_PORT}")
+            listener.open(address)
+            self._first[listener.name] = Endpoint(listener.address.host, listener.address.port - index)
+        self.listeners[node_id] = listeners
+        return listeners

@@ -22,7 +22,7 @@ from kshim.coordination.interfaces import Transactions
 from kshim.coordination.loading import Loader
 from kshim.fetching.sessions import FetchSessions
 from kshim.network.connection import Connection, Shared
-from kshim.network.listeners import CannotListen, Listener
+from kshim.network.listeners import BrokerListeners, CannotListen
 from kshim.producing.appends import ProducerAppends
 from kshim.recorder.recorder import Recorder
 from kshim.requests import Broker
@@ -30,14 +30,14 @@ from kshim.requests.arrivals import Arrivals
 from kshim.requests.aside import AsideThread
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
-from kshim.service import StartError
+from kshim.service import Addresses, StartError
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.contact import CONNECT_S, Contact
 from kshim.upstream.front import HERE, Front
 from kshim.upstream.indexes import Indexes, WrongUpstream
-from kshim.upstream.interfaces import GroupShards
+from kshim.upstream.interfaces import NewShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.passage import Passage
@@ -56,8 +56,6 @@ OLDEST_METADATA = 10
 """Of Kafka 2.8: the first version with topic ids."""
 MOST_RESPONSE_BYTES = 2**31 - 1
 
-NewShards = Callable[[Contact, Config, Any], GroupShards]
-
 
 class UpstreamServer:
     """`start()` it once, `stop()` it once; as `kshim.service.Server`."""
@@ -71,7 +69,7 @@ class UpstreamServer:
         self._contact = Contact(reactor, upstream.bootstrap_servers)
         self._topics = Topics(self._contact.ask, reactor)
         self._mirror = Mirror(config, self._topics)
-        self._shards = new_shards(self._contact, config, reactor)
+        self._shards = new_shards(reactor, self._contact.ask, HERE)
         self._loader = Loader(reactor)
         self._aside = AsideThread(reactor)
         self._unread = Unread(reactor)
@@ -93,13 +91,13 @@ class UpstreamServer:
 
     # ---- start
 
-    def start(self) -> Deferred[list[Endpoint]]:
+    def start(self) -> Deferred[Addresses]:
         """Fires with the addresses once connections are accepted. Errbacks StartError; then nothing is left
         open.
         """
         return Deferred.fromCoroutine(self._start())
 
-    async def _start(self) -> list[Endpoint]:
+    async def _start(self) -> Addresses:
         config = self._config
         try:
             if not config.in_memory:
@@ -109,15 +107,15 @@ class UpstreamServer:
             self._begin_groups()
             self._open_first(found)
             assert self._groups is not None
-            await self._shards.start(self._groups)
+            await self._shards.start(self._groups, self._ports.reached)
         except (LinkError, WrongUpstream, CannotListen, StorageError, StartError, OSError) as error:
             await self.stop()
             raise StartError(str(error)) from error
         self._contact.addresses = self._brokers.addresses
         self._look_later = self._reactor.callLater(LOOK_S, self._look)
         self._topics.start()
-        addresses = [listener.address for _, listener in sorted(self._ports.listeners.items())]
-        listed = ", ".join(map(str, addresses))
+        addresses = self._ports.addresses()
+        listed = ", ".join(str(address) for of_name in addresses.values() for address in of_name)
         logger.info("kshim %s: in front of cluster %s, at %s", __version__, self._mirror.cluster_id, listed)
         return addresses
 
@@ -161,7 +159,7 @@ class UpstreamServer:
             arrivals=Arrivals(self._reactor),
             wall_clock=clock,
         )
-        self._front = Front(self._here, self._brokers, self._topics)
+        self._front = Front(self._here, self._brokers, self._topics, self._shards)
 
     def _open_first(self, found: MetadataResponse) -> None:
         """Open the ports of all brokers that run. Raises CannotListen."""
@@ -188,7 +186,7 @@ class UpstreamServer:
         if not self._stopped:
             self._look_later = self._reactor.callLater(LOOK_S, self._look)
 
-    def _open_port(self, node_id: int, index: int) -> Listener:
+    def _open_port(self, node_id: int, index: int) -> BrokerListeners:
         assert self._front is not None
         assert self._here is not None
         broker = replace(self._here, node_id=node_id, fetch_sessions=FetchSessions())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import CannotListen
@@ -22,10 +22,11 @@ class Port:
         self.is_open = False
         return succeed(None)
 
-    def resume(self) -> None:
+    def resume(self) -> Deferred[None]:
         if self.is_taken:
-            raise CannotListen("cannot listen at 127.0.0.1:9001: Address already in use")
+            return fail(CannotListen("cannot listen at 127.0.0.1:9001: Address already in use"))
         self.is_open = True
+        return succeed(None)
 
 
 class Stand:
