@@ -22,7 +22,6 @@ from kshim.testing.ports import RANGE as PORTS
 
 SETTINGS = {
     "process.roles": "broker,controller",
-    "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     "offsets.topic.replication.factor": "1",
@@ -53,12 +52,17 @@ def free_port(other_than: int = 0) -> int:
     raise SystemExit("no free port")
 
 
-def write_properties(data_dir: Path, port: int, options: list[str]) -> Path:
+def write_properties(
+    data_dir: Path, port: int, node_id: int, controllers: list[int], options: list[str]
+) -> Path:
+    """controllers: the ports of all nodes' controllers, by node id from 1 on."""
     path = data_dir / "server.properties"
-    controller = free_port(other_than=port)
+    controller = controllers[node_id - 1]
+    voters = (f"{number}@127.0.0.1:{each}" for number, each in enumerate(controllers, 1))
     settings = {
         **SETTINGS,
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "node.id": node_id,
+        "controller.quorum.voters": ",".join(voters),
         "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
         "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": str(data_dir / "log"),
@@ -66,6 +70,10 @@ def write_properties(data_dir: Path, port: int, options: list[str]) -> Path:
     }
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     return path
+
+
+def new_cluster_id() -> str:
+    return base64.b64encode(uuid.uuid4().bytes, b"xy").decode().rstrip("=")
 
 
 def announce(port: int) -> None:
@@ -88,6 +96,9 @@ def main() -> None:
     parser.add_argument("--listen", default="127.0.0.1:0")
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--node-id", type=int, default=1, help="one of several nodes (see `nodes`)")
+    parser.add_argument("--controllers", default="", help="the ports of all nodes' controllers")
+    parser.add_argument("--cluster-id", default=new_cluster_id(), help="the same for all nodes of a cluster")
     parser.add_argument("--benchmark", action="store_true", help="optimise for speed, not for a quick start")
     options = parser.parse_args()
     try:
@@ -98,10 +109,10 @@ def main() -> None:
     port = int(options.listen.rpartition(":")[2]) or free_port()
     options.data_dir.mkdir(exist_ok=True)
     first = not (options.data_dir / "log").exists()
-    properties = str(write_properties(options.data_dir, port, options.set))
+    controllers = list(map(int, filter(None, options.controllers.split(",")))) or [free_port(other_than=port)]
+    properties = str(write_properties(options.data_dir, port, options.node_id, controllers, options.set))
     if first:
-        cluster_id = base64.b64encode(uuid.uuid4().bytes, b"xy").decode().rstrip("=")
-        command = [*java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties]
+        command = [*java, "kafka.tools.StorageTool", "format", "-t", options.cluster_id, "-c", properties]
         subprocess.run(command, check=True, stdout=sys.stderr)
     announce(port)
     os.dup2(2, 1)
