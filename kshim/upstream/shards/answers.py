@@ -1,0 +1,67 @@
+"""What Apache Kafka's answer to a batch means for whoever leads a shard, or wants to."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+from schemas.error_code import ErrorCode
+
+
+class Meaning(Enum):
+    """What has become of a batch."""
+
+    APPENDED = auto()
+    """It is in the log, now or since an earlier attempt, and acknowledged by all in-sync replicas."""
+    AGAIN = auto()
+    """It may or may not be in the log; the same batch may be sent again."""
+    OVERTAKEN = auto()
+    """It is not confirmed, as somebody else has begun a later term, or has begun this one."""
+    REFUSED = auto()
+    """It is not in the log, and will not be: a setting of the upstream, or a permission, is in the way."""
+
+
+_AGAIN = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # also said by a broker that does not know it yet
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
+_OVERTAKEN = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+    }
+)
+
+
+class Answer(NamedTuple):
+    """The answer to a batch."""
+
+    error_code: ErrorCode
+    base_offset: int = -1
+
+    @property
+    def meaning(self) -> Meaning:
+        if self.error_code is ErrorCode.NONE:
+            return Meaning.APPENDED
+        if self.error_code in _OVERTAKEN:
+            return Meaning.OVERTAKEN
+        return Meaning.AGAIN if self.error_code in _AGAIN else Meaning.REFUSED
+
+
+NO_ANSWER = Answer(ErrorCode.NETWORK_EXCEPTION)
+"""The connection was lost, or the time is over."""

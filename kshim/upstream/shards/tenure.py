@@ -1,0 +1,199 @@
+"""The tenure of a shard's leader: what it appends, in order, and until when it may answer what it knows.
+
+One batch is under way at a time. Whatever is to be appended meanwhile waits, and goes into the next batch
+together. A batch without an answer is sent again as it is, and Kafka, which knows its sequence, appends it
+once. If there is no answer within TIMEOUT_MS nobody knows what has become of it, so the tenure is over: the
+shard has to be taken over again, which reads what is in the log.
+
+The leader may answer without an append as long as its last proof is younger than its lease. A proof is a
+question that was asked then, and shows that nobody else had a batch in the log behind the leader's last one:
+an acknowledged batch, or the end of the log where it has to be. Whoever takes the shard over waits until that
+lease is over.
+
+Pure: time is an argument, in ms of any clock that does not go back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kshim.upstream.shards.answers import Answer, Meaning
+from kshim.upstream.shards.takeover import Lead
+from kshim.upstream.shards.terms import Term
+
+TIMEOUT_MS = 10_000
+"""After that, a batch or a question without an answer ends the tenure."""
+CUT_OFF_MS = 30_000
+"""A leader without a proof for so long appends nothing more: it may have slept until Kafka had forgotten who
+came after it.
+"""
+RENEW_MS = 10 * 60_000
+"""A leader that has appended nothing for so long writes its claim again: after producer.id.expiration.ms of
+silence, a day by default, Kafka forgets a producer, and takes batches of any epoch.
+"""
+MOST_BYTES = 512 * 1024
+"""A batch that holds this many takes nothing more."""
+LAST_SEQUENCE = 2**31 - 1
+
+Entry = tuple[bytes, bytes | None]
+"""Key and value of a record."""
+Token = int
+"""Stands for one call of `append` or `prove`; they are settled in their order."""
+
+
+class Outgoing(NamedTuple):
+    """A batch to be sent; the same again until it is answered."""
+
+    term: Term
+    base_sequence: int
+    entries: Sequence[Entry]
+
+
+class _Waiting(NamedTuple):
+    """What is to be appended or, without entries, proven."""
+
+    token: Token
+    since_ms: int
+    entries: Sequence[Entry]
+    size: int
+
+
+class Tenure:
+    """What one leader of one shard has appended, and may answer."""
+
+    def __init__(self, lead: Lead, lease_ms: int, claimed_ms: int, claim: Entry) -> None:
+        """claimed_ms: when the appended claim was sent. claim: the record that leads the shard on."""
+        self.over: str = ""
+        """Why the tenure is over, if it is."""
+        self._term = lead.term
+        self._sequence = lead.next_sequence
+        self._next_offset = lead.next_offset
+        self._lease_ms = lease_ms
+        self._proven_ms = claimed_ms
+        """When the last question was sent that has proven that nobody else leads."""
+        self._claim = claim
+        self._appended_ms = claimed_ms
+        self._tokens = 0
+        self._waiting: deque[_Waiting] = deque()
+        self._under_way: Outgoing | None = None
+        self._sent_ms = 0
+        """When the batch under way was sent last."""
+        self._asked_ms: int | None = None
+        """When the question was sent that is under way."""
+
+    # ---- for the coordinator
+
+    def is_fresh(self, now_ms: int) -> bool:
+        """Whether the leader may answer what it knows, without a further proof."""
+        return not self.over and now_ms < self._proven_ms + self._lease_ms
+
+    def append(self, entries: Sequence[Entry], now_ms: int) -> Token:
+        """Append records, in one batch; or, without records, prove that nobody else leads."""
+        self._tokens += 1
+        size = sum(len(key) + len(value or b"") for key, value in entries)
+        self._waiting.append(_Waiting(self._tokens, now_ms, entries, size))
+        return self._tokens
+
+    # ---- for the connection
+
+    def to_send(self, now_ms: int) -> Outgoing | None:
+        """The batch to be sent now; None while one is under way, or nothing is to be appended."""
+        self.pass_time(now_ms)
+        if self.over or self._under_way is not None:
+            return None
+        if not self._waiting and now_ms - self._appended_ms >= RENEW_MS:
+            self.append([self._claim], now_ms)
+        entries: list[Entry] = []
+        size = 0
+        for waiting in self._waiting:
+            if entries and size + waiting.size > MOST_BYTES:
+                break
+            entries += waiting.entries
+            size += waiting.size
+        if not entries:
+            return None
+        self._under_way = Outgoing(self._term, self._sequence, tuple(entries))
+        self._sent_ms = now_ms
+        return self._under_way
+
+    def to_send_again(self, now_ms: int) -> Outgoing | None:
+        """The batch under way, after an answer that was no answer; None if the tenure is over."""
+        self.pass_time(now_ms)
+        self._sent_ms = now_ms
+        return None if self.over else self._under_way
+
+    def was_answered(self, answer: Answer) -> list[Token]:
+        """Note the answer to the batch under way; return what is durable now. AGAIN: send it again."""
+        batch = self._under_way
+        if self.over or batch is None:
+            return []
+        if answer.meaning is Meaning.AGAIN:
+            return []
+        if answer.meaning is not Meaning.APPENDED:
+            self.over = answer.error_code.name
+            return []
+        count = len(batch.entries)
+        self._under_way = None
+        self._sequence = (self._sequence + count) & LAST_SEQUENCE
+        self._next_offset = answer.base_offset + count
+        self._appended_ms = self._sent_ms
+        self._prove(self._sent_ms)
+        done = []
+        while count or (self._waiting and not self._waiting[0].entries):
+            waiting = self._waiting[0]
+            if not waiting.entries and waiting.since_ms > self._sent_ms:
+                break
+            self._waiting.popleft()
+            count -= len(waiting.entries)
+            done.append(waiting.token)
+        assert count == 0
+        return done
+
+    def asks(self, now_ms: int) -> bool:
+        """Whether to ask for the end of the log now; if so, it counts as asked."""
+        if self.over or self._under_way is not None or self._asked_ms is not None:
+            return False
+        self._asked_ms = now_ms
+        return True
+
+    def was_told_end(self, end_offset: int | None) -> list[Token]:
+        """Note the end of the log (its high watermark; None: no answer). Return what is proven now."""
+        asked_ms, self._asked_ms = self._asked_ms, None
+        if self.over or asked_ms is None or end_offset is None or self._under_way is not None:
+            return []
+        if end_offset > self._next_offset:
+            self.over = f"somebody else has written at offset {self._next_offset}"
+            return []
+        if end_offset < self._next_offset:
+            return []  # the answer is older than the last acknowledged batch
+        self._prove(asked_ms)
+        done = []
+        while self._waiting and not self._waiting[0].entries and self._waiting[0].since_ms <= asked_ms:
+            done.append(self._waiting.popleft().token)
+        return done
+
+    def pass_time(self, now_ms: int) -> None:
+        """End the tenure if something waits for too long, or if nothing was proven for too long."""
+        if self._waiting and now_ms - self._waiting[0].since_ms >= TIMEOUT_MS:
+            self.end(f"not answered within {TIMEOUT_MS / 1000:g} s")
+        elif now_ms - self._proven_ms >= CUT_OFF_MS:
+            self.end(f"nothing heard for {CUT_OFF_MS / 1000:g} s")
+
+    def release(self, claim: Entry) -> Outgoing | None:
+        """Append and answer nothing more; return a last batch, which tells so whoever comes next.
+
+        claim: the record that lets go of the shard. None while something is under way or waits: then the next
+        leader waits for the end of the lease.
+        """
+        is_idle = not self.over and self._under_way is None and not self._waiting
+        self.end("released")
+        return Outgoing(self._term, self._sequence, (claim,)) if is_idle else None
+
+    def end(self, why: str) -> None:
+        """Append nothing more, and answer nothing more."""
+        self.over = self.over or why
+
+    def _prove(self, sent_ms: int) -> None:
+        self._proven_ms = max(self._proven_ms, sent_ms)
