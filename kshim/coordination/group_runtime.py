@@ -57,8 +57,9 @@ class GroupRuntime(Runtime):
         clock: Clock,
         loader: Loader | None = None,
         tell: Callable[[object], None] | None = None,
+        may_answer: Callable[[int], bool] | None = None,
     ) -> None:
-        super().__init__(coordinator, journal, clock, loader=loader, tell=tell)
+        super().__init__(coordinator, journal, clock, loader=loader, tell=tell, may_answer=may_answer)
         self._groups = coordinator
 
     def heartbeat(

@@ -89,16 +89,19 @@ class Runtime:
         end: Callable[[Lead, Any], None] | None = None,
         loader: Loader | None = None,
         tell: Callable[[object], None] | None = None,
+        may_answer: Callable[[int], bool] | None = None,
     ) -> None:
         """clock: the time that the coordinator is told; it may be steered, where turns and retries go by the
         loader's. end: called with each of a decision's endings, when it is durable. loader: shared with other
-        runtimes. tell: called with all that is reported.
+        runtimes. tell: called with all that is reported. may_answer: whether it is sure that no other process
+        leads a shard; else its replies wait for an append, if need be of no records. None: it always is.
         """
         self._coordinator = coordinator
         self._journal = journal
         self._clock = clock
         self._end = end
         self._tell = tell
+        self._may_answer = may_answer
         self._is_running = False
         self._leads: dict[int, Lead] = {}
         self._loader = loader or Loader(clock)
@@ -187,7 +190,7 @@ class Runtime:
         replies = decision.replies
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
         is_all = answered and decision.marker is None and not decision.reports
-        if is_all and (lead is None or not lead.unsettled):
+        if is_all and (lead is None or self._is_settled(lead)):
             if lead is None:
                 self._want(decision.shard)
             return replies[0].response
@@ -225,8 +228,14 @@ class Runtime:
         elif lead.unsettled:
             lead.unsettled[-1].replies.extend(decision.replies)
             lead.unsettled[-1].endings.extend(decision.endings)
+        elif not self._is_settled(lead):
+            self._gather(lead, decision)
         else:
             self._release(lead, decision.replies, decision.endings)
+
+    def _is_settled(self, lead: Lead) -> bool:
+        """Whether a reply of a shard may leave at once."""
+        return not lead.unsettled and (self._may_answer is None or self._may_answer(lead.shard))
 
     def _report(self, what: object) -> None:
         """Tell people what has happened."""

@@ -287,7 +287,10 @@ class Journal(Protocol):
         *,
         producer: tuple[int, int] = NO_PRODUCER,
     ) -> Deferred[Any]:
-        """Append (key, value) records, as in a `JournalBatch`. Fires when durable; errbacks StorageError."""
+        """Append (key, value) records, as in a `JournalBatch`. Fires when durable; errbacks StorageError.
+
+        Without records it fires when it is sure that no other process appends to the shard.
+        """
         ...
 
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:

@@ -396,12 +396,13 @@ def encode_entries(
     *,
     producer_id: int = -1,
     producer_epoch: int = -1,
+    base_sequence: int = -1,
     is_transactional: bool = False,
 ) -> bytes:
     """What `encode` makes of records with these keys and values, all of one time and without headers."""
     covered = COVERED.pack(
         *(TRANSACTIONAL_BIT * is_transactional, len(entries) - 1, timestamp_ms, timestamp_ms),
-        *(producer_id, producer_epoch, -1, len(entries)),
+        *(producer_id, producer_epoch, base_sequence, len(entries)),
     )
     return _join(0, -1, covered, encode_plain_records(entries))
 

@@ -85,6 +85,8 @@ class Server:
         self.journal = HeldJournal()
         self.clock = Clock()
         self.clock.advance(START_S)
+        self.may_answer = True
+        """Whether no other process leads a shard, as far as the runtime is told."""
         self.runtime = self.start()
 
     def start(self) -> GroupRuntime:
@@ -92,7 +94,9 @@ class Server:
         settings = Settings(group_initial_rebalance_delay_ms=3_000)
         coordinator = Coordinator(settings, lambda prefix: f"{prefix}-{next(ids)}", partitions=2)
         assert coordinator.shard_for("a") != coordinator.shard_for("b")
-        self.runtime = GroupRuntime(coordinator, self.journal, self.clock)
+        self.runtime = GroupRuntime(
+            coordinator, self.journal, self.clock, may_answer=lambda shard: self.may_answer
+        )
         self.runtime.start()
         return self.runtime
 

@@ -51,6 +51,44 @@ def server() -> Server:
     return Server()
 
 
+class TestProof:
+    """Where another process may lead a shard by now, nothing is answered before it is sure that none does."""
+
+    def test_a_reply_without_records_waits_for_an_append_of_none(self, server: Server) -> None:
+        server.may_answer = False
+        answers = [server.fetch(), server.heartbeat()]
+        assert [result(answer) for answer in answers] == [PENDING] * 2
+        ((_, entry, _),) = server.journal.writes
+        assert entry == JournalBatch(())
+        server.journal.release()
+        assert offset(answers[0]) == -1
+        assert error(answers[1]) == ErrorCode.UNKNOWN_MEMBER_ID
+
+    def test_a_reply_behind_records_needs_nothing_more(self, server: Server) -> None:
+        server.may_answer = False
+        server.commit()
+        answer = server.fetch()
+        assert len(server.journal.writes) == 1
+        server.journal.release()
+        assert offset(answer) == 5
+
+    def test_what_time_brings_waits_as_well(self, server: Server) -> None:
+        server.journal.holds = False
+        result(server.join())
+        joining = server.join("test-1")
+        server.journal.holds, server.may_answer = True, False
+        server.clock.advance(3)
+        assert result(joining) is PENDING
+        server.journal.release()
+        assert result(joining).error_code == ErrorCode.NONE
+
+    def test_without_the_proof_the_shard_is_loaded_again(self, server: Server) -> None:
+        server.may_answer = False
+        answer = server.fetch()
+        server.journal.fail(StorageError("somebody else leads"))
+        assert error(answer) == ErrorCode.NOT_COORDINATOR
+
+
 class TestDurability:
     def test_a_reply_waits_for_its_record(self, server: Server) -> None:
         answer = server.commit()

@@ -181,15 +181,19 @@ class Tenure:
         elif now_ms - self._proven_ms >= CUT_OFF_MS:
             self.end(f"nothing heard for {CUT_OFF_MS / 1000:g} s")
 
-    def release(self, claim: Entry) -> Outgoing | None:
-        """Append and answer nothing more; return a last batch, which tells so whoever comes next.
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, and nothing waits."""
+        return not self.over and self._under_way is None and not self._waiting
 
-        claim: the record that lets go of the shard. None while something is under way or waits: then the next
-        leader waits for the end of the lease.
+    def release(self, claim: Entry) -> Outgoing:
+        """Append and answer nothing more. Return a last batch, which tells so whoever comes next.
+
+        claim: the record that lets go of the shard. The tenure must be idle.
         """
-        is_idle = not self.over and self._under_way is None and not self._waiting
+        assert self.is_idle
         self.end("released")
-        return Outgoing(self._term, self._sequence, (claim,)) if is_idle else None
+        return Outgoing(self._term, self._sequence, (claim,))
 
     def end(self, why: str) -> None:
         """Append nothing more, and answer nothing more."""

@@ -280,7 +280,7 @@ class Node:
         tenure = self.tenure
         assert tenure is not None
         assert self._claim is not None
-        last = tenure.release((KEY, encode_claim(replace(self._claim, is_released=True))))
-        self._drop()
-        if last is not None:
+        if tenure.is_idle:
+            last = tenure.release((KEY, encode_claim(replace(self._claim, is_released=True))))
             self._network.send(self._kafka.append, last, lambda _: None)
+        self._drop()

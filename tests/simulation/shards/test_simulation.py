@@ -8,10 +8,6 @@ from tests.simulation.shards.run import Outcome, run
 
 pytestmark = pytest.mark.thorough
 
-ONCE_FAILED: tuple[int, ...] = ()
-"""Seeds that once found a fault."""
-
-
 def is_well(outcome: Outcome) -> None:
     if outcome.error is not None:
         raise AssertionError("\n".join((f"seed {outcome.seed}", *outcome.happened))) from outcome.error
@@ -26,11 +22,6 @@ def test_histories(first: int) -> None:
     assert sum(outcome.reads for outcome in outcomes) > 250
     assert sum(outcome.takeovers for outcome in outcomes) > 80
     assert sum(outcome.crashes for outcome in outcomes) > 10
-
-
-@pytest.mark.parametrize("seed", ONCE_FAILED)
-def test_seeds_that_once_failed(seed: int) -> None:
-    is_well(run(seed))
 
 
 def test_a_seed_is_a_whole_history() -> None:

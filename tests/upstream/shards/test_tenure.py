@@ -180,8 +180,10 @@ def test_an_idle_leader_lets_go_with_a_last_batch() -> None:
     assert not tenure.is_fresh(0)
 
 
-def test_while_something_waits_no_last_batch_is_sent() -> None:
+def test_while_something_waits_it_is_not_idle() -> None:
     tenure = new_tenure()
-    tenure.append(A, 0)
-    assert tenure.release(CLAIM) is None
-    assert tenure.over
+    tenure.append((), 0)
+    assert not tenure.is_idle
+    assert tenure.asks(0)
+    tenure.was_told_end(10)
+    assert tenure.is_idle

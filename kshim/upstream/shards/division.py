@@ -1,0 +1,31 @@
+"""Who is to lead which shards: as even as can be, with as few that move as can be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+
+def divide(shards: int, owned: Mapping[str, Collection[int]]) -> dict[str, list[int]]:
+    """The shards of each member. `owned` has all members, with what each leads now; nobody but the first by
+    name keeps what several say they lead.
+    """
+    members = sorted(owned)
+    assert members
+    least, more = divmod(shards, len(members))
+    free = dict.fromkeys(range(shards))
+    kept: dict[str, list[int]] = {}
+    for member in members:
+        kept[member] = [shard for shard in sorted(owned[member]) if shard in free]
+        for shard in kept[member]:
+            del free[shard]
+    # Those that have the most keep one more than the others.
+    for place, member in enumerate(sorted(members, key=lambda each: -len(kept[each]))):
+        quota = least + (place < more)
+        for shard in kept[member][quota:]:
+            free[shard] = None
+        kept[member] = kept[member][:quota]
+        kept[member] += [-1] * (quota - len(kept[member]))
+    given = iter(sorted(free))
+    return {
+        member: sorted(next(given) if shard < 0 else shard for shard in kept[member]) for member in members
+    }

@@ -1,0 +1,331 @@
+"""Who is to lead which shard: the processes are a group of the upstream, subscribed to the journal's topic.
+
+Its members send heartbeats, and a process that dies is out when its session is over. What this tells is who
+*tries* to lead a shard; who does is decided by its log, so a process that was told wrongly does no harm. All
+members have the same assignment to go by: it names every process, with its shards, and so each can tell
+clients where a group is coordinated.
+
+kshim speaks for itself here, not through a client library: its link has the security of all it asks the
+upstream, the assignment has to carry the addresses, and nothing runs on another thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
+
+from kshim.configs.endpoint import Endpoint
+from kshim.upstream.link import Link, LinkError, connect
+from kshim.upstream.shards.division import divide
+from schemas.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from schemas.error_code import ErrorCode
+from schemas.message import MalformedMessage
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL = "kshim"
+HEARTBEAT_S = 0.25
+AGAIN_S = 0.25
+ANSWER_S = 3.0
+LEAVE_S = 1.0
+NOBODY = ""
+AFRESH = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID})
+"""The group does not know the member, or not this generation of it."""
+ELSEWHERE = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""The coordinator is not there, or not yet."""
+
+Addresses = Mapping[int, Endpoint]
+"""Where a process stands for each broker of the upstream, by node id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """What each process is to lead."""
+
+    ours: frozenset[int]
+    leaders: Mapping[int, Addresses]
+    """By shard: where its leader is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What a member says of itself."""
+
+    addresses: Addresses
+    led: Sequence[int]
+
+
+class _Again(Exception):
+    """Begin anew: the coordinator is elsewhere, or something has failed that may pass."""
+
+
+class Membership:
+    """One member, which joins again for as long as it is not stopped."""
+
+    def __init__(
+        self,
+        reactor: Any,
+        ask: Callable[[Any], Deferred[Any]],
+        topic: str,
+        partitions: int,
+        group_id: str,
+        session_timeout_ms: int,
+        ours: Callable[[], Ours],
+        assigned: Callable[[Assigned], None],
+    ) -> None:
+        """ask: asks any broker; errbacks LinkError. ours: called for each JoinGroup. assigned: called with
+        each new assignment.
+        """
+        self._reactor = reactor
+        self._ask_any = ask
+        self._topic, self._partitions = topic, partitions
+        self._group_id = group_id
+        self._session_timeout_ms = session_timeout_ms
+        self._ours = ours
+        self._assigned = assigned
+        self._member_id = NOBODY
+        self._generation_id = -1
+        self._link: Link | None = None
+        self._running: Deferred[None] | None = None
+        self._said = ""
+        """What was logged last: it is not repeated."""
+
+    def start(self) -> None:
+        """Join, and stay."""
+        self._running = Deferred.fromCoroutine(self._run())
+        self._running.addErrback(_log_unless_stopped)
+
+    async def stop(self) -> None:
+        """Leave the group, so that others need not wait for the end of the session."""
+        if self._running is not None:
+            self._running.cancel()
+        link, self._link = self._link, None
+        if link is None:
+            return
+        if self._member_id != NOBODY and link.is_open:
+            identity = MemberIdentity(member_id=self._member_id)
+            request = LeaveGroupRequest(
+                group_id=self._group_id, member_id=self._member_id, members=(identity,)
+            )
+            try:
+                await link.ask(request, timeout_s=LEAVE_S)
+            except LinkError as error:
+                logger.debug("%s", error)
+        link.close()
+
+    # ---- the loop
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                link = await self._coordinator()
+                if self._generation_id < 0:
+                    await self._join(link)
+                await self._stay(link)
+            except (LinkError, _Again) as error:
+                self._say(logging.INFO, str(error))
+            await self._pause(AGAIN_S)
+
+    async def _coordinator(self) -> Link:
+        """A link to the coordinator. Raises LinkError, _Again."""
+        if self._link is not None and self._link.is_open:
+            return self._link
+        request = FindCoordinatorRequest(key=self._group_id, coordinator_keys=(self._group_id,))
+        answer = await self._ask_any(request)
+        found = answer.coordinators[0] if answer.coordinators else answer
+        self._check(found.error_code)
+        self._link = await connect(self._reactor, Endpoint(found.host, found.port), timeout_s=ANSWER_S)
+        return self._link
+
+    async def _stay(self, link: Link) -> None:
+        """Send heartbeats until that fails; join again whenever the group does."""
+        while True:
+            await self._pause(HEARTBEAT_S)
+            request = HeartbeatRequest(
+                group_id=self._group_id, generation_id=self._generation_id, member_id=self._member_id
+            )
+            answer = await link.ask(request, timeout_s=ANSWER_S)
+            if answer.error_code != ErrorCode.NONE:
+                if answer.error_code != ErrorCode.REBALANCE_IN_PROGRESS:
+                    self._check(answer.error_code)
+                await self._join(link)
+
+    async def _join(self, link: Link) -> None:
+        """Join until there is an assignment. Raises LinkError, _Again."""
+        while True:
+            self._generation_id = -1
+            joined: JoinGroupResponse = await link.ask(
+                self._join_request(), timeout_s=self._session_timeout_ms / 1000 + ANSWER_S
+            )
+            if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+                self._member_id = joined.member_id
+                continue
+            if joined.error_code in AFRESH:
+                self._member_id = NOBODY
+                continue
+            self._check(joined.error_code)
+            self._member_id = joined.member_id
+            synced: SyncGroupResponse = await link.ask(self._sync_request(joined), timeout_s=ANSWER_S)
+            if synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+                continue
+            self._check(synced.error_code)
+            self._generation_id = joined.generation_id
+            self._said = ""
+            self._assigned(self._decoded(synced.assignment))
+            return
+
+    def _check(self, code: int) -> None:
+        """Raise _Again for an error."""
+        if code == ErrorCode.NONE:
+            return
+        if code in AFRESH:
+            self._member_id, self._generation_id = NOBODY, -1
+        if code in ELSEWHERE and self._link is not None:
+            self._link.close()
+        raise _Again(f"group {self._group_id} of the upstream: {_name(code)}{_ADVICE.get(code, '')}")
+
+    async def _pause(self, for_s: float) -> None:
+        over: Deferred[None] = Deferred()
+        call = self._reactor.callLater(for_s, over.callback, None)
+        try:
+            await over
+        finally:
+            if call.active():
+                call.cancel()
+
+    def _say(self, level: int, line: str) -> None:
+        logger.log(level if line != self._said else logging.DEBUG, "%s", line)
+        self._said = line
+
+    # ---- messages
+
+    def _join_request(self) -> JoinGroupRequest:
+        ours = self._ours()
+        subscription = ConsumerProtocolSubscription(
+            topics=(self._topic,),
+            user_data=_encode_addresses(ours.addresses),
+            owned_partitions=(TopicPartition(topic=self._topic, partitions=tuple(ours.led)),),
+        )
+        protocol = JoinGroupRequestProtocol(name=PROTOCOL, metadata=encode_subscription(subscription))
+        return JoinGroupRequest(
+            group_id=self._group_id,
+            session_timeout_ms=self._session_timeout_ms,
+            rebalance_timeout_ms=self._session_timeout_ms,
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocols=(protocol,),
+        )
+
+    def _sync_request(self, joined: JoinGroupResponse) -> SyncGroupRequest:
+        return SyncGroupRequest(
+            group_id=self._group_id,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            protocol_type=joined.protocol_type,
+            protocol_name=joined.protocol_name,
+            assignments=tuple(self._assignments(joined)),
+        )
+
+    def _assignments(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
+        """What everybody is to lead, from the member that has to say it."""
+        if joined.leader != joined.member_id:
+            return []
+        members = {each.member_id: decode_subscription(each.metadata) for each in joined.members}
+        divided = divide(
+            self._partitions,
+            {
+                member_id: [shard for each in subscription.owned_partitions for shard in each.partitions]
+                for member_id, subscription in members.items()
+            },
+        )
+        everybody = [
+            {"addresses": _json(members[member_id].user_data), "shards": shards}
+            for member_id, shards in divided.items()
+        ]
+        user_data = json.dumps(everybody, separators=(",", ":")).encode()
+        return [
+            SyncGroupRequestAssignment(
+                member_id=member_id,
+                assignment=encode_assignment(
+                    ConsumerProtocolAssignment(
+                        assigned_partitions=(TopicPartition(topic=self._topic, partitions=tuple(shards)),),
+                        user_data=user_data,
+                    )
+                ),
+            )
+            for member_id, shards in divided.items()
+        ]
+
+    def _decoded(self, data: bytes) -> Assigned:
+        """Raises _Again."""
+        try:
+            assignment = decode_assignment(data)
+            leaders = {
+                shard: _addresses(member["addresses"])
+                for member in _json(assignment.user_data)
+                for shard in member["shards"]
+            }
+        except (MalformedMessage, ValueError, TypeError, KeyError) as error:
+            raise _Again(
+                f"group {self._group_id} of the upstream: an assignment of another make: {error}"
+            ) from None
+        ours = frozenset(shard for each in assignment.assigned_partitions for shard in each.partitions)
+        return Assigned(ours, leaders)
+
+
+_ADVICE: Mapping[int, str] = {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: ", other clients are members of it: stop them",
+    ErrorCode.INVALID_SESSION_TIMEOUT: ": the brokers' group.min.session.timeout.ms forbids it",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: ": kshim needs READ on it",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: ": kshim needs READ on the topic of its groups",
+}
+
+
+def _log_unless_stopped(failure: Failure) -> None:
+    if failure.check(CancelledError) is None:  # type: ignore[no-untyped-call]
+        logger.error("a fault of ours: %s", failure.getTraceback())
+
+
+def _name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
+
+def _encode_addresses(addresses: Addresses) -> bytes:
+    named = {str(node_id): [address.host, address.port] for node_id, address in addresses.items()}
+    return json.dumps(named, separators=(",", ":")).encode()
+
+
+def _json(data: bytes | None) -> Any:
+    return json.loads(data or b"{}")
+
+
+def _addresses(found: Mapping[str, Sequence[Any]]) -> Addresses:
+    return {int(node_id): Endpoint(str(host), int(port)) for node_id, (host, port) in found.items()}

@@ -1,0 +1,289 @@
+"""One shard of this process, from when it is to be led until it no longer is: what carries out `Takeover` and
+`Tenure`.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from twisted.internet.defer import Deferred, DeferredSemaphore, fail
+
+from kshim.storage.clock import Clock
+from kshim.storage.interfaces import StorageDamaged, StorageError
+from kshim.upstream.shards.answers import Answer, Meaning
+from kshim.upstream.shards.partitions import Fetched
+from kshim.upstream.shards.stored import encode_batch, read_batches
+from kshim.upstream.shards.takeover import Append, GiveUp, Lead, Read, Takeover, Wait
+from kshim.upstream.shards.tenure import Entry, Outgoing, Tenure, Token
+from schemas.internal_topics.shard_claim import KEY, ShardClaim, encode_claim
+
+logger = logging.getLogger(__name__)
+
+AGAIN_S = 0.1
+"""The pause before the same is asked again."""
+LOST_S = (0.05, 0.5)
+"""The pause before a shard that somebody else was quicker to claim is claimed again: between these."""
+REFUSED_S = 5.0
+"""The pause after a claim that the upstream has refused."""
+
+
+class Log(Protocol):
+    """The partitions of the journal; see `Partitions`."""
+
+    def append(self, partition: int, batch: bytes) -> Deferred[Answer]: ...
+    def end(self, partition: int) -> Deferred[int | None]: ...
+    def fetch(self, partition: int, offset: int) -> Deferred[Fetched | None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What all shards of a process have in common."""
+
+    log: Log
+    clock: Clock
+    """For pauses."""
+    now_ms: Callable[[], int]
+    """A clock that never goes back, nor stands still while the machine sleeps."""
+    wall_ms: Callable[[], int]
+    """The time that batches are given; the upstream puts its own in its place."""
+    new_claim: Callable[[], ShardClaim]
+    led: Callable[[int], Deferred[None]]
+    """Called with a shard that is led from now on; fires when what was read of it is loaded."""
+    lost: Callable[[int], None]
+    """Called with a shard that is not led any more, before its appends fail."""
+    reading: DeferredSemaphore
+    """How many shards are read at a time."""
+
+
+class _CalledOff(Exception):
+    """Another takeover has begun since, or the shard is not to be led any more."""
+
+
+class Shard:
+    """Leads one shard, or tries to, while it is wanted. Everything happens on the reactor thread."""
+
+    def __init__(self, index: int, world: World) -> None:
+        self.index = index
+        self.fetched: list[bytes] = []
+        """What was read while it was taken over, until that is loaded."""
+        self._world = world
+        self._attempt = 0
+        """Counts the takeovers; what belongs to an earlier one is called off."""
+        self._is_wanted = False
+        self._claim = world.new_claim()
+        self._claimed_ms = 0
+        self._tenure: Tenure | None = None
+        self._waiting: dict[Token, Deferred[None]] = {}
+        self._released: Deferred[None] | None = None
+        """Fires when the log says that the shard is let go; while it is set, nothing is answered."""
+
+    # ---- for the journal
+
+    @property
+    def is_led(self) -> bool:
+        return self._tenure is not None and self._released is None
+
+    def may_answer(self) -> bool:
+        """Whether it is sure that nobody else leads."""
+        return self._tenure is not None and self._tenure.is_fresh(self._world.now_ms())
+
+    def append(self, entries: Sequence[Entry]) -> Deferred[None]:
+        """See `Journal.append`."""
+        if self._tenure is None:
+            return fail(StorageError("the shard is not led here"))
+        durable: Deferred[None] = Deferred()
+        self._waiting[self._tenure.append(entries, self._world.now_ms())] = durable
+        self._go_on(self._tenure)
+        return durable
+
+    # ---- for the assignment
+
+    def want(self) -> None:
+        """Lead the shard, as soon as that is possible."""
+        if not self._is_wanted:
+            self._is_wanted = True
+            if self._tenure is None:
+                self._begin()
+
+    def release(self) -> Deferred[None]:
+        """Do not lead the shard any more. Fires when others need not wait."""
+        self._is_wanted = False
+        self._attempt += 1
+        self.fetched = []
+        released: Deferred[None] = Deferred()
+        if self._tenure is None or self._released is not None:
+            released.callback(None)
+            return released
+        self._released = released
+        self._world.lost(self.index)
+        self._go_on(self._tenure)
+        return released
+
+    def poll(self) -> None:
+        """Ask for a proof; call it several times in a lease."""
+        if (tenure := self._tenure) is None:
+            return
+        now_ms = self._world.now_ms()
+        tenure.pass_time(now_ms)
+        self._go_on(tenure)
+        if tenure is self._tenure and tenure.asks(now_ms):
+            asked = self._world.log.end(self.index)
+            asked.addCallback(lambda end: self._settle(tenure, tenure.was_told_end(end)))
+
+    # ---- taking over
+
+    def _begin(self) -> None:
+        self._attempt += 1
+        Deferred.fromCoroutine(self._take_over(self._attempt)).addErrback(self._failed)
+
+    def _failed(self, failure: Any) -> None:
+        if failure.check(_CalledOff) is None:
+            logger.error(
+                "shard %d cannot be taken over by a fault of ours: %s", self.index, failure.getTraceback()
+            )
+
+    async def _take_over(self, attempt: int) -> None:
+        """Try until the shard is led. Raises _CalledOff."""
+        while True:
+            claim = self._claim = self._world.new_claim()
+            takeover = Takeover(claim)
+            try:
+                await self._read_and_claim(takeover, attempt)
+            except StorageDamaged as error:
+                logger.error("shard %d is not led: %s", self.index, error)
+                return
+            match takeover.wants():
+                case Wait(wait_ms):
+                    await self._pause(wait_ms / 1000, attempt)
+                    takeover.has_waited()
+                case GiveUp():
+                    await self._pause(random.uniform(*LOST_S), attempt)
+            match takeover.wants():
+                case Lead() as lead:
+                    self._lead(lead, claim)
+                    return
+            self.fetched = []
+
+    async def _read_and_claim(self, takeover: Takeover, attempt: int) -> None:
+        """Do what the takeover wants, up to where it only has to wait. Raises _CalledOff, StorageDamaged."""
+        await self._world.reading.acquire()
+        try:
+            self._check(attempt)
+            self.fetched = []
+            while True:
+                match takeover.wants():
+                    case Read(offset):
+                        await self._read(takeover, offset, attempt)
+                    case Append(term, claim):
+                        await self._append_claim(takeover, Outgoing(term, 0, (_entry(claim),)), attempt)
+                    case _:
+                        return
+        finally:
+            self._world.reading.release()
+
+    async def _read(self, takeover: Takeover, offset: int, attempt: int) -> None:
+        fetched = await self._world.log.fetch(self.index, offset)
+        self._check(attempt)
+        if fetched is None:
+            await self._pause(AGAIN_S, attempt)
+            return
+        found = list(read_batches(fetched.data, offset))
+        if found:
+            self.fetched.append(fetched.data)
+        takeover.was_read(found, fetched.high_watermark)
+
+    async def _append_claim(self, takeover: Takeover, batch: Outgoing, attempt: int) -> None:
+        self._claimed_ms = self._world.now_ms()
+        answer = await self._world.log.append(self.index, encode_batch(batch, self._world.wall_ms()))
+        self._check(attempt)
+        takeover.was_answered(answer)
+        if answer.meaning is Meaning.REFUSED:
+            logger.error(
+                "shard %d: the upstream refuses to let it be led: %s", self.index, answer.error_code.name
+            )
+            await self._pause(REFUSED_S, attempt)
+        elif answer.meaning is Meaning.AGAIN:
+            await self._pause(AGAIN_S, attempt)
+
+    async def _pause(self, for_s: float, attempt: int) -> None:
+        over: Deferred[None] = Deferred()
+        self._world.clock.callLater(for_s, over.callback, None)
+        await over
+        self._check(attempt)
+
+    def _check(self, attempt: int) -> None:
+        if attempt != self._attempt:
+            raise _CalledOff
+
+    # ---- leading
+
+    def _lead(self, lead: Lead, claim: ShardClaim) -> None:
+        self._tenure = Tenure(lead, claim.lease_ms, self._claimed_ms, _entry(claim))
+        logger.debug("shard %d is led here, in term %d", self.index, lead.term.producer_epoch)
+
+        def loaded(_: object) -> None:
+            self.fetched = []
+
+        self._world.led(self.index).addCallback(loaded)
+        self.poll()
+
+    def _go_on(self, tenure: Tenure) -> None:
+        """Send what is to be sent; let go of the shard if that is due."""
+        if tenure is not self._tenure:
+            return
+        if (batch := tenure.to_send(self._world.now_ms())) is not None:
+            self._send(tenure, batch)
+        elif self._released is not None and tenure.is_idle:
+            last = tenure.release(_entry(replace(self._claim, is_released=True)))
+            said = self._world.log.append(self.index, encode_batch(last, self._world.wall_ms()))
+            said.addCallback(lambda _: self._end(tenure))
+        elif tenure.over:
+            self._end(tenure)
+
+    def _send(self, tenure: Tenure, batch: Outgoing) -> None:
+        answered = self._world.log.append(self.index, encode_batch(batch, self._world.wall_ms()))
+        answered.addCallback(self._answered, tenure)
+
+    def _answered(self, answer: Answer, tenure: Tenure) -> None:
+        self._settle(tenure, tenure.was_answered(answer))
+        if answer.meaning is Meaning.AGAIN and not tenure.over:
+            self._world.clock.callLater(AGAIN_S, self._send_again, tenure)
+
+    def _send_again(self, tenure: Tenure) -> None:
+        if (batch := tenure.to_send_again(self._world.now_ms())) is not None:
+            self._send(tenure, batch)
+        else:
+            self._go_on(tenure)
+
+    def _settle(self, tenure: Tenure, tokens: list[Token]) -> None:
+        if tenure is not self._tenure:
+            return
+        for token in tokens:
+            if (durable := self._waiting.pop(token, None)) is not None:
+                durable.callback(None)
+        self._go_on(tenure)
+
+    def _end(self, tenure: Tenure) -> None:
+        """The tenure is over: nothing is appended or answered any more. Begin anew if that is wanted."""
+        if tenure is not self._tenure:
+            return
+        self._tenure = None
+        released, self._released = self._released, None
+        if released is None:
+            logger.warning("shard %d is not led here any more: %s", self.index, tenure.over)
+            self._world.lost(self.index)
+        waiting, self._waiting = self._waiting, {}
+        for durable in waiting.values():
+            durable.errback(StorageError(tenure.over))
+        if released is not None:
+            released.callback(None)
+        if self._is_wanted:
+            self._begin()
+
+
+def _entry(claim: ShardClaim) -> Entry:
+    return KEY, encode_claim(claim)

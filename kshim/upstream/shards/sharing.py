@@ -1,0 +1,223 @@
+"""The shards of the group coordinator, shared by all kshim in front of an upstream: see `GroupShards`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResults
+
+from kshim.coordination.group_runtime import GroupRuntime
+from kshim.coordination.loading import Leader
+from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
+from kshim.upstream.shards.membership import Addresses, Assigned, Membership, Ours
+from kshim.upstream.shards.partitions import Partitions
+from kshim.upstream.shards.shard import Shard, World
+from kshim.upstream.shards.stored import loaded
+from kshim.upstream.shards.topic import TOPIC, find_or_make
+from schemas.internal_topics.shard_claim import ShardClaim
+from schemas.records.end_txn_marker import EndTxnMarker
+
+logger = logging.getLogger(__name__)
+
+GROUP_ID = "__kshim"
+SESSION_TIMEOUT_MS = 6_000
+"""What Kafka's brokers allow at least, if nobody has changed it."""
+LEASE_MS = 500
+POLLS_A_LEASE = 3
+READ_AT_ONCE = 8
+HAND_OVER_S = 0.15
+"""How long a process that lives may take to let go of a shard, before another one takes it from it."""
+FIRST_S = 15.0
+"""How long to wait at the start until the shards are led that the process was given first."""
+
+
+class SharedShards:
+    """Implements `kshim.upstream.interfaces.GroupShards`, and the `Journal` over the topic."""
+
+    def __init__(
+        self,
+        reactor: Any,
+        ask: Callable[[Any], Deferred[Any]],
+        node_id: int,
+        addresses: Callable[[], Addresses],
+    ) -> None:
+        """ask: asks any broker of the upstream; errbacks LinkError. node_id: by which the runtime knows this
+        process. addresses: where clients reach it, for each broker of the upstream.
+        """
+        self._reactor = reactor
+        self._ask = ask
+        self._node_id = node_id
+        self._addresses = addresses
+        self._log = Partitions(reactor, TOPIC, ask)
+        self._shards: dict[int, Shard] = {}
+        self._groups: GroupRuntime | None = None
+        self._epochs = count(1)
+        self._assigned: Assigned | None = None
+        self._membership: Membership | None = None
+        self._poll_later: Any = None
+        self._first: Deferred[None] | None = None
+        self._is_stopped = False
+
+    # ---- what the service asks
+
+    @property
+    def partitions(self) -> int:
+        return len(self._shards)
+
+    @property
+    def journal(self) -> SharedShards:
+        return self
+
+    async def prepare(self) -> None:
+        """Find the topic, or make it. Raises StorageError."""
+        partitions = await find_or_make(self._ask, self._reactor)
+        world = World(
+            log=self._log,
+            clock=self._reactor,
+            now_ms=_now_ms,
+            wall_ms=lambda: int(self._reactor.seconds() * 1000),
+            new_claim=self._new_claim,
+            led=self._led,
+            lost=self._lost,
+            reading=DeferredSemaphore(READ_AT_ONCE),
+        )
+        self._shards = {index: Shard(index, world) for index in range(partitions)}
+
+    async def start(self, groups: GroupRuntime) -> None:
+        """Join the others; fires when what this process was given first is led."""
+        self._groups = groups
+        await self._log.learn()
+        first = self._first = Deferred()
+        self._membership = Membership(
+            self._reactor,
+            self._ask,
+            TOPIC,
+            self.partitions,
+            GROUP_ID,
+            SESSION_TIMEOUT_MS,
+            lambda: Ours(self._addresses(), [shard.index for shard in self._shards.values() if shard.is_led]),
+            self._assign,
+        )
+        self._membership.start()
+        self._poll()
+        enough = self._reactor.callLater(FIRST_S, self._is_ready)
+        await first
+        if enough.active():
+            enough.cancel()
+
+    async def stop(self) -> None:
+        """Let go of all shards, and leave. The runtime is stopped."""
+        self._is_stopped = True
+        if self._poll_later is not None:
+            self._poll_later.cancel()
+        released = gatherResults([shard.release() for shard in self._shards.values()])
+        call = self._reactor.callLater(2.0, released.cancel)
+        try:
+            await released
+        except Exception as error:
+            logger.debug("not all shards could be let go: %s", error)
+        if call.active():
+            call.cancel()
+        if self._membership is not None:
+            await self._membership.stop()
+        self._log.stop()
+
+    def may_answer(self, shard: int) -> bool:
+        """Whether it is sure that nobody else leads the shard."""
+        return self._shards[shard].may_answer()
+
+    def leader(self, shard: int) -> Addresses | None:
+        """Where the process is that leads the shard, if it is another one; else None."""
+        if self._assigned is None or self._shards[shard].is_led or shard in self._assigned.ours:
+            return None
+        return self._assigned.leaders.get(shard)
+
+    # ---- the journal
+
+    def append(
+        self,
+        shard: int,
+        records: Sequence[tuple[bytes, bytes | None]],
+        now_ms: int,
+        *,
+        producer: tuple[int, int] = NO_PRODUCER,
+    ) -> Deferred[Any]:
+        """See `Journal.append`."""
+        assert producer == NO_PRODUCER, "transactions are the upstream's"
+        return self._shards[shard].append(records)
+
+    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
+        """See `Journal.end_transaction`: there are no transactions here."""
+        return fail(StorageError("transactions are the upstream's"))
+
+    def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
+        """What was read when the shard was taken over."""
+        return iter(loaded(self._shards[shard].fetched))
+
+    # ---- who leads what
+
+    def _new_claim(self) -> ShardClaim:
+        addresses = self._addresses()
+        host, port = "", 0
+        if addresses:
+            address = addresses[min(addresses)]
+            host, port = address.host, address.port
+        return ShardClaim(claim_id=uuid4(), host=host, port=port, lease_ms=LEASE_MS)
+
+    def _assign(self, assigned: Assigned) -> None:
+        """Let go of the shards that others are to lead, and take over those that this process is to lead."""
+        before, self._assigned = self._assigned, assigned
+        mine = len(assigned.ours)
+        logger.info("leads %d of %d shards of %s", mine, self.partitions, TOPIC)
+        for index, shard in self._shards.items():
+            if index not in assigned.ours:
+                shard.release()
+        living = {str(addresses) for addresses in assigned.leaders.values()}
+        for index in sorted(assigned.ours):
+            had = None if before is None else before.leaders.get(index)
+            # Of whoever has just come, nobody has told yet who led before.
+            is_alive = str(had) in living if had is not None else len(living) > 1
+            self._reactor.callLater(HAND_OVER_S if is_alive else 0, self._want, index, assigned)
+        self._is_ready_if_led()
+
+    def _want(self, index: int, assigned: Assigned) -> None:
+        if assigned is self._assigned and not self._is_stopped:
+            self._shards[index].want()
+
+    def _led(self, shard: int) -> Deferred[None]:
+        assert self._groups is not None
+        loading = self._groups.load(shard, Leader(self._node_id, next(self._epochs)))
+        loading.addErrback(lambda _: None)  # it is logged
+        loading.addCallback(lambda _: self._is_ready_if_led())
+        return loading
+
+    def _lost(self, shard: int) -> None:
+        assert self._groups is not None
+        self._groups.unload(shard)
+
+    def _poll(self) -> None:
+        for shard in self._shards.values():
+            shard.poll()
+        self._poll_later = self._reactor.callLater(LEASE_MS / 1000 / POLLS_A_LEASE, self._poll)
+
+    def _is_ready_if_led(self) -> None:
+        if self._assigned is not None and all(self._shards[index].is_led for index in self._assigned.ours):
+            self._is_ready()
+
+    def _is_ready(self) -> None:
+        first, self._first = self._first, None
+        if first is not None:
+            first.callback(None)
+
+
+def _now_ms() -> int:
+    """A clock that counts the time in which the machine sleeps, where there is one."""
+    return time.clock_gettime_ns(_CLOCK) // 1_000_000
+
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

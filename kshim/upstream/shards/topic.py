@@ -1,0 +1,93 @@
+"""The topic of the groups' journal in the upstream: made at the first start, and looked at by each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.storage.clock import Clock
+from kshim.storage.interfaces import StorageError
+from kshim.upstream.link import LinkError
+from schemas.error_code import ErrorCode
+from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+logger = logging.getLogger(__name__)
+
+TOPIC = "__kshim_groups"
+PARTITIONS = 50
+MOST_REPLICAS = 3
+CONFIGS = {
+    "cleanup.policy": "compact",
+    # The fence of a leader lasts for a day after the time of its last batch, so that must not come from a
+    # machine whose clock is wrong.
+    "message.timestamp.type": "LogAppendTime",
+    "compression.type": "producer",
+    "segment.bytes": "104857600",
+    "unclean.leader.election.enable": "false",
+}
+TRIES = 60
+PAUSE_S = 0.25
+_NOT_YET = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.TOPIC_ALREADY_EXISTS,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_CONTROLLER,
+)
+
+Ask = Callable[[Any], Deferred[Any]]
+
+
+async def find_or_make(ask: Ask, clock: Clock) -> int:
+    """How many partitions it has. Raises StorageError, in words for the user.
+
+    ask: asks any broker; errbacks LinkError.
+    """
+    last = "it does not come into being"
+    for _ in range(TRIES):
+        try:
+            found = await ask(
+                MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),), allow_auto_topic_creation=False)
+            )
+            (topic,) = found.topics
+            if topic.error_code == ErrorCode.NONE and topic.partitions:
+                return len(topic.partitions)
+            if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                raise _refused("DESCRIBE, READ and WRITE on the topic", "TOPIC_AUTHORIZATION_FAILED")
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                last = await _make(ask, len(found.brokers))
+        except LinkError as error:
+            last = str(error)
+        pause: Deferred[None] = Deferred()
+        clock.callLater(PAUSE_S, pause.callback, None)
+        await pause
+    raise StorageError(f"the upstream's topic {TOPIC}: {last}")
+
+
+async def _make(ask: Ask, brokers: int) -> str:
+    """Ask for the topic to be made; return why it was not, if it may be later. Raises StorageError."""
+    replicas = min(MOST_REPLICAS, brokers)
+    configs = {**CONFIGS, "min.insync.replicas": str(max(1, replicas - 1))}
+    topic = CreatableTopic(
+        name=TOPIC,
+        num_partitions=PARTITIONS,
+        replication_factor=replicas,
+        configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in configs.items()),
+    )
+    (made,) = (await ask(CreateTopicsRequest(topics=(topic,), timeout_ms=5_000))).topics
+    if made.error_code == ErrorCode.NONE:
+        logger.info("made topic %s in the upstream, with %d replicas", TOPIC, replicas)
+    elif made.error_code not in _NOT_YET:
+        name = ErrorCode(made.error_code).name
+        raise _refused("CREATE on the cluster or the topic", f"{name}: {made.error_message}")
+    return f"error {made.error_code}"
+
+
+def _refused(needed: str, why: str) -> StorageError:
+    return StorageError(
+        f"the upstream refuses topic {TOPIC}, where groups are kept; kshim needs {needed}: {why}"
+    )

@@ -1,0 +1,250 @@
+"""Shards of several processes over one log, which keeps producers as kshim's own broker does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from uuid import UUID
+
+import pytest
+from twisted.internet.defer import Deferred, DeferredSemaphore, succeed
+from twisted.internet.task import Clock
+
+from kshim.configs.config import Config
+from kshim.producing.appends import ProducerAppends
+from kshim.storage.interfaces import StorageError
+from kshim.storage.memory import MemoryLog
+from kshim.upstream.shards.answers import NO_ANSWER, Answer
+from kshim.upstream.shards.partitions import Fetched
+from kshim.upstream.shards.shard import AGAIN_S, REFUSED_S, Shard, World
+from kshim.upstream.shards.stored import loaded
+from kshim.upstream.shards.tenure import TIMEOUT_MS
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.shard_claim import ShardClaim
+from schemas.records.batch import decode_header
+from tests.api.harness import result
+
+LEASE_MS = 500
+CLAIM_IDS = count(1)
+
+
+class OneLog:
+    """The partition of the journal."""
+
+    def __init__(self) -> None:
+        self.log = MemoryLog()
+        self._producers = ProducerAppends(self.log, Config())
+        self.answers: list[Answer | None] = []
+        """What the next appends are answered; None: as it is. Lost answers belong to appended batches."""
+        self.appended = 0
+
+    def append(self, partition: int, batch: bytes) -> Deferred[Answer]:
+        answer = self.answers.pop(0) if self.answers else None
+        if answer is not None and answer is not NO_ANSWER:
+            return succeed(answer)
+        self.appended += 1
+        header = decode_header(batch)
+        append = lambda: self.log.append(0, batch, now_ms=0)  # noqa: E731
+        found = self._producers.append(0, header, append, now_ms=0)
+        if isinstance(found, ErrorCode):
+            return succeed(answer or Answer(found))
+        return found.addCallback(lambda at: answer or Answer(ErrorCode.NONE, at.base_offset))
+
+    def end(self, partition: int) -> Deferred[int | None]:
+        return succeed(self.log.offsets(0).high_watermark)
+
+    def fetch(self, partition: int, offset: int) -> Deferred[Fetched | None]:
+        return succeed(Fetched(self.log.read(0, offset, 1 << 20), self.log.offsets(0).high_watermark))
+
+
+class Process:
+    """One process with one shard."""
+
+    def __init__(self, log: OneLog, clock: Clock) -> None:
+        self.led = self.lost = 0
+        self.loaded: list[tuple[bytes, bytes | None]] = []
+        self.shard = Shard(
+            0,
+            World(
+                log=log,
+                clock=clock,
+                now_ms=lambda: int(clock.seconds() * 1000),
+                wall_ms=lambda: int(clock.seconds() * 1000),
+                new_claim=lambda: ShardClaim(
+                    claim_id=UUID(int=next(CLAIM_IDS)), host="here", port=9092, lease_ms=LEASE_MS
+                ),
+                led=self._led,
+                lost=self._lost,
+                reading=DeferredSemaphore(1),
+            ),
+        )
+
+    def _led(self, shard: int) -> Deferred[None]:
+        self.led += 1
+        self.loaded = [entry for batch in loaded(self.shard.fetched) for entry in batch.records]
+        return succeed(None)
+
+    def _lost(self, shard: int) -> None:
+        self.lost += 1
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def log() -> OneLog:
+    return OneLog()
+
+
+@pytest.fixture
+def new(log: OneLog, clock: Clock) -> Callable[[], Process]:
+    return lambda: Process(log, clock)
+
+
+def pass_s(clock: Clock, for_s: float, *processes: Process) -> None:
+    """Let time pass, in which the processes look for proofs."""
+    for _ in range(round(for_s / 0.1)):
+        clock.advance(0.1)
+        for process in processes:
+            process.shard.poll()
+
+
+def failed(appended: Deferred[None]) -> str:
+    """Why an append has failed."""
+    failures: list[str] = []
+    appended.addErrback(lambda failure: failures.append(str(failure.trap(StorageError) and failure.value)))
+    (why,) = failures
+    return why
+
+
+def test_what_is_appended_is_there_for_the_next_leader(new: Callable[[], Process], clock: Clock) -> None:
+    first = new()
+    first.shard.want()
+    assert first.shard.is_led
+    assert result(first.shard.append([(b"a", b"1")])) is None
+    assert first.shard.may_answer()
+    second = new()
+    second.shard.want()
+    assert not second.shard.is_led, "the lease of the first is not over"
+    pass_s(clock, 0.6, second)
+    assert second.shard.is_led
+    assert second.loaded == [(b"a", b"1")]
+
+
+def test_whoever_is_taken_over_is_told_by_its_next_append(new: Callable[[], Process], clock: Clock) -> None:
+    first, second = new(), new()
+    first.shard.want()
+    second.shard.want()
+    appended = first.shard.append([(b"a", b"1")])
+    assert failed(appended) == "INVALID_PRODUCER_EPOCH"
+    assert first.lost == 1
+
+
+def test_whoever_is_taken_over_finds_out_without_an_append(new: Callable[[], Process], clock: Clock) -> None:
+    first, second = new(), new()
+    first.shard.want()
+    second.shard.want()
+    assert first.shard.is_led
+    first.shard.poll()
+    assert not first.shard.is_led
+    assert (first.lost, second.lost) == (1, 0)
+
+
+def test_without_a_proof_nothing_is_answered(new: Callable[[], Process], clock: Clock) -> None:
+    process = new()
+    process.shard.want()
+    clock.advance(LEASE_MS / 1000 + 0.001)
+    assert not process.shard.may_answer()
+    proof = process.shard.append([])
+    process.shard.poll()
+    assert result(proof) is None
+    assert process.shard.may_answer()
+
+
+def test_nobody_waits_for_who_has_let_go(new: Callable[[], Process], clock: Clock) -> None:
+    first, second = new(), new()
+    first.shard.want()
+    assert result(first.shard.release()) is None
+    assert not first.shard.is_led
+    assert first.lost == 1
+    second.shard.want()
+    assert second.shard.is_led
+
+
+def test_a_lost_answer_is_asked_for_again(log: OneLog, new: Callable[[], Process], clock: Clock) -> None:
+    process = new()
+    process.shard.want()
+    log.answers = [NO_ANSWER, Answer(ErrorCode.NOT_ENOUGH_REPLICAS)]
+    appended = process.shard.append([(b"a", b"1")])
+    later = process.shard.append([(b"a", b"2")])
+    clock.pump([AGAIN_S] * 3)
+    assert result(appended) is result(later) is None
+    assert log.log.offsets(0).high_watermark == 3, "a claim, and each record once"
+
+
+def test_if_no_answer_comes_the_shard_is_taken_over_anew(
+    log: OneLog, new: Callable[[], Process], clock: Clock
+) -> None:
+    process = new()
+    process.shard.want()
+    log.answers = [NO_ANSWER] * 10_000
+    appended = process.shard.append([(b"a", b"1")])
+    pass_s(clock, TIMEOUT_MS / 1000 + 0.2, process)
+    assert failed(appended) == "not answered within 10 s"
+    assert (process.led, process.lost) == (1, 1)
+    log.answers = []
+    pass_s(clock, 2, process)
+    assert process.shard.is_led
+    assert process.led == 2
+    assert process.loaded == [(b"a", b"1")], "it was in the log after all"
+
+
+def test_a_refused_claim_is_tried_again_after_a_while(
+    log: OneLog, new: Callable[[], Process], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = new()
+    log.answers = [Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+    process.shard.want()
+    assert "shard 0: the upstream refuses to let it be led: TOPIC_AUTHORIZATION_FAILED" in caplog.text
+    assert not process.shard.is_led
+    clock.advance(REFUSED_S)
+    assert process.shard.is_led
+
+
+def test_a_takeover_is_called_off(log: OneLog, new: Callable[[], Process], clock: Clock) -> None:
+    first, second = new(), new()
+    first.shard.want()
+    second.shard.want()
+    result(second.shard.release())
+    pass_s(clock, 2, first, second)
+    assert not second.shard.is_led
+    assert first.led == 2, "it had to take the shard over again"
+
+
+def test_what_is_under_way_is_settled_before_the_shard_is_let_go(
+    log: OneLog, new: Callable[[], Process], clock: Clock
+) -> None:
+    process = new()
+    process.shard.want()
+    log.answers = [NO_ANSWER]
+    appended = process.shard.append([(b"a", b"1")])
+    released = process.shard.release()
+    assert process.lost == 1, "nothing is answered any more"
+    assert not released.called
+    clock.advance(AGAIN_S)
+    assert result(appended) is None
+    assert result(released) is None
+
+
+def test_a_damaged_log_is_not_led(
+    log: OneLog, new: Callable[[], Process], caplog: pytest.LogCaptureFixture
+) -> None:
+    process = new()
+    process.shard.want()
+    result(process.shard.append([(b"\x4b\x53", b"nonsense")]))
+    other = new()
+    other.shard.want()
+    assert not other.shard.is_led
+    assert "shard 0 is not led: the claim at offset 1 cannot be read" in caplog.text
