@@ -13,8 +13,10 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResu
 
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
+from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
 from kshim.upstream.shards.membership import Addresses, Assigned, Membership, Ours
+from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.shard import Shard, World
 from kshim.upstream.shards.stored import loaded
@@ -44,16 +46,16 @@ class SharedShards:
         reactor: Any,
         ask: Callable[[Any], Deferred[Any]],
         node_id: int,
-        addresses: Callable[[], Addresses],
     ) -> None:
         """ask: asks any broker of the upstream; errbacks LinkError. node_id: by which the runtime knows this
-        process. addresses: where clients reach it, for each broker of the upstream.
+        process.
         """
         self._reactor = reactor
         self._ask = ask
         self._node_id = node_id
-        self._addresses = addresses
+        self._addresses: Callable[[], Addresses] = dict
         self._log = Partitions(reactor, TOPIC, ask)
+        self._mirrored = MirroredOffsets(reactor, ask, Once(reactor))
         self._shards: dict[int, Shard] = {}
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
@@ -73,8 +75,11 @@ class SharedShards:
     def journal(self) -> SharedShards:
         return self
 
-    async def prepare(self) -> None:
-        """Find the topic, or make it. Raises StorageError."""
+    def prepare(self) -> Deferred[None]:
+        """Find the topic, or make it. Errbacks StorageError."""
+        return Deferred.fromCoroutine(self._prepare())
+
+    async def _prepare(self) -> None:
         partitions = await find_or_make(self._ask, self._reactor)
         world = World(
             log=self._log,
@@ -88,9 +93,15 @@ class SharedShards:
         )
         self._shards = {index: Shard(index, world) for index in range(partitions)}
 
-    async def start(self, groups: GroupRuntime) -> None:
-        """Join the others; fires when what this process was given first is led."""
-        self._groups = groups
+    def start(self, groups: GroupRuntime, addresses: Callable[[], Addresses]) -> Deferred[None]:
+        """Join the others; fires when what this process was given first is led.
+
+        addresses: where clients reach it, for each broker of the upstream.
+        """
+        self._groups, self._addresses = groups, addresses
+        return Deferred.fromCoroutine(self._start(groups))
+
+    async def _start(self, groups: GroupRuntime) -> None:
         await self._log.learn()
         first = self._first = Deferred()
         self._membership = Membership(
@@ -110,8 +121,11 @@ class SharedShards:
         if enough.active():
             enough.cancel()
 
-    async def stop(self) -> None:
+    def stop(self) -> Deferred[None]:
         """Let go of all shards, and leave. The runtime is stopped."""
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
         self._is_stopped = True
         if self._poll_later is not None:
             self._poll_later.cancel()
@@ -125,6 +139,7 @@ class SharedShards:
             call.cancel()
         if self._membership is not None:
             await self._membership.stop()
+        await self._mirrored.stop()
         self._log.stop()
 
     def may_answer(self, shard: int) -> bool:
@@ -149,7 +164,10 @@ class SharedShards:
     ) -> Deferred[Any]:
         """See `Journal.append`."""
         assert producer == NO_PRODUCER, "transactions are the upstream's"
-        return self._shards[shard].append(records)
+        durable = self._shards[shard].append(records)
+        if records:
+            durable.addCallback(lambda _: self._mirrored.note(records))
+        return durable
 
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
         """See `Journal.end_transaction`: there are no transactions here."""
@@ -157,7 +175,9 @@ class SharedShards:
 
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
         """What was read when the shard was taken over."""
-        return iter(loaded(self._shards[shard].fetched))
+        for batch in loaded(self._shards[shard].fetched):
+            self._mirrored.note(batch.records)
+            yield batch
 
     # ---- who leads what
 

@@ -8,6 +8,7 @@ from tests.simulation.shards.run import Outcome, run
 
 pytestmark = pytest.mark.thorough
 
+
 def is_well(outcome: Outcome) -> None:
     if outcome.error is not None:
         raise AssertionError("\n".join((f"seed {outcome.seed}", *outcome.happened))) from outcome.error
