@@ -1,7 +1,7 @@
 """kshim in front of Apache Kafka, behind the command line of both: `Server(data_dir, command=COMMAND)`.
 
-The groups are kept in memory here. `--upstream HOST:PORT,...` names a cluster that runs already; without it
-one node is started with kshim, and ends with it.
+The groups are kept in memory here, or with `--shared` in the upstream. `--upstream HOST:PORT,...` names a
+cluster that runs already; without it one node is started with kshim, and ends with it.
 """
 
 from __future__ import annotations

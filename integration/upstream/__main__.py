@@ -20,12 +20,14 @@ from kshim.configs.config import new_config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.upstream import UpstreamConfig
 from kshim.service import Addresses
+from kshim.upstream.interfaces import NewShards
 from kshim.upstream.service import UpstreamServer
+from kshim.upstream.shards.sharing import SharedShards
 
 PR_SET_PDEATHSIG = 1
 
 
-def serve(properties: dict[str, str], upstream: UpstreamConfig) -> int:
+def serve(properties: dict[str, str], upstream: UpstreamConfig, new_shards: NewShards) -> int:
     """Run until SIGTERM; returns the exit status."""
     epollreactor.install()
     from twisted.internet import reactor as installed
@@ -34,7 +36,7 @@ def serve(properties: dict[str, str], upstream: UpstreamConfig) -> int:
     logs.start("info")
     logs.take_in_twisted()
     config, _ = new_config(properties)
-    server = UpstreamServer(config, upstream, reactor, MemoryShards)
+    server = UpstreamServer(config, upstream, reactor, new_shards)
     status = 0
 
     def ready(addresses: Addresses) -> None:
@@ -63,18 +65,20 @@ def main() -> None:
     parser.add_argument("--listen", default="127.0.0.1:0")
     parser.add_argument("--data-dir", required=True)
     parser.add_argument("--upstream", default="")
+    parser.add_argument("--shared", action="store_true", help="keep the groups in the upstream")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     properties = dict(each.split("=", 1) for each in options.set)
     properties |= {"--listen": options.listen, "--data-dir": options.data_dir}
+    new_shards = SharedShards if options.shared else MemoryShards
     if options.upstream:
-        sys.exit(serve(properties, _upstream(options.upstream)))
+        sys.exit(serve(properties, _upstream(options.upstream), new_shards))
     data_dir = Path(options.data_dir)
     data_dir.mkdir(exist_ok=True)
     given = [argument for each in options.set for argument in ("--set", each)]
     kafka = Server(data_dir / "upstream", given, command=APACHE_KAFKA, preexec=_end_with_parent).start()
     try:
-        status = serve(properties, _upstream(kafka.bootstrap))
+        status = serve(properties, _upstream(kafka.bootstrap), new_shards)
     finally:
         kafka.kill()
     sys.exit(status)

@@ -35,5 +35,8 @@ class MemoryShards:
     def leader(self, shard: int) -> Addresses | None:
         return None
 
+    def may_answer(self, shard: int) -> bool:
+        return True
+
     def stop(self) -> Deferred[None]:
         return succeed(None)

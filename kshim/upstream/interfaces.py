@@ -39,6 +39,9 @@ class GroupShards(Protocol):
         addresses: where clients reach this process now.
         """
 
+    def may_answer(self, shard: int) -> bool:
+        """Whether it is sure that no other process leads a shard by now."""
+
     def leader(self, shard: int) -> Addresses | None:
         """Where the process is that leads the shard, if it is another one; else None."""
 

@@ -137,7 +137,12 @@ class UpstreamServer:
         config, clock = self._config, self._clock
         coordinator = new_coordinator(config, self._shards.partitions)
         groups = self._groups = GroupRuntime(
-            coordinator, self._shards.journal, clock, self._loader, self._recorder.add
+            coordinator,
+            self._shards.journal,
+            clock,
+            self._loader,
+            self._recorder.add,
+            may_answer=self._shards.may_answer,
         )
         groups.start({})
         self._topics.on_change(groups.topic_changed)
