@@ -1,7 +1,9 @@
-"""kshim in front of Apache Kafka, behind the command line of both: `Server(data_dir, command=COMMAND)`.
+"""kshim in front of Apache Kafka, where other tests have kshim alone.
 
-The groups are kept in memory here, or with `--shared` in the upstream. `--upstream HOST:PORT,...` names a
-cluster that runs already; without it one node is started with kshim, and ends with it.
+    KSHIM_TEST_COMMAND="env PYTHONPATH=$PWD python -m integration.upstream" pytest integration/clients
+
+runs the tests that were written for kshim with `kshim serve --upstream`, and one node of Apache Kafka behind
+it, which begins and ends with it.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from kshim.configs.config import Config
     from kshim.configs.endpoint import Endpoint
+    from kshim.service import Server
+    from kshim.upstream.service import UpstreamServer
 
 LARGEST_FREED_BYTES = 16 * 1024 * 1024
 
@@ -50,12 +52,12 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
     from twisted.internet.error import ReactorNotRunning
 
     from kshim.cli import logs
-    from kshim.service import Server, StartError
+    from kshim.service import StartError
 
     logs.take_in_twisted()
     _take_all_descriptors()
     _keep_freed_memory()
-    server = Server(config, reactor)
+    server = _new_server(config, reactor)
     status = 0
 
     def start() -> None:
@@ -91,6 +93,16 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
     reactor.callWhenRunning(start)
     reactor.run(installSignalHandlers=False)
     return status
+
+
+def _new_server(config: Config, reactor: Any) -> Server | UpstreamServer:
+    if config.upstream:
+        from kshim.upstream.service import UpstreamServer
+
+        return UpstreamServer(config, reactor)
+    from kshim.service import Server
+
+    return Server(config, reactor)
 
 
 def _when_stdin_ends(call: Callable[[], None]) -> None:

@@ -30,6 +30,12 @@ from kshim.cli.running import run_with
     help="Number of brokers; each has a port, counted up from that of --listen.",
 )
 @click.option(
+    "--upstream",
+    metavar="HOST:PORT,...",
+    show_default="none",
+    help="A Kafka cluster to stand in front of: records stay there, groups are kshim's.",
+)
+@click.option(
     "--data-dir",
     metavar="DIR",
     show_default="./kshim-data",
@@ -67,6 +73,7 @@ def serve(
     listen: str | None,
     advertise: str | None,
     brokers: str | None,
+    upstream: str | None,
     data_dir: str | None,
     control: str | None,
     http: str | None,
@@ -87,6 +94,7 @@ def serve(
       kshim serve --listen 127.0.0.1:0 --data-dir :memory:
       kshim serve --listen 0.0.0.0:9092 --advertise kafka.example.org:9092
       kshim serve --brokers 3
+      kshim serve --listen 127.0.0.1:19092 --upstream kafka1:9092,kafka2:9092
       kshim serve --http 127.0.0.1:8080
       kshim serve --set num.partitions=3 --set group.initial.rebalance.delay.ms=3000
     """
@@ -96,6 +104,7 @@ def serve(
         "--listen": listen,
         "--advertise": advertise,
         "--brokers": brokers,
+        "--upstream": upstream,
         "--data-dir": data_dir,
         "--control": control,
         "--http": http,

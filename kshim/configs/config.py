@@ -34,6 +34,7 @@ from kshim.configs.values import (
     SHORT_MAX,
     Secret,
     boolean,
+    checked_endpoints,
     gzip_level,
     integer,
     one_of,
@@ -55,6 +56,7 @@ OPTIONS = {
     "--data-dir": "log.dirs",
     "--control": "control.path",
     "--http": "http.listener",
+    "--upstream": "upstream.bootstrap.servers",
 }
 LISTENER_PREFIX = "listener.name."
 FOR_ONE_LISTENER = {"max.connection.creation.rate"}
@@ -423,6 +425,19 @@ class Config(TlsProperties):
     sasl_oauthbearer_clock_skew_seconds: int = _int(
         30, "How far the clock of who issues tokens may be from this one.", low=0
     )
+    upstream_bootstrap_servers: str = _property(
+        "",
+        checked_endpoints,
+        "Addresses of a Kafka cluster to stand in front of, HOST:PORT, comma-separated: records stay there, "
+        "groups are kshim's. Same as --upstream.",
+        "none",
+    )
+    upstream_start_timeout_ms: int = _int(
+        10000,
+        "How long to try, at the start, until one of upstream.bootstrap.servers answers.",
+        low=0,
+        kafka_default="none",
+    )
     given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """What the user set, as text, by Kafka's names; also properties without effect here."""
 
@@ -438,6 +453,11 @@ class Config(TlsProperties):
                 self.brokers,
             )
         )
+
+    @property
+    def upstream(self) -> tuple[Endpoint, ...]:
+        """Where the upstream is; empty if the records are kept here."""
+        return tuple(map(Endpoint.parse, filter(None, self.upstream_bootstrap_servers.split(","))))
 
     @property
     def in_memory(self) -> bool:
@@ -528,6 +548,9 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
         yield str(error)
     else:
         yield from _sasl_problems(config)
+    if config.upstream and config.brokers > 1:
+        key = keys.get("brokers", "brokers")
+        yield f"{key}={config.brokers}: expected none with an upstream, whose brokers these are"
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         yield (
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "

@@ -41,6 +41,14 @@ def optional_endpoint(text: str) -> Endpoint | None:
     return Endpoint.parse(text) if text else None
 
 
+def checked_endpoints(text: str) -> str:
+    """HOST:PORT, comma-separated, as they are. Raises ValueError, in words for the user."""
+    for part in filter(None, text.split(",")):
+        if not Endpoint.parse(part).port:
+            raise ValueError("expected HOST:PORT with a port from 1 to 65535")
+    return text
+
+
 def integer(low: int, high: int) -> Callable[[str], int]:
     if high not in (INT_MAX, LONG_MAX):
         expected = f"expected an integer from {low} to {high}"

@@ -14,7 +14,7 @@ from kshim.network.listeners import BrokerListeners
 from kshim.requests import Broker
 
 if TYPE_CHECKING:
-    from kshim.faults.answers import Tell
+    from kshim.faults.answers import Tell, Usual
     from kshim.faults.faults import Faults
     from kshim.faults.rules import Rule
 
@@ -28,12 +28,16 @@ class FaultSteering:
         listeners: Mapping[int, BrokerListeners],
         measured: Measured,
         tell: Tell,
+        usual: Callable[[], Usual] | None = None,
     ) -> None:
-        """tell: called with each fault that strikes."""
+        """tell: called with each fault that strikes. usual: how requests are answered without faults, as
+        `dispatch.answer` does if it is None.
+        """
         self._brokers = brokers
         self._listeners = listeners
         self._measured = measured
         self._tell = tell
+        self._usual = usual
         self._faults: Faults | None = None
 
     def commands(self) -> Commands:
@@ -70,7 +74,8 @@ class FaultSteering:
         if self._faults is None:
             from kshim.faults.faults import Faults
 
-            self._faults = Faults(self._brokers, self._listeners, self._measured, self._tell)
+            usual = self._usual and self._usual()
+            self._faults = Faults(self._brokers, self._listeners, self._measured, self._tell, usual)
         return self._faults
 
 

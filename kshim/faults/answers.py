@@ -29,6 +29,7 @@ from kshim.network.dispatch import (
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
 from schemas.api_key import ApiKey, api_title
+from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
 from schemas.registry import decode_request, encode_reply
@@ -63,6 +64,15 @@ class Struck(NamedTuple):
 Tell = Callable[[Struck], object]
 
 
+class Usual(NamedTuple):
+    """How requests are answered without faults."""
+
+    answer: Callable[..., Reply | Deferred[Reply] | Promised] = answer
+    """As `dispatch.answer`."""
+    can_be_refused: Callable[[Broker, ApiKey, int, Any, ErrorCode], bool] = can_be_refused
+    """Whether the answer to a request has a place for an error (broker, api_key, version, request, error)."""
+
+
 class Request(NamedTuple):
     """A request that is struck."""
 
@@ -73,11 +83,12 @@ class Request(NamedTuple):
     header: RequestHeader
     body: Any
     rule: Rule
+    usual: Usual
 
     def perform(self) -> Later[Reply]:
         """Answer it as if there were no fault."""
         decoded = self.header, self.body
-        return now_or_deferred(answer(self.broker, self.frame, self.client, self.turn, decoded))
+        return now_or_deferred(self.usual.answer(self.broker, self.frame, self.client, self.turn, decoded))
 
     def wait(self, ms: float) -> Deferred[None]:
         """Fires after a time."""
@@ -95,9 +106,10 @@ class Request(NamedTuple):
 class FaultyAnswers:
     """Requests, and the rules that may strike them."""
 
-    def __init__(self, rules: Rules, tell: Tell) -> None:
+    def __init__(self, rules: Rules, tell: Tell, usual: Usual) -> None:
         self._rules = rules
         self._tell = tell
+        self._usual = usual
 
     def __call__(
         self, broker: Broker, frame: bytes | bytearray, client: Client, turn: Turn
@@ -109,10 +121,11 @@ class FaultyAnswers:
             turn.is_alone = True
             return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS)).addCallbacks(
                 lambda decoded: now_or_deferred(self._answer(broker, frame, client, turn, *decoded)),
-                lambda _: now_or_deferred(answer(broker, frame, client, turn)),  # which says what is wrong
+                # which says what is wrong
+                lambda _: now_or_deferred(self._usual.answer(broker, frame, client, turn)),
             )
         except MalformedMessage:
-            return answer(broker, frame, client, turn)
+            return self._usual.answer(broker, frame, client, turn)
         return self._answer(broker, frame, client, turn, *decoded)
 
     def _answer(
@@ -131,18 +144,18 @@ class FaultyAnswers:
 
             def can_carry(fault: Fault) -> bool:
                 does = fault.action
-                return not isinstance(does, Error) or can_be_refused(
+                return not isinstance(does, Error) or self._usual.can_be_refused(
                     broker, api_key, version, body, does.code
                 )
 
             asked = Asked(header, body, partial(names_in, broker, api_key, body), can_carry)
             rule = self._rules.strike(asked, broker.clock.seconds())
         if rule is None:
-            return answer(broker, frame, client, turn, (header, body))
+            return self._usual.answer(broker, frame, client, turn, (header, body))
         group_id = next(names_in(broker, ApiKey(key), body, Kind.GROUP), "")
         told = client.named(header.client_id), group_id
         self._tell(Struck(rule.number, rule.fault, rule.struck, api_title(key), header.api_version, *told))
-        request = Request(broker, frame, client, turn, header, body, rule)
+        request = Request(broker, frame, client, turn, header, body, rule, self._usual)
         return _DOES[type(rule.fault.action)](request, rule.fault.action)
 
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from kshim.faults.answers import FaultyAnswers, Struck, Tell
+from kshim.faults.answers import FaultyAnswers, Struck, Tell, Usual
 from kshim.faults.fault import Fault
 from kshim.faults.rules import Rule, Rules
 from kshim.network.connection import Measured
-from kshim.network.dispatch import answer
 from kshim.network.listeners import BrokerListeners
 from kshim.requests import Broker
 
@@ -30,6 +29,7 @@ class Faults:
         listeners: Mapping[int, BrokerListeners],
         measured: Measured,
         tell: Tell,
+        usual: Usual | None = None,
     ) -> None:
         """tell: called with each fault that strikes."""
         self._rules = Rules()
@@ -37,7 +37,8 @@ class Faults:
         self._listeners = listeners
         self._measured = measured
         self._tell = tell
-        self._faulty = FaultyAnswers(self._rules, self._struck)
+        self._usual = usual or Usual()
+        self._faulty = FaultyAnswers(self._rules, self._struck, self._usual)
         self._clock = next(iter(brokers.values())).clock
 
     def __iter__(self) -> Iterator[Rule]:
@@ -76,8 +77,9 @@ class Faults:
     def _switch(self) -> None:
         """Let faults strike, or have the requests answered as without them."""
         in_force = any(map(self.is_in_force, self._rules))
+        answer = self._faulty if in_force else self._usual.answer
         for node_id, listener in self._listeners.items():
-            listener.answer_by(self._measured(self._faulty if in_force else answer, self._brokers[node_id]))
+            listener.answer_by(self._measured(answer, self._brokers[node_id]))
 
     def _struck(self, struck: Struck) -> None:
         logger.log(logging.INFO if struck.times == 1 else logging.DEBUG, "%s", struck)

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED
 from kshim.network import dispatch
-from kshim.network.dispatch import MAX_ELEMENTS, Reply, api_name, now_or_deferred
+from kshim.network.dispatch import MAX_ELEMENTS, Reply, now_or_deferred
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
 from kshim.requests.slices import in_slices
@@ -26,7 +26,7 @@ from kshim.upstream.passage import Passed
 from kshim.upstream.rewriting import FIRST_PRODUCE_VERSION_WITH_ENDPOINTS, Place, changed, is_rewritten
 from kshim.upstream.table import TABLE, Way
 from kshim.upstream.topics import Key, Topics
-from schemas.api_key import ApiKey
+from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
@@ -286,7 +286,7 @@ def _encode_found(header: RequestHeader, found: list[Coordinator]) -> Reply:
 
 def _refusal(asked: Asked, why: str) -> Refused:
     client_id = peek.client_id(asked.frame)
-    api = f"{api_name(asked.api_key)} ({asked.api_key}) v{asked.api_version}"
+    api = f"{api_title(asked.api_key)} ({asked.api_key}) v{asked.api_version}"
     return Refused(f"{asked.client.named(client_id)}: {api} {why}", once=(asked.api_key, why))
 
 

@@ -40,7 +40,7 @@ class GroupShards(Protocol):
         """
 
     def may_answer(self, shard: int) -> bool:
-        """Whether it is sure that no other process leads a shard by now."""
+        """Whether it is sure that no other process leads the shard; see `Runtime`."""
 
     def leader(self, shard: int) -> Addresses | None:
         """Where the process is that leads the shard, if it is another one; else None."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
@@ -15,7 +15,6 @@ from kshim import __version__
 from kshim.cluster.broker_configs import broker_text
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
-from kshim.configs.upstream import UpstreamConfig
 from kshim.control.clock import SteeredClock
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.interfaces import Transactions
@@ -40,13 +39,18 @@ from kshim.upstream.indexes import Indexes, WrongUpstream
 from kshim.upstream.interfaces import NewShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.mirror import Mirror
+from kshim.upstream.outside import Measured, Outside
 from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
 from kshim.upstream.relay import Relay
+from kshim.upstream.shards.sharing import SharedShards
 from kshim.upstream.sockets import connect_passage
 from kshim.upstream.topics import Topics
 from schemas.api_key import ApiKey
 from schemas.messages.metadata import MetadataRequest, MetadataResponse
+
+if TYPE_CHECKING:
+    from kshim.network.traffic import Traffic
 
 logger = logging.getLogger(__name__)
 
@@ -60,13 +64,12 @@ MOST_RESPONSE_BYTES = 2**31 - 1
 class UpstreamServer:
     """`start()` it once, `stop()` it once; as `kshim.service.Server`."""
 
-    def __init__(self, config: Config, upstream: UpstreamConfig, reactor: Any, new_shards: NewShards) -> None:
+    def __init__(self, config: Config, reactor: Any, new_shards: NewShards = SharedShards) -> None:
         """new_shards: makes what keeps the groups."""
         self._config = config
-        self._upstream = upstream
         self._reactor = reactor
         self._clock = SteeredClock(reactor)
-        self._contact = Contact(reactor, upstream.bootstrap_servers)
+        self._contact = Contact(reactor, config.upstream)
         self._topics = Topics(self._contact.ask, reactor)
         self._mirror = Mirror(config, self._topics)
         self._shards = new_shards(reactor, self._contact.ask, HERE)
@@ -80,14 +83,24 @@ class UpstreamServer:
         limits = partial(_limit, self._mirror)
         self._ports = Ports(config, reactor, self._unread, self._once, limits)
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
-        self._brokers = Brokers(self._indexes, self._open_port)
+        self._known = Brokers(self._indexes, self._open_port)
+        self._brokers: dict[int, Broker] = {}
+        """What each port answers by, by the node id of the upstream broker."""
         self._groups: GroupRuntime | None = None
         self._here: Broker | None = None
         self._front: Front | None = None
+        self._outside: Outside | None = None
+        self._traffic: Traffic | None = None
+        self._measured: Measured = partial
         self._look_later: Any = None
         self._stop_lock = DeferredLock()
-        self._stopped = False
-        self.http_address: Endpoint | None = None
+        self._is_stopped = False
+        self._is_ready = False
+
+    @property
+    def http_address(self) -> Endpoint | None:
+        """Where the page is; None if it is not served."""
+        return None if self._outside is None else self._outside.http_address
 
     # ---- start
 
@@ -98,30 +111,34 @@ class UpstreamServer:
         return Deferred.fromCoroutine(self._start())
 
     async def _start(self) -> Addresses:
-        config = self._config
         try:
-            if not config.in_memory:
-                Path(config.log_dirs).mkdir(parents=True, exist_ok=True)
+            if not self._config.in_memory:
+                Path(self._config.log_dirs).mkdir(parents=True, exist_ok=True)
             found = await self._first_look()
             await self._shards.prepare()
             self._begin_groups()
-            self._open_first(found)
+            self._open_ports(found)
             assert self._groups is not None
             await self._shards.start(self._groups, self._ports.reached)
+            if self._is_stopped:
+                raise StartError("stopped before it was ready")
+            self._open_outside()
         except (LinkError, WrongUpstream, CannotListen, StorageError, StartError, OSError) as error:
             await self.stop()
             raise StartError(str(error)) from error
-        self._contact.addresses = self._brokers.addresses
         self._look_later = self._reactor.callLater(LOOK_S, self._look)
         self._topics.start()
+        self._is_ready = True
         addresses = self._ports.addresses()
         listed = ", ".join(str(address) for of_name in addresses.values() for address in of_name)
         logger.info("kshim %s: in front of cluster %s, at %s", __version__, self._mirror.cluster_id, listed)
+        if self.http_address is not None:
+            logger.info("the page is at http://%s/", self.http_address)
         return addresses
 
     async def _first_look(self) -> MetadataResponse:
         """What the upstream tells of its brokers. Raises LinkError, StartError."""
-        link = await self._contact.first(self._upstream.start_timeout_ms / 1000)
+        link = await self._contact.first(self._config.upstream_start_timeout_ms / 1000)
         if link.version(ApiKey.METADATA) < OLDEST_METADATA:
             raise StartError(
                 f"upstream broker {link.address} is older than Kafka 2.8: it has no topic ids (Metadata v10)"
@@ -134,15 +151,10 @@ class UpstreamServer:
 
     def _begin_groups(self) -> None:
         """Make the group coordinator, and what answers by it."""
-        config, clock = self._config, self._clock
-        coordinator = new_coordinator(config, self._shards.partitions)
+        config, clock, shards = self._config, self._clock, self._shards
+        coordinator = new_coordinator(config, shards.partitions)
         groups = self._groups = GroupRuntime(
-            coordinator,
-            self._shards.journal,
-            clock,
-            self._loader,
-            self._recorder.add,
-            may_answer=self._shards.may_answer,
+            coordinator, shards.journal, clock, self._loader, self._recorder.add, shards.may_answer
         )
         groups.start({})
         self._topics.on_change(groups.topic_changed)
@@ -164,39 +176,74 @@ class UpstreamServer:
             arrivals=Arrivals(self._reactor),
             wall_clock=clock,
         )
-        self._front = Front(self._here, self._brokers, self._topics, self._shards)
+        self._front = Front(self._here, self._known, self._topics, shards)
 
-    def _open_first(self, found: MetadataResponse) -> None:
-        """Open the ports of all brokers that run. Raises CannotListen."""
+    def _open_ports(self, found: MetadataResponse) -> None:
+        """Open the ports of all brokers that run. Raises CannotListen, WrongUpstream."""
+        if self._config.http_listener is not None:
+            from kshim.network.traffic import Traffic
+
+            self._traffic = Traffic()
+            self._measured = self._traffic.measured
         self._indexes.open(found.cluster_id or "")
         self._told(found)
-        if not self._ports.listeners:
-            raise CannotListen("no port could be opened, see the log")
+        if missing := [each.node_id for each in found.brokers if each.node_id not in self._known.running]:
+            raise CannotListen(f"no port could be opened for upstream broker {missing[0]}, see above")
+        self._contact.addresses = self._known.addresses
+
+    def _open_outside(self) -> None:
+        assert self._here is not None
+        assert self._groups is not None
+        assert self._front is not None
+        self._outside = Outside(
+            here=self._here,
+            groups=self._groups,
+            answer=self._front.answer,
+            brokers=self._brokers,
+            listeners=self._ports.listeners,
+            measured=self._measured,
+            traffic=self._traffic,
+            recorder=self._recorder,
+            clock=self._clock,
+            reactor=self._reactor,
+            why_not_ready=self._why_not_ready,
+        )
+        self._outside.open()
+
+    def _why_not_ready(self) -> str:
+        if self._is_stopped:
+            return "the server stops"
+        return "" if self._is_ready else "the server starts"
 
     # ---- who runs
 
     def _told(self, found: MetadataResponse) -> None:
         running = {each.node_id: Endpoint(each.host, each.port) for each in found.brokers}
-        self._brokers.told(running)
-        self._mirror.told(found.cluster_id or "", self._brokers.running)
+        self._known.told(running)
+        self._mirror.told(found.cluster_id or "", self._known.running)
 
     def _look(self) -> None:
         Deferred.fromCoroutine(self._look_again())
 
     async def _look_again(self) -> None:
         try:
-            self._told(await self._ask_who_runs())
+            found = await self._ask_who_runs()
         except LinkError as error:
             logger.log(self._once.level("upstream"), "the upstream does not answer: %s", error)
-        if not self._stopped:
+        else:
+            if not self._is_stopped:
+                self._told(found)
+        if not self._is_stopped:
             self._look_later = self._reactor.callLater(LOOK_S, self._look)
 
     def _open_port(self, node_id: int, index: int) -> BrokerListeners:
         assert self._front is not None
         assert self._here is not None
         broker = replace(self._here, node_id=node_id, fetch_sessions=FetchSessions())
-        answer = partial(self._front.answer, broker)
-        return self._ports.open(node_id, index, answer, partial(self._new_relay, node_id))
+        answer = self._measured(self._front.answer, broker)
+        port = self._ports.open(node_id, index, answer, partial(self._new_relay, node_id))
+        self._brokers[node_id] = broker
+        return port
 
     def _new_relay(
         self,
@@ -208,7 +255,7 @@ class UpstreamServer:
         return Relay(shared, made, lost, partial(self._new_passage, node_id))
 
     def _new_passage(self, node_id: int, relay: Relay) -> Passage:
-        address = self._brokers.address(node_id)
+        address = self._known.address(node_id)
         passage = Passage(relay, str(address), MOST_RESPONSE_BYTES, self._reactor)
         connect_passage(self._reactor, passage, address, CONNECT_S)
         return passage
@@ -224,9 +271,11 @@ class UpstreamServer:
         return self._stop_lock.run(self._stop)
 
     async def _stop(self) -> None:
-        if self._stopped:
+        if self._is_stopped:
             return
-        self._stopped = True
+        self._is_stopped = True
+        if self._outside is not None:
+            await self._outside.close()
         if self._look_later is not None and self._look_later.active():
             self._look_later.cancel()
         self._topics.stop()

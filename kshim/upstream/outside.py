@@ -1,0 +1,141 @@
+"""What people are shown of kshim in front of an upstream, and may tell it: control socket, page, metrics.
+
+The brokers, leaders and records are the upstream's, so nothing here stops or moves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kshim.configs.endpoint import Endpoint
+from kshim.control.clock import SteeredClock
+from kshim.control.commands import Commands, MadeLater
+from kshim.control.socket import ControlSocket, control_path
+from kshim.coordination.group_runtime import GroupRuntime
+from kshim.network.connection import Dispatch
+from kshim.network.listeners import BrokerListeners
+from kshim.recorder.recorder import Recorder
+from kshim.requests import Broker
+from kshim.requests.context import Client
+from kshim.storage.interfaces import Activity
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kshim.control.time import TimeSteering
+    from kshim.faults.answers import Usual
+    from kshim.http.listener import HttpListener
+    from kshim.network.traffic import Traffic
+
+Measured = Callable[[Callable[..., Any], Broker], Dispatch]
+"""Makes what a listener is to have of `answer` and a broker."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outside:
+    """Opened once clients may come, closed first."""
+
+    here: Broker
+    groups: GroupRuntime
+    answer: Callable[..., Any]
+    """`Front.answer`."""
+    brokers: Mapping[int, Broker]
+    listeners: Mapping[int, BrokerListeners]
+    measured: Measured
+    traffic: Traffic | None
+    recorder: Recorder
+    clock: SteeredClock
+    reactor: Any
+    why_not_ready: Callable[[], str]
+    http_address: Endpoint | None = None
+    """Where the page is; None if it is not served."""
+    _control: ControlSocket | None = None
+    _http: HttpListener | None = None
+    _time: TimeSteering | None = None
+
+    def open(self) -> None:
+        """Raises CannotListen."""
+        config = self.here.config
+        commands = MadeLater(self._commands)
+        path = control_path(config)
+        if path is not None:
+            self._control = ControlSocket(path, commands, self.reactor)
+            self._control.open()
+        if config.http_listener is not None:
+            self._http = self._new_http(commands if config.http_steering_enable else {})
+            self.http_address = self._http.open(config.http_listener)
+
+    async def close(self) -> None:
+        """Fires when nobody is connected any more."""
+        if self._http is not None:
+            await self._http.close()
+        if self._control is not None:
+            await self._control.close()
+        if self._time is not None:
+            self._time.stop()
+
+    def _commands(self) -> Commands:
+        from kshim.control.coordinators import Coordinators
+        from kshim.control.faults import FaultSteering
+        from kshim.control.groups import GroupSteering
+        from kshim.control.members import MemberSteering
+        from kshim.control.overview import Overview
+        from kshim.control.recorder import Questions
+        from kshim.control.time import TimeSteering
+
+        here, recorder, reactor, clock = self.here, self.recorder, self.reactor, self.clock
+        groups = GroupSteering(here.groups)
+        self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
+        faults = FaultSteering(self.brokers, self.listeners, self.measured, recorder.add, self._usual)
+        return {
+            **groups.commands(),
+            **Overview(here.cluster, here.groups, here.log, recorder, reactor, clock).commands(),
+            **Questions(recorder, groups, here.aside, reactor, clock).commands(),
+            **MemberSteering(Coordinators(here)).commands(),
+            **faults.commands(),
+            **self._time.commands(),
+        }
+
+    def _usual(self) -> Usual:
+        from kshim.faults.answers import Usual
+
+        return Usual(self.answer, _can_be_refused)
+
+    def _clients(self) -> list[Client]:
+        return [client for listeners in self.listeners.values() for client in listeners.clients()]
+
+    def _new_http(self, commands: Commands) -> HttpListener:
+        from kshim.http.facts import Facts
+        from kshim.http.listener import HttpListener
+
+        here = self.here
+        assert self.traffic is not None
+        facts = Facts(
+            cluster=here.cluster,
+            groups=here.groups,
+            log=here.log,
+            listeners=self.listeners,
+            clock=self.reactor,
+            wall_clock=self.clock,
+            aside=here.aside,
+            unread=here.unread,
+            traffic=self.traffic,
+            recorder=self.recorder,
+            activity=Activity,
+            why_not_ready=self.why_not_ready,
+            commands=commands,
+        )
+        return HttpListener(facts, here.config.http_token, self.reactor)
+
+
+def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
+    """Whether kshim can make the answer to a request with an error by itself. The partitions of a Fetch and
+    the topics of a Metadata are known to the upstream alone.
+    """
+    from kshim.faults import errors
+
+    if api_key in (ApiKey.FETCH, ApiKey.METADATA) and len(errors.place(api_key, version, error)) > 1:
+        return False
+    return errors.answer(api_key, version, request, error) is not None
