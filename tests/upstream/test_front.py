@@ -1,0 +1,375 @@
+"""What becomes of each request in front of an upstream, over a coordinator in memory and a broker by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from twisted.internet.defer import Deferred, fail
+
+from kshim.configs.endpoint import Endpoint
+from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
+from kshim.coordination.loading import Leader
+from kshim.network.dispatch import now_or_deferred
+from kshim.requests import Client, Refused, Turn
+from kshim.requests.later import Promise
+from kshim.storage.journal import LogJournal
+from kshim.storage.memory import MemoryStore
+from kshim.upstream.brokers import Brokers
+from kshim.upstream.front import HERE, LARGE_BYTES, Front
+from kshim.upstream.indexes import Indexes
+from kshim.upstream.interfaces import Addresses
+from kshim.upstream.link import LinkError
+from kshim.upstream.mirror import Mirror
+from kshim.upstream.table import TABLE, Way
+from kshim.upstream.topics import Topics
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.messages.api_versions import ApiVersionsRequest
+from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.list_groups import ListGroupsRequest
+from schemas.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from schemas.messages.produce import NodeEndpoint, ProduceRequest, ProduceResponse
+from schemas.registry import VERSIONS, decode_response, encode_request, encode_response
+from tests.api.harness import PENDING, AtOnce, advance, new_broker, result
+
+ADVERTISED = Endpoint("kshim", 9100)
+ELSEWHERE = {1: Endpoint("other", 9200), 2: Endpoint("other", 9201)}
+SHARDS = 8
+TOPIC_ID = UUID(int=77)
+
+
+class Passage:
+    """Remembers what is forwarded."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.is_read: list[bool] = []
+        self.promise: Promise[Any] = Promise()
+
+    def send(self, frame: bytes) -> None:
+        self.sent.append(frame)
+
+    def forward(self, frame: bytes, turn: Turn, *, is_read: bool) -> Promise[Any]:
+        self.sent.append(frame)
+        self.is_read.append(is_read)
+        self.promise = Promise()
+        return self.promise
+
+
+class Relay:
+    def __init__(self) -> None:
+        self.passage = Passage()
+
+
+class Port:
+    def suspend(self) -> Any: ...
+    def resume(self) -> Any: ...
+
+
+class Shards:
+    """Another kshim leads the shards in `elsewhere`."""
+
+    def __init__(self) -> None:
+        self.elsewhere: set[int] = set()
+
+    def leader(self, shard: int) -> Addresses | None:
+        return ELSEWHERE if shard in self.elsewhere else None
+
+
+class World:
+    def __init__(self) -> None:
+        self.here = replace(new_broker(), node_id=HERE)
+        coordinator = new_coordinator(self.here.config, SHARDS)
+        self.groups = GroupRuntime(coordinator, LogJournal(MemoryStore().log, range(SHARDS)), self.here.clock)
+        self.groups.start({shard: Leader(HERE) for shard in range(SHARDS)})
+        self.upstream_topics: dict[str, UUID] = {}
+        self.is_down = False
+        self.topics = Topics(self.ask_upstream, self.here.clock)
+        mirror = Mirror(self.here.config, self.topics)
+        self.here = replace(self.here, groups=self.groups, cluster=mirror)
+        self.brokers = Brokers(Indexes(None), lambda node_id, index: Port())
+        self.brokers.told({1: Endpoint("10.0.0.1", 9092), 2: Endpoint("10.0.0.2", 9092)})
+        self.shards = Shards()
+        self.front = Front(self.here, self.brokers, self.topics, self.shards)  # type: ignore[arg-type]
+        self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
+        self.client.relay = Relay()
+
+    @property
+    def passage(self) -> Passage:
+        return self.client.relay.passage  # type: ignore[no-any-return]
+
+    def ask_upstream(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
+        if self.is_down:
+            return fail(LinkError("down"))
+        answer: Deferred[MetadataResponse] = Deferred()
+        known = [
+            MetadataResponseTopic(name=name, topic_id=it, partitions=(MetadataResponsePartition(),))
+            for name, it in self.upstream_topics.items()
+            if any(asked.name == name or asked.topic_id == it for asked in request.topics or ())
+        ]
+        answer.callback(MetadataResponse(topics=tuple(known)))
+        return answer
+
+    def send(self, key: ApiKey, version: int, request: Any, at: int = 1, *, is_decoded: bool = False) -> Any:
+        """What `answer` returns; `at` is the broker whose port it arrives at."""
+        header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="c")
+        broker = replace(self.here, node_id=at)
+        decoded = (header, request) if is_decoded else None
+        return self.front.answer(broker, encode_request(header, request), self.client, Turn(), decoded)
+
+    def ask(self, key: ApiKey, version: int, request: Any, at: int = 1) -> Any:
+        """The response that kshim gives by itself."""
+        answer = now_or_deferred(self.send(key, version, request, at))
+        advance(self.here)  # what was committed in this turn becomes durable
+        reply = result(answer)
+        assert reply is not PENDING
+        assert not self.passage.sent
+        return decode_response(key, version, bytes(reply))[1]
+
+    def forwarded(self, key: ApiKey, version: int, request: Any, response: Any) -> Any:
+        """The response that a client gets of one that the upstream gives."""
+        reply = result_of(self.send(key, version, request), self.passage)
+        assert reply is PENDING
+        reply = now_or_deferred(self.send(key, version, request))
+        self.passage.promise.answer(encode_response(key, version, 7, response), {})
+        return decode_response(key, version, bytes(result(reply)))[1]
+
+    def group_at(self, node_id: int) -> str:
+        """A group whose coordinator is found at that broker's port."""
+        names = (f"g{n}" for n in range(1000))
+        return next(name for name in names if self.brokers.home(self.groups.shard_for(name)) == node_id)
+
+
+def result_of(answer: Any, passage: Passage) -> Any:
+    assert passage.sent
+    return result(now_or_deferred(answer))
+
+
+def test_each_api_goes_its_way() -> None:
+    """With an empty body, which is no request: what is forwarded is not looked into."""
+    for api_key in ApiKey:
+        world = World()
+        version = VERSIONS[api_key][-1] if api_key in VERSIONS else 0
+        version = min(version, TABLE[api_key].newest) if api_key in TABLE else version
+        frame = api_key.to_bytes(2) + version.to_bytes(2) + bytes(4) + b"\xff\xff"
+        way = TABLE[api_key].way if api_key in TABLE else Way.HIDDEN
+        try:
+            world.front.answer(replace(world.here, node_id=1), frame, world.client, Turn())
+        except Refused:
+            is_answered = False
+        else:
+            is_answered = True
+        is_forwarded = bool(world.passage.sent)
+        if api_key is not ApiKey.FIND_COORDINATOR:  # this is looked into
+            assert is_forwarded is (way in (Way.FORWARDED, Way.REWRITTEN)), api_key
+        assert way is not Way.HIDDEN or not is_answered, api_key
+        assert not is_forwarded or world.passage.sent == [frame]
+
+
+def test_what_is_forwarded_comes_back_as_it_is() -> None:
+    world = World()
+    answer = now_or_deferred(world.send(ApiKey.LIST_OFFSETS, 1, _request(ApiKey.LIST_OFFSETS)))
+    world.passage.promise.answer(b"anything", {})
+    assert result(answer) == b"anything"
+    assert world.passage.is_read == [False]
+
+
+def test_what_somebody_looks_into_comes_back_whole() -> None:
+    world = World()
+    world.send(ApiKey.FETCH, 12, _request(ApiKey.FETCH), is_decoded=True)
+    assert world.passage.is_read == [True]
+
+
+def _request(key: ApiKey) -> Any:
+    from schemas.registry import MESSAGES
+
+    return MESSAGES[key][0]()
+
+
+@pytest.mark.parametrize(
+    ("key", "version"), [(ApiKey.FETCH, 16), (ApiKey.METADATA, 99), (ApiKey.PRODUCE, 99), (ApiKey.FETCH, -1)]
+)
+def test_a_version_that_was_not_announced_is_refused(key: ApiKey, version: int) -> None:
+    world = World()
+    frame = key.to_bytes(2) + version.to_bytes(2, signed=True) + bytes(4) + b"\0\1c"
+    with pytest.raises(Refused, match=r"client_id 'c'.* is a version that was not announced"):
+        world.front.answer(world.here, frame, world.client, Turn())
+    assert not world.passage.sent
+
+
+@pytest.mark.parametrize("frame", [b"", b"\0\3\0\0\0\0\0"])
+def test_less_than_a_header_is_refused(frame: bytes) -> None:
+    world = World()
+    with pytest.raises(Refused, match="less than a header"):
+        world.front.answer(world.here, frame, world.client, Turn())
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.PRODUCE])
+def test_a_produce_without_acks_has_no_answer(version: int) -> None:
+    world = World()
+    assert world.send(ApiKey.PRODUCE, version, ProduceRequest(acks=0)) is None
+    assert len(world.passage.sent) == 1
+    assert not world.passage.is_read
+
+
+@pytest.mark.parametrize("version", [9, 13])
+def test_a_produce_learns_of_new_leaders(version: int) -> None:
+    world = World()
+    endpoint = NodeEndpoint(node_id=2, host="10.0.0.2", port=9092)
+    upstream = ProduceResponse(node_endpoints=(endpoint,) if version >= 10 else ())
+    told = world.forwarded(ApiKey.PRODUCE, version, ProduceRequest(acks=-1), upstream)
+    assert told == ProduceResponse(
+        node_endpoints=(replace(endpoint, host="kshim", port=9101),) if version >= 10 else ()
+    )
+
+
+@pytest.mark.parametrize("topics", [0, 3000])
+def test_metadata_has_kshims_addresses(topics: int) -> None:
+    world = World()
+    upstream = MetadataResponse(
+        brokers=(MetadataResponseBroker(node_id=2, host="10.0.0.2", port=9092),),
+        topics=tuple(MetadataResponseTopic(name=f"a-long-name-{n}") for n in range(topics)),
+    )
+    told = world.forwarded(ApiKey.METADATA, 12, MetadataRequest(topics=()), upstream)
+    assert [(b.node_id, b.host, b.port) for b in told.brokers] == [(2, "kshim", 9101)]
+    assert told.topics == upstream.topics
+    is_large = len(encode_response(ApiKey.METADATA, 12, 7, upstream)) > LARGE_BYTES
+    assert isinstance(world.here.aside, AtOnce)
+    assert world.here.aside.count == (2 if is_large else 0)
+
+
+@pytest.mark.parametrize("size", [20, LARGE_BYTES + 20])
+def test_an_answer_that_cannot_be_read_closes_the_connection(size: int) -> None:
+    world = World()
+    answer = world.send(ApiKey.METADATA, 12, MetadataRequest(topics=()))
+    with pytest.raises(Refused, match="answered by the upstream with what cannot be read"):
+        result(answer.encode(b"\xff" * size))
+
+
+def test_versions_of_a_client_of_the_future() -> None:
+    world = World()
+    frame = ApiKey.API_VERSIONS.to_bytes(2) + (99).to_bytes(2) + (7).to_bytes(4) + b"\0\1c\0"
+    reply = world.front.answer(world.here, frame, world.client, Turn())
+    assert isinstance(reply, bytes)
+    assert decode_response(ApiKey.API_VERSIONS, 0, reply)[1].error_code == ErrorCode.UNSUPPORTED_VERSION
+    world.send(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
+    assert world.passage.is_read == [True]
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.FIND_COORDINATOR])
+@pytest.mark.parametrize("node_id", [1, 2])
+def test_a_group_is_found_here(version: int, node_id: int) -> None:
+    world = World()
+    group_id = world.group_at(node_id)
+    request = FindCoordinatorRequest(key=group_id, coordinator_keys=(group_id,))
+    response = world.ask(ApiKey.FIND_COORDINATOR, version, request)
+    (found,) = response.coordinators if version >= 4 else (response,)
+    assert (found.error_code, found.node_id, found.host) == (ErrorCode.NONE, node_id, "kshim")
+    assert found.port == 9099 + node_id
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.FIND_COORDINATOR])
+def test_a_group_is_found_at_another_kshim(version: int) -> None:
+    world = World()
+    group_id = world.group_at(2)
+    world.shards.elsewhere = {world.groups.shard_for(group_id)}
+    request = FindCoordinatorRequest(key=group_id, coordinator_keys=(group_id,))
+    response = world.ask(ApiKey.FIND_COORDINATOR, version, request)
+    (found,) = response.coordinators if version >= 4 else (response,)
+    assert (found.node_id, found.host, found.port) == (2, "other", 9201)
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.FIND_COORDINATOR])
+def test_no_group_is_found_while_no_broker_runs(version: int) -> None:
+    world = World()
+    world.brokers.running = ()
+    request = FindCoordinatorRequest(key="g", coordinator_keys=("g",))
+    response = world.ask(ApiKey.FIND_COORDINATOR, version, request)
+    (found,) = response.coordinators if version >= 4 else (response,)
+    assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert found.node_id == -1
+
+
+@pytest.mark.parametrize("key_type", [1, 2])
+def test_other_coordinators_are_the_upstream_s(key_type: int) -> None:
+    world = World()
+    request = FindCoordinatorRequest(key="t", key_type=key_type)
+    upstream = FindCoordinatorResponse(node_id=2, host="10.0.0.2", port=9092)
+    told = world.forwarded(ApiKey.FIND_COORDINATOR, 3, request, upstream)
+    assert (told.node_id, told.host, told.port) == (2, "kshim", 9101)
+
+
+def test_each_group_is_listed_at_one_port() -> None:
+    world = World()
+    world.upstream_topics["t"] = TOPIC_ID
+    groups = {node_id: world.group_at(node_id) for node_id in (1, 2)}
+    for group_id in groups.values():
+        commit(world, 9, group_id)
+    for at, group_id in groups.items():
+        listed = world.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest(), at).groups
+        assert [group.group_id for group in listed] == [group_id]
+
+
+def test_a_member_is_answered_at_any_port() -> None:
+    world = World()
+    for at in (1, 2):
+        answered = world.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group_id="g", member_id="m"), at)
+        assert answered.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def commit(world: World, version: int, group_id: str = "g", topic_id: UUID = TOPIC_ID) -> int:
+    """The error of a commit for the first partition of "t"."""
+    partition = OffsetCommitRequestPartition(committed_offset=5)
+    topic = OffsetCommitRequestTopic(name="t", topic_id=topic_id, partitions=(partition,))
+    request = OffsetCommitRequest(group_id=group_id, topics=(topic,))
+    (answered,) = world.ask(ApiKey.OFFSET_COMMIT, version, request).topics
+    return int(answered.partitions[0].error_code)
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.OFFSET_COMMIT])
+def test_topics_are_learned_when_an_offset_is_committed(version: int) -> None:
+    world = World()
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert commit(world, version) == unknown
+    world.upstream_topics["t"] = TOPIC_ID
+    advance(world.here, 10_000)
+    assert commit(world, version) == ErrorCode.NONE
+
+
+def test_a_commit_that_cannot_be_checked_is_not_answered() -> None:
+    world = World()
+    world.is_down = True
+    with pytest.raises(Refused, match="names topics that cannot be asked for: down"):
+        commit(world, 9)
+
+
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_all_offsets_of_a_group_by_topic_id(*, is_forgotten: bool) -> None:
+    """Also after a start, when no topic is known yet."""
+    world = World()
+    world.upstream_topics["t"] = TOPIC_ID
+    commit(world, 9)
+    if is_forgotten:
+        world.topics.by_name.clear()
+        world.topics.by_id.clear()
+    request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
+    (group,) = world.ask(ApiKey.OFFSET_FETCH, 10, request).groups
+    found = [(topic.topic_id, topic.partitions[0].committed_offset) for topic in group.topics]
+    assert found == [(TOPIC_ID, 5)]
