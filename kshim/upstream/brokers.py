@@ -54,12 +54,18 @@ OpenPort = Callable[[int, int], Port]
 class Brokers:
     """All that were ever seen."""
 
-    def __init__(self, indexes: Indexes, open_port: OpenPort) -> None:
+    def __init__(
+        self, indexes: Indexes, open_port: OpenPort, has_fellows: Callable[[], bool] = lambda: False
+    ) -> None:
+        """has_fellows: whether other kshim are in front of the upstream."""
+        self._has_fellows = has_fellows
         self._indexes = indexes
         self._open_port = open_port
         self._known: dict[int, Stood] = {}
         self.running: tuple[int, ...] = ()
         """The node ids of those that run, as the upstream told last."""
+        self.anchor = NOBODY
+        """The broker at whose ports other kshim find this one: they stay open whether or not it runs."""
 
     def address(self, node_id: int) -> Endpoint:
         """Where an upstream broker is."""
@@ -91,8 +97,11 @@ class Brokers:
         for node_id, address in running.items():
             self.see(node_id, address)
         self.running = tuple(sorted(running.keys() & self._known.keys()))
+        if self.anchor == NOBODY and self.running:
+            self.anchor = min(self.running, key=lambda node_id: self._known[node_id].index)
         for node_id, known in self._known.items():
-            if (node_id in running) is not known.is_open and not known.is_changing:
+            is_used = node_id in running or (node_id == self.anchor and self._has_fellows())
+            if is_used is not known.is_open and not known.is_changing:
                 known.is_changing = True
                 Deferred.fromCoroutine(self._close(known) if known.is_open else self._open(known))
 

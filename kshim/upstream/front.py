@@ -20,6 +20,7 @@ from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
 from kshim.requests.slices import in_slices
 from kshim.upstream import peek
+from kshim.upstream.fellows import with_fellows
 from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.passage import Passed
@@ -143,7 +144,8 @@ class Front:
 
         def write(decoded: tuple[int, Any]) -> Later[Reply]:
             correlation_id, response = decoded
-            rewritten = changed(api_key, response, place)
+            fellows, listener_name = self._shards.fellows(), asked.client.listener_name
+            rewritten = with_fellows(api_key, changed(api_key, response, place), fellows, listener_name)
             if rewritten is response:
                 return frame
             write = partial(encode_response, api_key, version, correlation_id, rewritten)
@@ -184,14 +186,16 @@ class Front:
             return self._rewrite(asked)
         place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
         keys = request.coordinator_keys if header.api_version >= FIRST_FIND_WITH_KEYS else (request.key,)
-        find = partial(self._coordinator, place)
+        find = partial(self._coordinator, place, asked.client.listener_name)
         found = in_slices(self._here, _context(asked, header), keys, find, lambda key: KEY_US + len(key) // 8)
         return then(found, partial(_encode_found, header))
 
-    def _coordinator(self, place: Place, group_id: str) -> Coordinator:
+    def _coordinator(self, place: Place, listener_name: str, group_id: str) -> Coordinator:
         shard = self._here.groups.shard_for(group_id)
-        node_id, elsewhere = self._brokers.home(shard), self._shards.leader(shard)
-        found = self._brokers.reach(node_id, place) if elsewhere is None else elsewhere.get(node_id)
+        leader = self._shards.leader(shard)
+        node_id = self._brokers.home(shard) if leader is None else leader.node_id
+        here = self._brokers.reach(node_id, place) if leader is None else None
+        found = here if leader is None else leader.addresses.get(listener_name)
         if found is None:
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             why = "The coordinator is not available."
@@ -203,12 +207,14 @@ class Front:
         header, request = asked.decoded or _decode(asked)
         groups = self._here.groups
         response = groups.list_groups(_context(asked, header), request)
-        of_port = [
-            group
-            for group in response.groups
-            if self._brokers.home(groups.shard_for(group.group_id)) == asked.broker.node_id
-        ]
+        of_port = [group for group in response.groups if self._is_at(group.group_id, asked.broker.node_id)]
         return _encode(header, replace(response, groups=tuple(of_port)))
+
+    def _is_at(self, group_id: str, node_id: int) -> bool:
+        """Whether a group that is coordinated here is found at the port of a broker."""
+        if self._shards.fellows():
+            return node_id == self._brokers.anchor
+        return self._brokers.home(self._here.groups.shard_for(group_id)) == node_id
 
     def _about_topics(self, asked: Asked) -> Answer:
         """Learn of the topics that it names, then answer it."""

@@ -5,7 +5,7 @@ A seam: the service of the upstream knows a `GroupShards`, and no more of how it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
@@ -13,9 +13,10 @@ from twisted.internet.defer import Deferred
 from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.storage.interfaces import Journal
+from kshim.upstream.fellows import Fellow
 
-Addresses = Mapping[int, Endpoint]
-"""Where clients reach one kshim, for each broker of the upstream, by node id."""
+Addresses = Mapping[str, Endpoint]
+"""Where clients reach one kshim, by the name of the listener."""
 
 
 class GroupShards(Protocol):
@@ -42,8 +43,11 @@ class GroupShards(Protocol):
     def may_answer(self, shard: int) -> bool:
         """Whether it is sure that no other process leads the shard; see `Runtime`."""
 
-    def leader(self, shard: int) -> Addresses | None:
-        """Where the process is that leads the shard, if it is another one; else None."""
+    def leader(self, shard: int) -> Fellow | None:
+        """The process that is to lead the shard; None if this one is alone."""
+
+    def fellows(self) -> Sequence[Fellow]:
+        """All processes that share the shards, this one included; none if it is alone."""
 
     def stop(self) -> Deferred[None]:
         """Give up all shards; the runtime is stopped already. Fires when others may lead them."""

@@ -35,10 +35,9 @@ class Ports:
         names = found[0] if found else ()
         return {name: sorted((each[name] for each in found), key=lambda it: it.port) for name in names}
 
-    def reached(self) -> dict[int, Endpoint]:
-        """Where clients reach the first listener of each broker, by node id."""
-        found = {node_id: next(iter(listeners)) for node_id, listeners in self.listeners.items()}
-        return {node_id: each.shared.advertised or each.address for node_id, each in found.items()}
+    def reached(self, node_id: int) -> dict[str, Endpoint]:
+        """Where clients reach the ports of a broker, by the names of the listeners."""
+        return {each.name: each.shared.advertised or each.address for each in self.listeners[node_id]}
 
     def open(
         self, node_id: int, index: int, answer: Dispatch, new: Callable[..., Connection]

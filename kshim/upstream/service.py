@@ -83,7 +83,7 @@ class UpstreamServer:
         limits = partial(_limit, self._mirror)
         self._ports = Ports(config, reactor, self._unread, self._once, limits)
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
-        self._known = Brokers(self._indexes, self._open_port)
+        self._known = Brokers(self._indexes, self._open_port, lambda: bool(self._shards.fellows()))
         self._brokers: dict[int, Broker] = {}
         """What each port answers by, by the node id of the upstream broker."""
         self._groups: GroupRuntime | None = None
@@ -119,7 +119,7 @@ class UpstreamServer:
             self._begin_groups()
             self._open_ports(found)
             assert self._groups is not None
-            await self._shards.start(self._groups, self._ports.reached)
+            await self._shards.start(self._groups, lambda: self._ports.reached(self._known.anchor))
             if self._is_stopped:
                 raise StartError("stopped before it was ready")
             self._open_outside()

@@ -52,6 +52,17 @@ def address(node_id: int) -> Endpoint:
     return Endpoint("10.0.0.1", 9092 + node_id)
 
 
+def test_the_port_at_which_other_kshim_find_this_one_stays_open() -> None:
+    stand = Stand()
+    stand.brokers = Brokers(Indexes(None), stand.open, lambda: True)
+    stand.told(5, 6)
+    assert stand.brokers.anchor == 5
+    stand.told(6)
+    assert stand.open_ports() == [5, 6]
+    stand.told()
+    assert stand.open_ports() == [5]
+
+
 def test_each_broker_has_a_port() -> None:
     stand = Stand()
     stand.told(5, 3)

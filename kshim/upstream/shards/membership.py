@@ -21,6 +21,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
+from kshim.upstream.fellows import Fellow, new_fellow
 from kshim.upstream.link import Link, LinkError, connect
 from kshim.upstream.shards.division import divide
 from schemas.consumer_protocol import (
@@ -43,7 +44,7 @@ from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssign
 logger = logging.getLogger(__name__)
 
 PROTOCOL = "kshim"
-HEARTBEAT_S = 0.25
+HEARTBEAT_S = 0.2
 AGAIN_S = 0.25
 ANSWER_S = 3.0
 LEAVE_S = 1.0
@@ -59,24 +60,23 @@ ELSEWHERE = frozenset(
 )
 """The coordinator is not there, or not yet."""
 
-Addresses = Mapping[int, Endpoint]
-"""Where a process stands for each broker of the upstream, by node id."""
-
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
     """What each process is to lead."""
 
     ours: frozenset[int]
-    leaders: Mapping[int, Addresses]
-    """By shard: where its leader is."""
+    leaders: Mapping[int, Fellow]
+    """By shard: the process that is to lead it."""
+    everybody: tuple[Fellow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ours:
     """What a member says of itself."""
 
-    addresses: Addresses
+    addresses: Mapping[str, Endpoint]
+    """Where clients reach it, by the name of the listener."""
     led: Sequence[int]
 
 
@@ -285,17 +285,16 @@ class Membership:
         """Raises _Again."""
         try:
             assignment = decode_assignment(data)
-            leaders = {
-                shard: _addresses(member["addresses"])
-                for member in _json(assignment.user_data)
-                for shard in member["shards"]
-            }
+            everybody = [
+                (_fellow(member["addresses"]), member["shards"]) for member in _json(assignment.user_data)
+            ]
         except (MalformedMessage, ValueError, TypeError, KeyError) as error:
             raise _Again(
                 f"group {self._group_id} of the upstream: an assignment of another make: {error}"
             ) from None
         ours = frozenset(shard for each in assignment.assigned_partitions for shard in each.partitions)
-        return Assigned(ours, leaders)
+        leaders = {shard: fellow for fellow, shards in everybody for shard in shards}
+        return Assigned(ours, leaders, tuple(fellow for fellow, _ in everybody))
 
 
 _ADVICE: Mapping[int, str] = {
@@ -318,8 +317,8 @@ def _name(code: int) -> str:
         return f"error {code}"
 
 
-def _encode_addresses(addresses: Addresses) -> bytes:
-    named = {str(node_id): [address.host, address.port] for node_id, address in addresses.items()}
+def _encode_addresses(addresses: Mapping[str, Endpoint]) -> bytes:
+    named = {name: str(address) for name, address in addresses.items()}
     return json.dumps(named, separators=(",", ":")).encode()
 
 
@@ -327,5 +326,5 @@ def _json(data: bytes | None) -> Any:
     return json.loads(data or b"{}")
 
 
-def _addresses(found: Mapping[str, Sequence[Any]]) -> Addresses:
-    return {int(node_id): Endpoint(str(host), int(port)) for node_id, (host, port) in found.items()}
+def _fellow(addresses: Mapping[str, str]) -> Fellow:
+    return new_fellow({name: Endpoint.parse(address) for name, address in addresses.items()})

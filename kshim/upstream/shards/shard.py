@@ -74,7 +74,8 @@ class Shard:
         self._attempt = 0
         """Counts the takeovers; what belongs to an earlier one is called off."""
         self._is_wanted = False
-        self._claim = world.new_claim()
+        self._claim: ShardClaim | None = None
+        """The one under which the shard is led, or is to be led."""
         self._claimed_ms = 0
         self._tenure: Tenure | None = None
         self._waiting: dict[Token, Deferred[None]] = {}
@@ -238,6 +239,7 @@ class Shard:
         if (batch := tenure.to_send(self._world.now_ms())) is not None:
             self._send(tenure, batch)
         elif self._released is not None and tenure.is_idle:
+            assert self._claim is not None
             last = tenure.release(_entry(replace(self._claim, is_released=True)))
             said = self._world.log.append(self.index, encode_batch(last, self._world.wall_ms()))
             said.addCallback(lambda _: self._end(tenure))

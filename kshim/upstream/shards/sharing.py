@@ -15,7 +15,9 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
 from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
-from kshim.upstream.shards.membership import Addresses, Assigned, Membership, Ours
+from kshim.upstream.fellows import Fellow
+from kshim.upstream.interfaces import Addresses
+from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.shard import Shard, World
@@ -29,7 +31,7 @@ logger = logging.getLogger(__name__)
 GROUP_ID = "__kshim"
 SESSION_TIMEOUT_MS = 6_000
 """What Kafka's brokers allow at least, if nobody has changed it."""
-LEASE_MS = 500
+LEASE_MS = 400
 POLLS_A_LEASE = 3
 READ_AT_ONCE = 8
 HAND_OVER_S = 0.15
@@ -96,7 +98,7 @@ class SharedShards:
     def start(self, groups: GroupRuntime, addresses: Callable[[], Addresses]) -> Deferred[None]:
         """Join the others; fires when what this process was given first is led.
 
-        addresses: where clients reach it, for each broker of the upstream.
+        addresses: where clients reach it, by the name of the listener.
         """
         self._groups, self._addresses = groups, addresses
         return Deferred.fromCoroutine(self._start(groups))
@@ -146,11 +148,14 @@ class SharedShards:
         """Whether it is sure that nobody else leads the shard."""
         return self._shards[shard].may_answer()
 
-    def leader(self, shard: int) -> Addresses | None:
-        """Where the process is that leads the shard, if it is another one; else None."""
-        if self._assigned is None or self._shards[shard].is_led or shard in self._assigned.ours:
-            return None
-        return self._assigned.leaders.get(shard)
+    def leader(self, shard: int) -> Fellow | None:
+        """The process that is to lead the shard; None if this one is alone."""
+        return None if self._assigned is None or not self.fellows() else self._assigned.leaders.get(shard)
+
+    def fellows(self) -> tuple[Fellow, ...]:
+        """All processes that share the shards, this one included; none if it is alone."""
+        everybody = () if self._assigned is None else self._assigned.everybody
+        return everybody if len(everybody) > 1 else ()
 
     # ---- the journal
 
@@ -182,12 +187,8 @@ class SharedShards:
     # ---- who leads what
 
     def _new_claim(self) -> ShardClaim:
-        addresses = self._addresses()
-        host, port = "", 0
-        if addresses:
-            address = addresses[min(addresses)]
-            host, port = address.host, address.port
-        return ShardClaim(claim_id=uuid4(), host=host, port=port, lease_ms=LEASE_MS)
+        at = next(iter(self._addresses().values()))
+        return ShardClaim(claim_id=uuid4(), host=at.host, port=at.port, lease_ms=LEASE_MS)
 
     def _assign(self, assigned: Assigned) -> None:
         """Let go of the shards that others are to lead, and take over those that this process is to lead."""
@@ -197,11 +198,10 @@ class SharedShards:
         for index, shard in self._shards.items():
             if index not in assigned.ours:
                 shard.release()
-        living = {str(addresses) for addresses in assigned.leaders.values()}
         for index in sorted(assigned.ours):
             had = None if before is None else before.leaders.get(index)
-            # Of whoever has just come, nobody has told yet who led before.
-            is_alive = str(had) in living if had is not None else len(living) > 1
+            # A process that has just come was not told who led before.
+            is_alive = had in assigned.everybody if had is not None else len(assigned.everybody) > 1
             self._reactor.callLater(HAND_OVER_S if is_alive else 0, self._want, index, assigned)
         self._is_ready_if_led()
 

@@ -1,0 +1,157 @@
+"""Two kshim in front of one Apache Kafka share its groups: one is killed or stopped, the other goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration import apache_kafka
+from integration.support.awaiting import wait_until
+from integration.support.clients import Admin
+from integration.support.server import Server
+from integration.support.story import telling
+from integration.support.wire import Wire
+from integration.upstream.committer import FETCH, Committer, fetch_request, read_of
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+
+SESSION_S = 6.0
+PARTITIONS = 4
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def pair(kafka: Server, tmp_path: Path) -> Iterator[list[Server]]:
+    """Two kshim that share the groups."""
+    options = ["--upstream", kafka.bootstrap]
+    servers = [Server(tmp_path / f"kshim{number}", options) for number in (1, 2)]
+    for server in servers:
+        server.start()
+    wait_until(lambda: all(_leads(server) == 25 for server in servers), 20, "each leads a half")
+    yield servers
+    for server in servers:
+        if server.running:
+            server.process.send_signal(signal.SIGCONT)
+            server.kill()
+
+
+@pytest.fixture
+def committer(kafka: Server, pair: list[Server], topic: str) -> Iterator[Committer]:
+    """Commits in one partition."""
+    admin = Admin(kafka.bootstrap)
+    admin.create_topic(topic, 1)
+    admin.close()
+    committer = Committer(pair, f"group-of-{topic}", topic)
+    yield committer
+    assert committer.faults == []
+
+
+def _leads(server: Server) -> int:
+    lines = [line for line in server.log if " of 50 shards of __kshim_groups" in line]
+    return int(lines[-1].split(" leads ")[1].split()[0]) if lines else 0
+
+
+def other(pair: list[Server], than: Server) -> Server:
+    (found,) = (server for server in pair if server is not than)
+    return found
+
+
+def leader_of(committer: Committer) -> Server:
+    """The kshim that coordinates the group; its first commit is acknowledged."""
+    wait_until(lambda: committer.commit(0), 20, "a commit")
+    leader = committer.leader()
+    assert leader is not None
+    return leader
+
+
+@pytest.mark.parametrize("ends", ["kill", "stop"])
+def test_the_other_one_goes_on_where_one_ends(
+    pair: list[Server], committer: Committer, ends: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a kill within the upstream's session and a second; at once if it stops in order."""
+    leader = leader_of(committer)
+    for offset in range(1, 200):
+        assert committer.commit(offset)
+    begun = time.monotonic()
+    leader.kill() if ends == "kill" else leader.stop()
+    assert committer.read() is None or ends == "stop"
+    wait_until(lambda: committer.commit(200), 30, lambda: f"a commit\n{other(pair, leader).report()}")
+    gap_s = time.monotonic() - begun
+    with capsys.disabled():
+        print(f"\n{ends}: no commit for {gap_s:.2f} s")
+    assert committer.read() == 200
+    assert gap_s < (SESSION_S + 1 if ends == "kill" else 3)
+
+
+def test_whoever_was_asleep_answers_nothing_old(pair: list[Server], committer: Committer) -> None:
+    """A process that sleeps longer than its session has requests to read when it wakes up."""
+    leader = leader_of(committer)
+    request = fetch_request(committer.group_id, committer.topic)
+    with Wire(leader.host, leader.port) as wire:
+        assert read_of(wire.ask(FETCH, request)).offset == 0
+        leader.process.send_signal(signal.SIGSTOP)
+        for _ in range(5):
+            wire.request(FETCH, request)
+        awake = Committer([other(pair, leader)], committer.group_id, committer.topic)
+        wait_until(lambda: awake.commit(7), 30, "a commit at the other one")
+        leader.process.send_signal(signal.SIGCONT)
+        for _ in range(5):
+            read = read_of(wire.response(FETCH, ApiKey.OFFSET_FETCH))
+            assert read.error is not ErrorCode.NONE or read.offset == 7, read
+    wait_until(lambda: _leads(leader) == 25, 20, "it shares the groups again")
+    wait_until(lambda: committer.read() == 7, 20, "the offset, wherever it is")
+
+
+@pytest.mark.parametrize("fault", ["kill", "freeze"])
+def test_members_go_on_in_their_generation(
+    pair: list[Server], topic: str, tmp_path: Path, fault: str
+) -> None:
+    """Nothing that was acknowledged is lost, nothing goes back, nothing is owned twice. Nobody rebalances,
+    unless its own client waits for a process that sleeps until its session is over.
+    """
+    bootstrap = ",".join(server.bootstrap for server in pair)
+    with telling(bootstrap, topic, PARTITIONS, "range", tmp_path) as story:
+        first, second = story.join("first"), story.join("second")
+        story.wait_shared(first, second)
+        story.wait_consumed()
+        generations = story.generations()
+        leader = Committer(pair, story.group_id, topic).leader()
+        assert leader is not None
+        with _fault(leader, fault):
+            survivor = other(pair, leader)
+            wait_until(lambda: _leads(survivor) == 50, 20, "the other one leads all")
+            acknowledged = len(story.watch.acknowledged())
+            assert acknowledged == PARTITIONS
+            before = dict(story.watch.acknowledged())
+            wait_until(
+                lambda: all(story.watch.acknowledged()[each] > before[each] for each in before),
+                30,
+                lambda: f"further commits\n{story.report()}\n{survivor.report()}",
+            )
+        assert fault == "freeze" or story.generations() == generations, "nobody had to rebalance"
+        story.reconnect()
+        story.wait_shared(first, second)
+
+
+@contextlib.contextmanager
+def _fault(leader: Server, fault: str) -> Iterator[None]:
+    if fault == "kill":
+        leader.kill()
+        yield
+        return
+    leader.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        leader.process.send_signal(signal.SIGCONT)
