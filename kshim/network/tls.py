@@ -95,7 +95,7 @@ class Secured(Receiver, Protocol):
 class TlsSocket(ClientSocket):
     """A client's connection, of which nothing is handed over before its handshake is done."""
 
-    protocol: Secured
+    protocol: Secured  # type: ignore[assignment]
 
     def __init__(self, tls: Tls, *arguments: Any) -> None:
         self._tls = tls

@@ -17,7 +17,7 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.network.connection import Dispatch
 from kshim.network.listeners import BrokerListeners
 from kshim.recorder.recorder import Recorder
-from kshim.requests import Broker
+from kshim.requests import Broker, error_answers
 from kshim.requests.context import Client
 from kshim.storage.interfaces import Activity
 from schemas.api_key import ApiKey
@@ -134,8 +134,6 @@ def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any,
     """Whether kshim can make the answer to a request with an error by itself. The partitions of a Fetch and
     the topics of a Metadata are known to the upstream alone.
     """
-    from kshim.faults import errors
-
-    if api_key in (ApiKey.FETCH, ApiKey.METADATA) and len(errors.place(api_key, version, error)) > 1:
+    if api_key in (ApiKey.FETCH, ApiKey.METADATA) and len(error_answers.place(api_key, version, error)) > 1:
         return False
-    return errors.answer(api_key, version, request, error) is not None
+    return error_answers.answer(api_key, version, request, error) is not None

@@ -18,9 +18,9 @@ from kshim.requests.later import Promise
 from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore
 from kshim.upstream.brokers import Brokers
+from kshim.upstream.fellows import Fellow
 from kshim.upstream.front import HERE, LARGE_BYTES, Front
 from kshim.upstream.indexes import Indexes
-from kshim.upstream.interfaces import Addresses
 from kshim.upstream.link import LinkError
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.table import TABLE, Way
@@ -50,7 +50,8 @@ from schemas.registry import VERSIONS, decode_response, encode_request, encode_r
 from tests.api.harness import PENDING, AtOnce, advance, new_broker, result
 
 ADVERTISED = Endpoint("kshim", 9100)
-ELSEWHERE = {1: Endpoint("other", 9200), 2: Endpoint("other", 9201)}
+OURSELVES = Fellow(1000, {"PLAINTEXT": Endpoint("kshim", 9100)})
+OTHER = Fellow(1001, {"PLAINTEXT": Endpoint("other", 9200)})
 SHARDS = 8
 TOPIC_ID = UUID(int=77)
 
@@ -84,13 +85,18 @@ class Port:
 
 
 class Shards:
-    """Another kshim leads the shards in `elsewhere`."""
+    """Another kshim leads the shards in `elsewhere`; there is none while that is None."""
 
     def __init__(self) -> None:
-        self.elsewhere: set[int] = set()
+        self.elsewhere: set[int] | None = None
 
-    def leader(self, shard: int) -> Addresses | None:
-        return ELSEWHERE if shard in self.elsewhere else None
+    def leader(self, shard: int) -> Fellow | None:
+        if self.elsewhere is None:
+            return None
+        return OTHER if shard in self.elsewhere else OURSELVES
+
+    def fellows(self) -> list[Fellow]:
+        return [] if self.elsewhere is None else [OURSELVES, OTHER]
 
 
 class World:
@@ -293,7 +299,7 @@ def test_a_group_is_found_at_another_kshim(version: int) -> None:
     request = FindCoordinatorRequest(key=group_id, coordinator_keys=(group_id,))
     response = world.ask(ApiKey.FIND_COORDINATOR, version, request)
     (found,) = response.coordinators if version >= 4 else (response,)
-    assert (found.node_id, found.host, found.port) == (2, "other", 9201)
+    assert (found.node_id, found.host, found.port) == (1001, "other", 9200)
 
 
 @pytest.mark.parametrize("version", VERSIONS[ApiKey.FIND_COORDINATOR])
@@ -325,6 +331,18 @@ def test_each_group_is_listed_at_one_port() -> None:
     for at, group_id in groups.items():
         listed = world.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest(), at).groups
         assert [group.group_id for group in listed] == [group_id]
+
+
+def test_all_kshim_are_told_to_clients() -> None:
+    world = World()
+    world.shards.elsewhere = set()
+    upstream = MetadataResponse(brokers=(MetadataResponseBroker(node_id=2, host="10.0.0.2", port=9092),))
+    told = world.forwarded(ApiKey.METADATA, 12, MetadataRequest(topics=()), upstream)
+    assert [(b.node_id, b.host, b.port) for b in told.brokers] == [
+        (2, "kshim", 9101),
+        (1000, "kshim", 9100),
+        (1001, "other", 9200),
+    ]
 
 
 def test_a_member_is_answered_at_any_port() -> None:
