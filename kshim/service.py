@@ -187,7 +187,7 @@ class Server:
             traffic = Traffic()
             measured = traffic.measured
         answers = {node_id: measured(answer, each) for node_id, each in brokers.items()}
-        gates = _gates(broker)
+        gates = gates_of(broker)
         self._listeners = new_listeners(
             answers,
             config,
@@ -332,7 +332,7 @@ class Server:
         await gatherResults([listener.disconnect() for listener in self._listeners.values()])
 
 
-def _gates(broker: Broker) -> Mapping[str, GateContext]:
+def gates_of(broker: Broker) -> Mapping[str, GateContext]:
     """What clients have to pass first at the listeners with SASL, by name. Imported only for these: a plain
     server starts without. Raises StartError.
     """

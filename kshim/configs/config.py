@@ -551,6 +551,9 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
     if config.upstream and config.brokers > 1:
         key = keys.get("brokers", "brokers")
         yield f"{key}={config.brokers}: expected none with an upstream, whose brokers these are"
+    if config.upstream and config.authorizer_class_name:
+        key = "authorizer.class.name"
+        yield f"{key}={config.authorizer_class_name}: expected none with an upstream, whose ACLs count"
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         yield (
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
@@ -13,6 +13,9 @@ from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners
 from kshim.network.places import Limits
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
+
+if TYPE_CHECKING:
+    from kshim.network.gate import GateContext
 
 
 class Ports:
@@ -24,6 +27,8 @@ class Ports:
         self._unread = unread
         self._once = once
         self._limits = limits
+        self.gates: Mapping[str, GateContext] = {}
+        """What clients have to pass first, by the name of the listener; set before a port is opened."""
         self._first: dict[str, Endpoint] = {}
         """Where each listener has index 0, by its name; for port 0 the system picked it."""
         self.listeners: dict[int, BrokerListeners] = {}
@@ -45,7 +50,8 @@ class Ports:
         """Accept connections for a broker; each is made by `new`. Raises CannotListen."""
         number = self._config.node_id + index
         reactor, unread, once = self._reactor, self._unread, self._once
-        found = new_listeners({number: answer}, self._config, reactor, unread, once, lambda _: self._limits)
+        answers, limits = {number: answer}, self._limits
+        found = new_listeners(answers, self._config, reactor, unread, once, lambda _: limits, self.gates)
         listeners = found[number]
         for listener in listeners:
             listener.shared.new = new

@@ -29,7 +29,7 @@ from kshim.requests.arrivals import Arrivals
 from kshim.requests.aside import AsideThread
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
-from kshim.service import Addresses, StartError
+from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
 from kshim.upstream.brokers import Brokers
@@ -179,12 +179,14 @@ class UpstreamServer:
         self._front = Front(self._here, self._known, self._topics, shards)
 
     def _open_ports(self, found: MetadataResponse) -> None:
-        """Open the ports of all brokers that run. Raises CannotListen, WrongUpstream."""
+        """Open the ports of all brokers that run. Raises CannotListen, WrongUpstream, StartError."""
         if self._config.http_listener is not None:
             from kshim.network.traffic import Traffic
 
             self._traffic = Traffic()
             self._measured = self._traffic.measured
+        assert self._here is not None
+        self._ports.gates = gates_of(self._here)
         self._indexes.open(found.cluster_id or "")
         self._told(found)
         if missing := [each.node_id for each in found.brokers if each.node_id not in self._known.running]:
