@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from kshim.cluster.features import SUPPORTED
-from kshim.requests import Broker, RequestContext
+from kshim.requests import Broker, Client, RequestContext
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import (
@@ -57,11 +57,8 @@ its members fail and say why, and the log says what to change.
 def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     """Answer with `ANNOUNCED` and the features."""
     if context.api_version >= 3:
-        software = (request.client_software_name, request.client_software_version)
-        if not all(map(_SOFTWARE.fullmatch, software)):
+        if not note_software(context.client, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        if context.client is not None:
-            context.client.software = " ".join(software)[:MOST_CHARACTERS]
         context.stays_the_same = True
     return ApiVersionsResponse(
         api_keys=_announced(),
@@ -73,6 +70,16 @@ def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRe
             if level
         ),
     )
+
+
+def note_software(client: Client | None, request: ApiVersionsRequest) -> bool:
+    """Note what a client runs; return whether it says so in a way that Kafka accepts."""
+    software = (request.client_software_name, request.client_software_version)
+    if not all(map(_SOFTWARE.fullmatch, software)):
+        return False
+    if client is not None:
+        client.software = " ".join(software)[:MOST_CHARACTERS]
+    return True
 
 
 def unsupported(versions: range) -> ApiVersionsResponse:

@@ -103,7 +103,8 @@ async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterat
 
 
 def high_watermark(cluster: Cluster, log: Log, topic: str, partition: int) -> int | None:
-    """Where a partition ends; None if there is none."""
+    """Where a partition ends; None if there is none, or an upstream knows alone."""
     known = cluster.topics.get(topic)
     found = None if known is None else known.partition(partition)
-    return None if found is None else log.offsets(found.partition_no).high_watermark
+    end = -1 if found is None else log.offsets(found.partition_no).high_watermark
+    return None if end < 0 else end

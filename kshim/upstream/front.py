@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kshim.api.api_versions import ANNOUNCED
+from kshim.api.api_versions import ANNOUNCED, note_software
 from kshim.network import dispatch
 from kshim.network.dispatch import MAX_ELEMENTS, Reply, now_or_deferred
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
@@ -42,6 +42,7 @@ HERE = 0
 NO_ACKS = 0
 GROUP = 0
 FIRST_FIND_WITH_KEYS = 4
+FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_BY_ID = 10
 KEY_US = 10
 LARGE_BYTES = 64 * 1024
@@ -177,6 +178,8 @@ class Front:
         """In a version that is not known here, the answer is kshim's: which versions there are."""
         if asked.api_version not in VERSIONS[ApiKey.API_VERSIONS]:
             return self._answer_here(asked)
+        if asked.api_version >= FIRST_VERSION_WITH_SOFTWARE:
+            note_software(asked.client, (asked.decoded or _decode(asked))[1])
         return self._rewrite(asked)
 
     def _find_coordinator(self, asked: Asked) -> Answer:

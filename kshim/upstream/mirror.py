@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kshim.cluster import Cluster
 from kshim.configs.config import Config
-from kshim.storage.memory import MemoryStore
+from kshim.storage.memory import MemoryMetadata
+from kshim.upstream.nothing import NoLog
 from kshim.upstream.topics import Topics
 
 
@@ -14,9 +15,8 @@ class Mirror(Cluster):
     """It has the upstream's id, the brokers that run, and the topics that groups have to do with."""
 
     def __init__(self, config: Config, topics: Topics) -> None:
-        nothing = MemoryStore()
         self.first_node_id = config.node_id
-        super().__init__(nothing.metadata, nothing.log, config)
+        super().__init__(MemoryMetadata(), NoLog(), config)
         self.topics, self._by_id = topics.by_name, topics.by_id
         topics.on_change(lambda name, change: self._tell(name, change))
 

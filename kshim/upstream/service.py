@@ -31,7 +31,6 @@ from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
-from kshim.storage.memory import MemoryStore
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.contact import CONNECT_S, Contact
 from kshim.upstream.front import HERE, Front
@@ -39,6 +38,7 @@ from kshim.upstream.indexes import Indexes, WrongUpstream
 from kshim.upstream.interfaces import NewShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.mirror import Mirror
+from kshim.upstream.nothing import NoLog
 from kshim.upstream.outside import Measured, Outside
 from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
@@ -159,16 +159,16 @@ class UpstreamServer:
         groups.start({})
         self._topics.on_change(groups.topic_changed)
         self._topics.on_deletion(groups.topics_deleted)
-        nothing = MemoryStore()
+        nothing = NoLog()
         self._here = Broker(
             node_id=HERE,
             config=config,
             cluster=self._mirror,
-            log=nothing.log,
+            log=nothing,
             groups=groups,
             transactions=_no_transactions(),
             clock=self._reactor,
-            producers=ProducerAppends(nothing.log, config),
+            producers=ProducerAppends(nothing, config),
             fetch_sessions=FetchSessions(),
             aside=self._aside,
             unread=self._unread,

@@ -174,7 +174,8 @@ def test_each_api_goes_its_way() -> None:
         world = World()
         version = VERSIONS[api_key][-1] if api_key in VERSIONS else 0
         version = min(version, TABLE[api_key].newest) if api_key in TABLE else version
-        frame = api_key.to_bytes(2) + version.to_bytes(2) + bytes(4) + b"\xff\xff"
+        software = b"\0\2a\2a\0" if api_key is ApiKey.API_VERSIONS else b""  # this is read
+        frame = api_key.to_bytes(2) + version.to_bytes(2) + bytes(4) + b"\xff\xff" + software
         way = TABLE[api_key].way if api_key in TABLE else Way.HIDDEN
         try:
             world.front.answer(replace(world.here, node_id=1), frame, world.client, Turn())
@@ -275,7 +276,15 @@ def test_versions_of_a_client_of_the_future() -> None:
     reply = world.front.answer(world.here, frame, world.client, Turn())
     assert isinstance(reply, bytes)
     assert decode_response(ApiKey.API_VERSIONS, 0, reply)[1].error_code == ErrorCode.UNSUPPORTED_VERSION
-    world.send(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.API_VERSIONS])
+def test_kshim_knows_what_a_client_runs(version: int) -> None:
+    """Which clients can wait for a heartbeat's answer depends on it."""
+    world = World()
+    request = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.16.1")
+    world.send(ApiKey.API_VERSIONS, version, request)
+    assert world.client.software == ("librdkafka 2.16.1" if version >= 3 else "")
     assert world.passage.is_read == [True]
 
 

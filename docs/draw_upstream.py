@@ -1,0 +1,45 @@
+"""Draw what becomes of each request into docs/upstream.md from `kshim/upstream/table.py`.
+
+python -m docs.draw_upstream        writes what is between the markers of docs/upstream.md anew
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docs.draw_coordinator import drawn as _drawn
+from kshim.upstream.table import TABLE, Entry, Way
+
+PAGE = Path(__file__).with_name("upstream.md")
+ANY = Entry(Way.FORWARDED).newest
+
+
+def ways() -> str:
+    """A row for each way, with what it means."""
+    rows = ["| | A request … |", "|---|---|"]
+    rows += [f"| {way.name.lower()} | {way.value} |" for way in Way]
+    return "\n".join(rows)
+
+
+def requests() -> str:
+    """A row for each API that clients may know; those that are simply forwarded come last, in one."""
+    rows = ["| Request | | |", "|---|---|---|"]
+    plain = []
+    for api_key, entry in TABLE.items():
+        name = f"{api_key.title} ({api_key.value})"
+        if entry == Entry(Way.FORWARDED):
+            plain.append(name)
+            continue
+        limit = "" if entry.newest == ANY else f"; up to v{entry.newest}"
+        rows.append(f"| {name} | {entry.way.name.lower()} | {entry.why}{limit} |")
+    rows.append(f"| {', '.join(plain)} | {Way.FORWARDED.name.lower()} | |")
+    return "\n".join(rows)
+
+
+def drawn(page: str) -> str:
+    """`page` with the tables drawn anew."""
+    return _drawn(page, (ways, requests))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(drawn(PAGE.read_text()))
