@@ -34,7 +34,8 @@ logger = logging.getLogger(__name__)
 ANSWER_S = 5.0
 LOOK_AGAIN_S = 0.2
 """The least time between two looks for the leaders."""
-FETCH_BYTES = 4 * 1024 * 1024
+FETCH_BYTES = 1024 * 1024
+"""Read at once: what comes is looked through in one go."""
 NEWEST_BY_NAME = 12
 """Of Produce and Fetch: later versions name topics by their ids."""
 LATEST = -1

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, fail
 
+from kshim.requests.once import Once
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import StorageDamaged, StorageError
 from kshim.upstream.shards.answers import Answer, Meaning
@@ -55,6 +56,8 @@ class World:
     """Called with a shard that is led from now on; fires when what was read of it is loaded."""
     lost: Callable[[int], None]
     """Called with a shard that is not led any more, before its appends fail."""
+    once: Once
+    """Keeps lines from being repeated, for each shard and attempt."""
     reading: DeferredSemaphore
     """How many shards are read at a time."""
 
@@ -203,9 +206,8 @@ class Shard:
         self._check(attempt)
         takeover.was_answered(answer)
         if answer.meaning is Meaning.REFUSED:
-            logger.error(
-                "shard %d: the upstream refuses to let it be led: %s", self.index, answer.error_code.name
-            )
+            level = self._world.once.level(("claim", answer.error_code))
+            logger.log(level, "the upstream refuses to let shards be led: %s", answer.error_code.name)
             await self._pause(REFUSED_S, attempt)
         elif answer.meaning is Meaning.AGAIN:
             await self._pause(AGAIN_S, attempt)

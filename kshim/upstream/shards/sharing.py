@@ -57,7 +57,8 @@ class SharedShards:
         self._node_id = node_id
         self._addresses: Callable[[], Addresses] = dict
         self._log = Partitions(reactor, TOPIC, ask)
-        self._mirrored = MirroredOffsets(reactor, ask, Once(reactor))
+        self._once = Once(reactor)
+        self._mirrored = MirroredOffsets(reactor, ask, self._once)
         self._shards: dict[int, Shard] = {}
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
@@ -91,6 +92,7 @@ class SharedShards:
             new_claim=self._new_claim,
             led=self._led,
             lost=self._lost,
+            once=self._once,
             reading=DeferredSemaphore(READ_AT_ONCE),
         )
         self._shards = {index: Shard(index, world) for index in range(partitions)}
@@ -129,6 +131,7 @@ class SharedShards:
 
     async def _stop(self) -> None:
         self._is_stopped = True
+        self._is_ready()
         if self._poll_later is not None:
             self._poll_later.cancel()
         released = gatherResults([shard.release() for shard in self._shards.values()])
@@ -193,8 +196,10 @@ class SharedShards:
     def _assign(self, assigned: Assigned) -> None:
         """Let go of the shards that others are to lead, and take over those that this process is to lead."""
         before, self._assigned = self._assigned, assigned
-        mine = len(assigned.ours)
-        logger.info("leads %d of %d shards of %s", mine, self.partitions, TOPIC)
+        logger.info(
+            "is to lead %d of %d shards of %s, as one of %d kshim",
+            *(len(assigned.ours), self.partitions, TOPIC, len(assigned.everybody)),
+        )
         for index, shard in self._shards.items():
             if index not in assigned.ours:
                 shard.release()

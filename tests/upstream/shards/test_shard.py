@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 
 from kshim.configs.config import Config
 from kshim.producing.appends import ProducerAppends
+from kshim.requests.once import Once
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryLog
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
@@ -75,6 +76,7 @@ class Process:
                 ),
                 led=self._led,
                 lost=self._lost,
+                once=Once(clock),
                 reading=DeferredSemaphore(1),
             ),
         )
@@ -207,7 +209,7 @@ def test_a_refused_claim_is_tried_again_after_a_while(
     process = new()
     log.answers = [Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
     process.shard.want()
-    assert "shard 0: the upstream refuses to let it be led: TOPIC_AUTHORIZATION_FAILED" in caplog.text
+    assert "the upstream refuses to let shards be led: TOPIC_AUTHORIZATION_FAILED" in caplog.text
     assert not process.shard.is_led
     clock.advance(REFUSED_S)
     assert process.shard.is_led
