@@ -13,7 +13,7 @@ import pytest
 from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
-from integration.support.server import Server
+from integration.support.server import Server, run_to_end
 from integration.support.story import telling
 from integration.support.wire import Wire
 from integration.upstream.committer import FETCH, Committer, fetch_request, read_of
@@ -111,6 +111,38 @@ def test_whoever_was_asleep_answers_nothing_old(pair: list[Server], committer: C
             assert read.error is not ErrorCode.NONE or read.offset == 7, read
     wait_until(lambda: _leads(leader) == 25, 20, "it shares the groups again")
     wait_until(lambda: committer.read() == 7, 20, "the offset, wherever it is")
+
+
+def test_a_group_moves_here_and_back(kafka: Server, pair: list[Server], topic: str) -> None:
+    """With the offsets that it has committed at the upstream, which has those that are committed here."""
+    admin = Admin(kafka.bootstrap)
+    admin.create_topic(topic, 1)
+    there, here = (Committer(servers, f"group-of-{topic}", topic) for servers in ([kafka], pair))
+    wait_until(lambda: there.commit(41), 20, "a commit at the upstream")
+    wait_until(lambda: here.read() == -1, 20, "the group is not here yet")
+    leader = here.leader()
+    assert leader is not None
+    adopted = _adopt(leader, here.group_id)
+    assert adopted.split() == ["Topic", "Partition", "Offset", topic, "0", "41"], adopted
+    assert here.read() == 41
+    assert here.commit(42)
+    wait_until(lambda: there.read() == 42, 20, "the offset at the upstream")
+    assert (
+        _adopt(other(pair, leader), here.group_id)
+        == f"kshim: the coordinator of group {here.group_id} answers NOT_COORDINATOR\n"
+    )
+    leader = Committer(pair, "unheard-of", topic).leader()
+    assert leader is not None
+    assert (
+        _adopt(leader, "unheard-of") == "kshim: group unheard-of has committed no offsets at the upstream\n"
+    )
+    admin.close()
+
+
+def _adopt(server: Server, group_id: str) -> str:
+    """What `kshim adopt` prints."""
+    done = run_to_end("adopt", group_id, "--data-dir", str(server.data_dir), cwd=server.data_dir)
+    return done.stdout or done.stderr
 
 
 @pytest.mark.parametrize("fault", ["kill", "freeze"])

@@ -14,7 +14,7 @@ from kshim.cli.faults import EXIT_USAGE, fail
 COMMANDS: Final = (
     *("serve", "demo", "apis", "config", "check"),
     *("groups", "top", "why", "watch"),
-    *("cluster", "group", "fault", "clock"),
+    *("cluster", "group", "adopt", "fault", "clock"),
     *("users", "certificates", "pipeline"),
 )
 """Each command NAME is the function NAME in kshim/cli/NAME.py."""

@@ -29,8 +29,10 @@ LOADING_S = 10.0
 class Coordinators:
     """What it is asked goes the way of a client's request: it is answered when it is durable."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, *, is_alone: bool = False) -> None:
+        """is_alone: whether `broker` coordinates all groups that are coordinated in this process."""
         self._broker = broker
+        self._is_alone = is_alone
 
     async def ask(self, request: Any) -> Any:
         """The response to a request about one group. Raises SteeringError if nobody can answer it."""
@@ -60,12 +62,17 @@ class Coordinators:
 
     def _context(self, group_id: str) -> RequestContext:
         broker = self._broker
+        leader = broker.node_id if self._is_alone else self._leader(group_id)
+        here = broker.config.listener_configs[0].bind
+        return RequestContext(API_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
+
+    def _leader(self, group_id: str) -> int:
+        broker = self._broker
         shard = broker.groups.shard_for(group_id)
         leader = broker.cluster.group_metadata_topic.partitions[shard].leader
         if leader == NO_LEADER:
             raise SteeringError(f"no broker that runs coordinates group {group_id}")
-        here = broker.config.listener_configs[0].bind
-        return RequestContext(API_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
+        return leader
 
 
 def listed(members: Iterable[DescribedGroupMember]) -> str:

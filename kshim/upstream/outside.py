@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet.defer import Deferred
+
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
 from kshim.control.commands import Commands, MadeLater
@@ -48,6 +50,8 @@ class Outside:
     recorder: Recorder
     clock: SteeredClock
     reactor: Any
+    ask: Callable[[Any], Deferred[Any]]
+    """Asks any broker of the upstream; errbacks LinkError."""
     why_not_ready: Callable[[], str]
     http_address: Endpoint | None = None
     """Where the page is; None if it is not served."""
@@ -84,16 +88,18 @@ class Outside:
         from kshim.control.overview import Overview
         from kshim.control.recorder import Questions
         from kshim.control.time import TimeSteering
+        from kshim.upstream.adoption import Adoption
 
         here, recorder, reactor, clock = self.here, self.recorder, self.reactor, self.clock
-        groups = GroupSteering(here.groups)
+        groups, coordinators = GroupSteering(here.groups), Coordinators(here, is_alone=True)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
         faults = FaultSteering(self.brokers, self.listeners, self.measured, recorder.add, self._usual)
         return {
             **groups.commands(),
             **Overview(here.cluster, here.groups, here.log, recorder, reactor, clock).commands(),
             **Questions(recorder, groups, here.aside, reactor, clock).commands(),
-            **MemberSteering(Coordinators(here)).commands(),
+            **MemberSteering(coordinators).commands(),
+            **Adoption(reactor, self.ask, coordinators).commands(),
             **faults.commands(),
             **self._time.commands(),
         }

@@ -200,6 +200,7 @@ class UpstreamServer:
         self._outside = Outside(
             here=self._here,
             groups=self._groups,
+            ask=self._contact.ask,
             answer=self._front.answer,
             brokers=self._brokers,
             listeners=self._ports.listeners,

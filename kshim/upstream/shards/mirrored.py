@@ -14,9 +14,9 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kshim.configs.endpoint import Endpoint
 from kshim.requests.once import Once
-from kshim.upstream.link import Link, LinkError, connect
+from kshim.upstream.link import LinkError
+from kshim.upstream.shards.coordinators import ANSWER_S, UpstreamCoordinators
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     OffsetCommitKey,
@@ -25,7 +25,6 @@ from schemas.internal_topics.group_metadata_log import (
     decode_value,
 )
 from schemas.message import MalformedMessage
-from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -44,7 +43,6 @@ MOST_AT_ONCE = 2_000
 """Offsets that are sent in one flush; the others follow in the next one."""
 NEWEST_BY_NAME = 9
 """Of OffsetCommit: later versions name topics by their ids."""
-ANSWER_S = 5.0
 OFFSETS = (b"\0\0", b"\0\1")
 """How the keys of committed offsets begin."""
 IN_USE = frozenset(
@@ -77,11 +75,10 @@ class MirroredOffsets:
     def __init__(self, reactor: Any, ask: Callable[[Any], Deferred[Any]], once: Once) -> None:
         """ask: asks any broker; errbacks LinkError. once: keeps lines from being repeated."""
         self._reactor = reactor
-        self._ask_any = ask
+        self._coordinators = UpstreamCoordinators(reactor, ask)
         self._once = once
         self._untold: dict[bytes, bytes | None] = {}
         """Values by key, as in the journal."""
-        self._links: dict[Endpoint, Link] = {}
         self._flush_later: Any = None
         self._is_flushing = False
         self._is_stopped = False
@@ -102,8 +99,7 @@ class MirroredOffsets:
             self._flush_later.cancel()
             self._flush_later = None
             await self._tell_some()
-        for link in self._links.values():
-            link.close()
+        self._coordinators.close()
 
     def _flush(self) -> None:
         self._flush_later = None
@@ -141,8 +137,8 @@ class MirroredOffsets:
 
     async def _tell(self, group_id: str, partitions: Partitions) -> bool:
         """Whether the upstream need not be told again. Raises LinkError."""
-        link = await self._coordinator(group_id)
-        if link is None:
+        link = await self._coordinators.link(group_id)
+        if isinstance(link, ErrorCode):
             return False
         committed = {where: value for where, value in partitions.items() if value is not None}
         errors: set[int] = set()
@@ -177,19 +173,6 @@ class MirroredOffsets:
                 names,
             )
         return True
-
-    async def _coordinator(self, group_id: str) -> Link | None:
-        """A link to the group's coordinator in the upstream, if that is known. Raises LinkError."""
-        request = FindCoordinatorRequest(key=group_id, coordinator_keys=(group_id,))
-        answer = await self._ask_any(request)
-        found = answer.coordinators[0] if answer.coordinators else answer
-        if found.error_code != ErrorCode.NONE:
-            return None
-        address = Endpoint(found.host, found.port)
-        link = self._links.get(address)
-        if link is None or not link.is_open:
-            link = self._links[address] = await connect(self._reactor, address, timeout_s=ANSWER_S)
-        return link
 
 
 def _by_group(

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from kshim.requests.once import Once
 from kshim.upstream.link import LinkError
-from kshim.upstream.shards import mirrored
+from kshim.upstream.shards import coordinators
 from kshim.upstream.shards.mirrored import FLUSH_S, MOST_AT_ONCE, MirroredOffsets
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
@@ -91,7 +91,7 @@ class Upstream:
 @pytest.fixture
 def upstream(monkeypatch: pytest.MonkeyPatch) -> Upstream:
     upstream = Upstream()
-    monkeypatch.setattr(mirrored, "connect", lambda *_, **__: succeed(upstream))
+    monkeypatch.setattr(coordinators, "connect", lambda *_, **__: succeed(upstream))
     return upstream
 
 

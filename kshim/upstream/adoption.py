@@ -1,0 +1,117 @@
+"""`kshim adopt`: a group that was used at the upstream goes on here, with the offsets that it has committed.
+
+The way back needs no command: the upstream has the offsets that are committed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.control.commands import Command, Commands, SteeringError
+from kshim.upstream.link import Link, LinkError
+from kshim.upstream.shards.coordinators import ANSWER_S, UpstreamCoordinators
+from schemas.error_code import ErrorCode
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+if TYPE_CHECKING:
+    from kshim.control.coordinators import Coordinators
+    from schemas.messages.offset_commit import OffsetCommitResponse
+
+NEWEST_BY_NAME = 9
+"""Of OffsetFetch: later versions name topics by their ids."""
+FIRST_WITH_GROUPS = 8
+DESCRIBE = 5
+WITHOUT_MEMBERS = frozenset({"Empty", "Dead", ""})
+
+OffsetRow = tuple[str, int, int]
+"""Topic, partition, offset."""
+
+
+class Adoption:
+    """Takes over the offsets of groups."""
+
+    def __init__(self, reactor: Any, ask: Callable[[Any], Deferred[Any]], coordinators: Coordinators) -> None:
+        """ask: asks any broker of the upstream; errbacks LinkError. coordinators: kshim's own."""
+        self._reactor = reactor
+        self._ask = ask
+        self._coordinators = coordinators
+
+    def commands(self) -> Commands:
+        return {"adopt": Command(self.adopt, (str,))}
+
+    async def adopt(self, group_id: str) -> list[OffsetRow]:
+        """Commit here what the group has committed at the upstream; return that when it is durable."""
+        await self._coordinators.without_members(group_id, "its offsets stay as they are")
+        there = UpstreamCoordinators(self._reactor, self._ask)
+        try:
+            link = await there.link(group_id)
+            if isinstance(link, ErrorCode):
+                raise SteeringError(f"the upstream's coordinator of group {group_id}: {link.name}")
+            await self._check_unused(link, group_id)
+            topics = await self._committed(link, group_id)
+        except LinkError as error:
+            raise SteeringError(str(error)) from None
+        finally:
+            there.close()
+        if not topics:
+            raise SteeringError(f"group {group_id} has committed no offsets at the upstream")
+        await self._commit(group_id, topics)
+        return sorted(
+            (topic.name, each.partition_index, each.committed_offset)
+            for topic in topics
+            for each in topic.partitions
+        )
+
+    async def _check_unused(self, link: Link, group_id: str) -> None:
+        request = DescribeGroupsRequest(groups=(group_id,))
+        (described,) = (await link.ask(request, newest=DESCRIBE, timeout_s=ANSWER_S)).groups
+        if described.group_state not in WITHOUT_MEMBERS:
+            raise SteeringError(
+                f"group {group_id} is {described.group_state} at the upstream: stop its members, which would"
+                " go on there"
+            )
+
+    async def _committed(self, link: Link, group_id: str) -> tuple[OffsetCommitRequestTopic, ...]:
+        """All that the group has committed at the upstream, as a commit."""
+        asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
+        request = OffsetFetchRequest(group_id=group_id, topics=None, groups=(asked,), require_stable=True)
+        answer = await link.ask(request, newest=NEWEST_BY_NAME, timeout_s=ANSWER_S)
+        found = answer.groups[0] if answer.groups else answer
+        if found.error_code != ErrorCode.NONE:
+            raise SteeringError(f"the offsets of group {group_id}: {ErrorCode(found.error_code).name}")
+        topics = []
+        for topic in found.topics:
+            if unstable := [p for p in topic.partitions if p.error_code != ErrorCode.NONE]:
+                error = ErrorCode(unstable[0].error_code).name
+                raise SteeringError(f"{topic.name}-{unstable[0].partition_index}: {error}")
+            partitions = tuple(
+                OffsetCommitRequestPartition(
+                    partition_index=each.partition_index,
+                    committed_offset=each.committed_offset,
+                    committed_leader_epoch=each.committed_leader_epoch,
+                    committed_metadata=each.metadata,
+                )
+                for each in topic.partitions
+                if each.committed_offset >= 0
+            )
+            if partitions:
+                topics.append(OffsetCommitRequestTopic(name=topic.name, partitions=partitions))
+        return tuple(topics)
+
+    async def _commit(self, group_id: str, topics: tuple[OffsetCommitRequestTopic, ...]) -> None:
+        request = OffsetCommitRequest(group_id=group_id, member_id="", topics=topics)
+        response: OffsetCommitResponse = await self._coordinators.ask(request)
+        for topic in response.topics:
+            for each in topic.partitions:
+                if each.error_code != ErrorCode.NONE:
+                    error = ErrorCode(each.error_code).name
+                    raise SteeringError(f"{topic.name}-{each.partition_index}: {error}")
