@@ -218,6 +218,17 @@ def test_kshim_without_its_upstream_says_so_once(tmp_path: Path) -> None:
     assert time.monotonic() - began_s > 1
 
 
+def test_a_port_that_is_taken_is_named(kafka: Server, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run_to_end(
+            *("serve", "--listen", address, "--data-dir", ":memory:", "--upstream", kafka.bootstrap),
+            cwd=tmp_path,
+        )
+    assert done.returncode == 2
+    assert f"kshim: cannot listen at {address}: Address already in use" in done.stderr.splitlines()
+
+
 def test_an_upstream_that_is_no_kafka_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"

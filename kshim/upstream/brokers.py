@@ -62,6 +62,8 @@ class Brokers:
         self._indexes = indexes
         self._open_port = open_port
         self._known: dict[int, Stood] = {}
+        self.faults: dict[int, str] = {}
+        """Why brokers have no port, by node id."""
         self.running: tuple[int, ...] = ()
         """The node ids of those that run, as the upstream told last."""
         self.anchor = NOBODY
@@ -86,8 +88,10 @@ class Brokers:
             index = self._indexes.add(node_id)
             port = self._open_port(node_id, index)
         except (OSError, CannotListen) as error:
+            self.faults[node_id] = str(error)
             logger.error("upstream broker %d at %s cannot be reached here: %s", node_id, address, error)
             return None
+        self.faults.pop(node_id, None)
         logger.info("upstream broker %d at %s has port number %d here", node_id, address, index)
         known = self._known[node_id] = Stood(node_id, index, address, port)
         return known

@@ -189,8 +189,8 @@ class UpstreamServer:
         self._ports.gates = gates_of(self._here)
         self._indexes.open(found.cluster_id or "")
         self._told(found)
-        if missing := [each.node_id for each in found.brokers if each.node_id not in self._known.running]:
-            raise CannotListen(f"no port could be opened for upstream broker {missing[0]}, see above")
+        for fault in self._known.faults.values():
+            raise CannotListen(fault)
         self._contact.addresses = self._known.addresses
 
     def _open_outside(self) -> None:
