@@ -129,6 +129,7 @@ class Outside:
             unread=here.unread,
             traffic=self.traffic,
             recorder=self.recorder,
+            quotas={node_id: each.quotas for node_id, each in self.brokers.items()},
             activity=Activity,
             why_not_ready=self.why_not_ready,
             commands=commands,

@@ -15,18 +15,28 @@ from kshim.requests.once import Once
 from kshim.requests.unread import Unread
 
 if TYPE_CHECKING:
+    from kshim.cluster.settings import ClientQuotas
     from kshim.network.gate import GateContext
 
 
 class Ports:
     """Opens ports, and knows those that were opened."""
 
-    def __init__(self, config: Config, reactor: Any, unread: Unread, once: Once, limits: Limits) -> None:
+    def __init__(
+        self,
+        config: Config,
+        reactor: Any,
+        unread: Unread,
+        once: Once,
+        limits: Limits,
+        quotas: ClientQuotas,
+    ) -> None:
         self._config = config
         self._reactor = reactor
         self._unread = unread
         self._once = once
         self._limits = limits
+        self._quotas = quotas
         self.gates: Mapping[str, GateContext] = {}
         """What clients have to pass first, by the name of the listener; set before a port is opened."""
         self._first: dict[str, Endpoint] = {}
@@ -51,7 +61,9 @@ class Ports:
         number = self._config.node_id + index
         reactor, unread, once = self._reactor, self._unread, self._once
         answers, limits = {number: answer}, self._limits
-        found = new_listeners(answers, self._config, reactor, unread, once, lambda _: limits, self.gates)
+        found = new_listeners(
+            answers, self._config, reactor, unread, once, lambda _: limits, self._quotas, self.gates
+        )
         listeners = found[number]
         for listener in listeners:
             listener.shared.new = new

@@ -23,6 +23,7 @@ from kshim.fetching.sessions import FetchSessions
 from kshim.network.connection import Connection, Shared
 from kshim.network.listeners import BrokerListeners, CannotListen
 from kshim.producing.appends import ProducerAppends
+from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
 from kshim.requests import Broker
 from kshim.requests.arrivals import Arrivals
@@ -81,7 +82,7 @@ class UpstreamServer:
             lambda: int(self._clock.seconds() * 1000), most_bytes=config.group_rebalances_max_bytes
         )
         limits = partial(_limit, self._mirror)
-        self._ports = Ports(config, reactor, self._unread, self._once, limits)
+        self._ports = Ports(config, reactor, self._unread, self._once, limits, self._mirror.client_quotas)
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
         self._known = Brokers(self._indexes, self._open_port, lambda: bool(self._shards.fellows()))
         self._brokers: dict[int, Broker] = {}
@@ -175,6 +176,7 @@ class UpstreamServer:
             once=self._once,
             arrivals=Arrivals(self._reactor),
             wall_clock=clock,
+            quotas=Quotas(self._mirror.client_quotas, config, self._reactor),
         )
         self._front = Front(self._here, self._known, self._topics, shards)
 
@@ -242,7 +244,8 @@ class UpstreamServer:
     def _open_port(self, node_id: int, index: int) -> BrokerListeners:
         assert self._front is not None
         assert self._here is not None
-        broker = replace(self._here, node_id=node_id, fetch_sessions=FetchSessions())
+        quotas = self._here.quotas.of_another_broker()
+        broker = replace(self._here, node_id=node_id, fetch_sessions=FetchSessions(), quotas=quotas)
         answer = self._measured(self._front.answer, broker)
         port = self._ports.open(node_id, index, answer, partial(self._new_relay, node_id))
         self._brokers[node_id] = broker
