@@ -39,33 +39,25 @@ def metered(function: Function, api_key: int, size: int) -> Function:
         if account is None:
             return function(broker, context, request)
         context.account = account
-        if api_key == ApiKey.HEARTBEAT:
-            turn.fire()  # it is not parked, as nothing behind it is read
+        if api_key == ApiKey.PRODUCE:
+            account.produced(size)
         response = function(broker, context, request)
         account.put_aside()
-        turn.is_alone = True  # Kafka handles one request of a connection after the other
+        if account.throttle_ms:
+            turn.is_alone = True  # as in Kafka, nothing behind it is begun before the time is over
         if isinstance(response, Promise):
             response = response.deferred()
-        return then(response, partial(_answered, broker, context, account, request, api_key, size))
+        counts_time = api_key != ApiKey.PRODUCE or request.acks != NO_REPLY
+        return then(response, partial(_answered, broker, context, account, counts_time))
 
     return perform
 
 
 def _answered(
-    broker: Broker,
-    context: RequestContext,
-    account: Account,
-    request: Any,
-    api_key: int,
-    size: int,
-    response: Any,
+    broker: Broker, context: RequestContext, account: Account, counts_time: bool, response: Any
 ) -> Any:
     """The response with the time that the client must wait."""
-    if api_key == ApiKey.PRODUCE:
-        account.produced(size)
-    if api_key != ApiKey.PRODUCE or request.acks != NO_REPLY:
-        account.took_time()
-    account.close()
+    account.answered(counts_time=counts_time)
     throttle_ms = account.throttle_ms
     if not throttle_ms:
         return response

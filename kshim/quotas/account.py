@@ -1,7 +1,6 @@
 """One request of a client that has quotas: what it uses of them, and how long its client must wait for that.
 
-A request counts when its answer is made (KIP-219): the answer leaves at once, with throttle_time_ms, and its
-connection is muted for that time.
+The answer leaves at once, with throttle_time_ms, and its connection is muted for that time (KIP-219).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Usage(NamedTuple):
 class Account:
     """What one request uses."""
 
-    __slots__ = ("_began_s", "_limits", "_spent_s", "_usage", "_wait_for_tokens", "limited_by", "throttle_ms")
+    __slots__ = ("_began_s", "_limits", "_since_ms", "_spent_s", "_usage", "limited_by", "throttle_ms")
 
     def __init__(self, limits: Mapping[str, Limit], usage: Usage, began_s: float) -> None:
         """limits: by the names of the quotas. began_s: when the request was begun, by `usage.timer_s`."""
@@ -44,9 +43,9 @@ class Account:
         self._usage = usage
         self._began_s = began_s
         self._spent_s: float | None = None
-        self._wait_for_tokens = 0, 0  # how long, and since when
+        self._since_ms = 0
         self.throttle_ms = 0
-        """The longest time to wait, for all that was counted."""
+        """How long the client must wait, for all that was counted."""
         self.limited_by = ""
         """The quota that wants it."""
 
@@ -55,14 +54,19 @@ class Account:
         if self._spent_s is None:
             self._spent_s = self._usage.timer_s() - self._began_s
 
-    def took_time(self) -> None:
-        """Count the time of the thread that the request has taken, at most once.
+    def answered(self, *, counts_time: bool = True) -> None:
+        """Count the time of the thread that the request has taken. Once, when its answer is made.
 
-        100 % is all the time of the server's one thread. A client waits one sample at most, as in Kafka.
+        100 % is all the time of the server's one thread. A client waits one sample at most, as in Kafka. The
+        wait for what was counted before is partly over.
         """
-        if self._began_s >= 0:
-            self.put_aside()
-            self._began_s = -1
+        if self._began_s < 0:
+            return
+        self.put_aside()
+        self._began_s = -1
+        if self.throttle_ms:
+            self.throttle_ms = max(0, self.throttle_ms - (self._usage.now_ms() - self._since_ms))
+        if counts_time:
             self._record(REQUEST_PERCENTAGE, 100 * (self._spent_s or 0), self._usage.window.sample_ms)
 
     def produced(self, size: int) -> None:
@@ -83,7 +87,7 @@ class Account:
 
         If the client must wait, it is answered without records, and the bytes do not count.
         """
-        self.took_time()
+        self.answered()
         self._record(CONSUMER_RATE, size)
         limit = self._limits.get(CONSUMER_RATE)
         if limit is not None and self.throttle_ms:
@@ -104,18 +108,13 @@ class Account:
         if not strict:
             bucket.take(partitions, limit.per_s, now_ms)
         throttle_ms = bucket.throttle_ms(limit.per_s, now_ms)
-        if throttle_ms and waits:
-            self._wait_for_tokens = throttle_ms, now_ms
+        if waits:
+            self._wait(MUTATION_RATE, throttle_ms, now_ms)
         if strict and throttle_ms:
             return EXCEEDED
         if strict:
             bucket.take(partitions, limit.per_s, now_ms)
         return None
-
-    def close(self) -> None:
-        """Count the time that mutations must wait, but for what has gone by since then."""
-        throttle_ms, since_ms = self._wait_for_tokens
-        self._wait(MUTATION_RATE, throttle_ms - (self._usage.now_ms() - since_ms))
 
     def _record(self, name: str, value: float, most_ms: int = MOST_THROTTLE_MS) -> None:
         limit = self._limits.get(name)
@@ -123,8 +122,8 @@ class Account:
             now_ms = self._usage.now_ms()
             rate = self._usage.rates[name].of(limit.who, now_ms)
             rate.record(value, now_ms)
-            self._wait(name, min(rate.throttle_ms(limit.per_s, now_ms), most_ms))
+            self._wait(name, min(rate.throttle_ms(limit.per_s, now_ms), most_ms), now_ms)
 
-    def _wait(self, name: str, throttle_ms: int) -> None:
+    def _wait(self, name: str, throttle_ms: int, now_ms: int) -> None:
         if throttle_ms > self.throttle_ms:
-            self.throttle_ms, self.limited_by = throttle_ms, name
+            self.throttle_ms, self._since_ms, self.limited_by = throttle_ms, now_ms, name

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kshim.cluster import NewTopic
 from kshim.cluster.client_quotas import QuotaChange, new_entity
 from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import answer
@@ -28,7 +29,7 @@ from schemas.messages.produce import (
     TopicProduceData,
 )
 from schemas.registry import MESSAGES, decode_response, encode_request
-from tests.api.harness import HERE, PENDING, HeldStore, advance, batch, create, later, new_broker, result
+from tests.api.harness import HERE, HeldStore, advance, batch, create, later, new_broker, result
 
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
@@ -127,16 +128,25 @@ def test_time_that_goes_by_counts(broker: Broker) -> None:
     assert talker.throttled(9, producing()) == max(0, talker.size * 100 - 10_000)
 
 
-def test_a_request_of_a_client_with_a_quota_is_answered_alone() -> None:
+def test_a_produce_whose_client_must_wait_is_answered_alone() -> None:
+    """Its throttle time begins when it comes, not when it is on disk."""
     store = HeldStore()
     broker = new_broker(store)
-    of_one = QuotaChange(new_entity([("client-id", "c")]), {"producer_byte_rate": 1e9})
-    asked = broker.cluster.client_quotas.alter([of_one])
+    of_one = QuotaChange(new_entity([("client-id", "c")]), {"producer_byte_rate": 100})
+    asked = broker.cluster.client_quotas.alter([of_one]), broker.cluster.create_topics([NewTopic("t", 1, 1)])
     store.release_all()
-    assert result(asked) == [None]
-    for talker, is_alone in ((Talker(broker), True), (Talker(broker, "d"), False)):
-        assert result(talker.send(5, creating("t"))) is PENDING
-        assert talker.turn.is_alone == is_alone, talker.client_id
+    assert result(asked[0]) == [None]
+    small, large, other = Talker(broker), Talker(broker), Talker(broker, "d")
+    replies = [
+        small.send(9, producing()),
+        large.send(9, producing(b"x" * 2000)),
+        other.send(9, producing(b"x" * 2000)),
+    ]
+    assert [talker.turn.is_alone for talker in (small, large, other)] == [False, True, False]
+    advance(broker, 300)
+    store.release_all()
+    assert large.heard(replies[1]).throttle_time_ms == (small.size + large.size) * 10 - 10_300
+    assert small.heard(replies[0]).throttle_time_ms == other.heard(replies[2]).throttle_time_ms == 0
 
 
 def test_a_fetch_beyond_the_quota_is_answered_without_records(broker: Broker) -> None:
@@ -199,7 +209,7 @@ def test_a_parked_fetch_is_counted_when_it_is_answered(broker: Broker) -> None:
     set_quota(broker, ("client-id", "c"), consumer_byte_rate=1)
     talker = Talker(broker)
     reply = talker.send(12, fetching(max_wait_ms=500))
-    assert talker.turn.is_alone
+    assert not reply.called
     Talker(broker, "d").ask(9, producing(b"x" * 1000))
     response = talker.heard(reply)
     assert response.responses == ()

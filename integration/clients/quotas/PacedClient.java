@@ -66,7 +66,7 @@ public class PacedClient {
 
     static void consume(String bootstrap, String clientId, String topic) throws Exception {
         Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "client.id", clientId,
-            "enable.auto.commit", false, "fetch.max.bytes", 40000, "max.partition.fetch.bytes", 40000);
+            "enable.auto.commit", false, "fetch.max.bytes", 100000, "max.partition.fetch.bytes", 100000);
         KafkaConsumer<byte[], byte[]> consumer =
             new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
         consumer.assign(List.of(new TopicPartition(topic, 0)));

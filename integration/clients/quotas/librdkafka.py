@@ -13,8 +13,8 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 RECORD = b"x" * 2000
-SMALL = 40_000
-"""No request is larger: it would be more than is measured."""
+PRODUCED, FETCHED = 40_000, 100_000
+"""No request and no answer is larger: it would be much of what is measured."""
 TICK_S = 0.1
 
 
@@ -50,7 +50,7 @@ def produce(settings: dict[str, Any], topic: str, told: Told) -> None:
         {
             **settings,
             "linger.ms": 20,
-            "batch.size": SMALL,
+            "batch.size": PRODUCED,
             "queue.buffering.max.kbytes": 4096,
             "message.timeout.ms": 300_000,
         }
@@ -75,8 +75,8 @@ def produce(settings: dict[str, Any], topic: str, told: Told) -> None:
 
 def consume(settings: dict[str, Any], topic: str, told: Told) -> None:
     own = {"group.id": "none", "enable.auto.commit": False, "queued.max.messages.kbytes": 256}
-    own |= {"fetch.max.bytes": SMALL, "max.partition.fetch.bytes": SMALL}
-    own |= {"message.max.bytes": SMALL}
+    own |= {"fetch.max.bytes": FETCHED, "max.partition.fetch.bytes": FETCHED}
+    own |= {"message.max.bytes": FETCHED}
     consumer = Consumer({**settings, **own})
     consumer.assign([TopicPartition(topic, 0, 0)])
     while True:
