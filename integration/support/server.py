@@ -73,6 +73,11 @@ class Server:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def start_at(self, slot: Slot) -> Server:
+        """Start at a slot whose ports the options name."""
+        self._slot, self.port = slot, slot.port
+        return self.start()
+
     def start(self) -> Server:
         assert not self.running
         if self._slot is None:

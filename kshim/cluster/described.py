@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, listener_text, topic_setting
-from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS
+from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS, BrokerConfig
 from kshim.configs.config import PROPERTIES
 from kshim.configs.definition import ConfigType, Definition
 from kshim.configs.topics import TOPIC_CONFIGS
 from kshim.configs.values import Secret
 
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.")
 _NO_EFFECT = "Apache Kafka's; it has no effect here."
 _WITHOUT_DEFAULT = ("node.id",)
 """Apache Kafka does not start until these are set."""
@@ -77,7 +79,7 @@ def described_loggers(levels: Mapping[str, str]) -> Iterator[DescribedConfig]:
 
 
 def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedConfig:
-    row, prop = BROKER_CONFIGS.get(name), PROPERTIES.get(name)
+    row, prop = _row(name), PROPERTIES.get(name)
     type_ = row.type if row else _our_type(name)
     sensitive = type_ in (ConfigType.PASSWORD, ConfigType.UNKNOWN)  # what is unknown may be secret
     own = next((setting.text for setting in synonyms if setting.name == name), None)
@@ -95,9 +97,20 @@ def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedCo
     )
 
 
+def _row(name: str) -> BrokerConfig | None:
+    """What Kafka knows of a property, also of one that is for a listener, or for one of its mechanisms."""
+    if not (found := _OF_LISTENER.match(name)):
+        return BROKER_CONFIGS.get(name)
+    of_listener = name[found.end() :]
+    return BROKER_CONFIGS.get(of_listener) or BROKER_CONFIGS.get(of_listener.partition(".")[2])
+
+
 def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
     """The settings under `name` and its synonyms, Kafka's default last; from the first under `name` on."""
-    names = SYNONYMS.get(name, (name,))
+    base = row.name if (row := _row(name)) else name
+    names = SYNONYMS.get(base, (base,))
+    if base != name:
+        names = (name, *names)
     defaults = ((other, _default(other)) for other in names)
     found = [
         *broker.settings(names),

@@ -60,14 +60,19 @@ class ListenerConfig(NamedTuple):
     bind: Endpoint
     """An empty host is every address of this machine; port 0 is any free one."""
     advertised: Endpoint | None = None
-    """None stands for the address that a client connected to. As in Kafka, an empty host is the name of this
-    machine, and port 0 the port where the listener is.
+    """None stands for `named`, and else for the address that a client connected to. As in Kafka, an empty
+    host is the name of this machine, and port 0 the port where the listener is.
     """
 
     @property
     def url(self) -> str:
         """As `listeners` spells it: PLAINTEXT://127.0.0.1:9092."""
         return f"{self.name}://{self.bind}"
+
+    @property
+    def named(self) -> Endpoint | None:
+        """Where it listens, if that is a name and clients compare it with a certificate."""
+        return self.bind if self.protocol.is_tls and self.bind.host and not _family(self.bind) else None
 
     def of_broker(self, number: int) -> ListenerConfig:
         """The listener of the broker that many after the first."""

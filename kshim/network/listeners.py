@@ -75,7 +75,7 @@ class Listener:
         self._entrance.port = self._port
 
     def _advertised(self) -> Endpoint | None:
-        told = self._config.advertised
+        told = self._config.advertised or self._config.named
         return told and Endpoint(told.host or socket.getfqdn(), told.port or self.address.port)
 
     def close(self) -> Deferred[None]:

@@ -158,6 +158,14 @@ def test_the_listeners_of_further_brokers() -> None:
     assert anywhere.of_broker(2) == anywhere
 
 
+def test_clients_of_a_listener_with_tls_are_told_its_name() -> None:
+    """They compare it with the certificate; an address may not be in that."""
+    texts = "SSL://kafka.example:1,SASL_SSL://127.0.0.1:2,SASL_PLAINTEXT://kafka.example:3"
+    found = [listener.named for listener in listeners_of(ListenerTexts(texts))]
+    assert found == [Endpoint("kafka.example", 1), None, None]
+    assert ListenerConfig("SSL", SSL, Endpoint("", 1)).named is None
+
+
 def test_a_listener_may_have_a_property_of_its_own() -> None:
     properties = {"ssl.client.auth": "none", "listener.name.outside.ssl.client.auth": "required"}
     assert override(properties, "OUTSIDE", "ssl.client.auth") == "required"

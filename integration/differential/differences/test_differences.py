@@ -14,6 +14,7 @@ from integration.differential.differences.playing import PLAY, Seen, started
 from integration.differential.histories import HISTORIES
 from integration.differential.playing.run import runs
 from integration.differential.stories.administrators import meant_in_stories
+from integration.differential.tls.listening import MEANT
 from integration.differential.words.history import tolerated
 
 
@@ -45,6 +46,7 @@ def test_both_answer_as_the_page_says(scenario: Scenario, seen: Mapping[Scenario
 
 def test_every_key_is_met_by_a_test_and_every_met_key_stands_in_the_table() -> None:
     met = {scenario.key for scenario in SCENARIOS} | meant_in_stories()
+    met.add(MEANT)
     met |= {tolerated(step) for run in runs(HISTORIES) for step in run.history.at(run.era)} - {""}
     assert met == {row.key for row in page.rows() if row.key}
 

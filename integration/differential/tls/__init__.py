@@ -1,0 +1,1 @@
+"""The same certificates, clients and properties with TLS listeners of Apache Kafka and of kshim."""
