@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from kshim.access.asker import ERRORS, Asker
-from kshim.access.rules import Perform, answer_with, joined
+from kshim.access.rules import Perform, joined
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.cluster.config_changes import (
     ConfigChange,
@@ -16,7 +17,9 @@ from kshim.cluster.config_changes import (
     ResourceType,
     refuse_requests,
 )
+from kshim.requests.alter import cost_us
 from kshim.requests.later import gather, then
+from kshim.requests.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 
@@ -47,13 +50,17 @@ def describe_configs(asker: Asker, request: Any, perform: Perform) -> Any:
 
 def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
     """What a broker refuses by the request alone is refused so, whoever asks."""
-    changes = [_change(asker, each) for each in request.resources]
-    refusals = refuse_requests(changes, asker.broker.node_id)
-    resources = [
-        None if refusal else _resource(each)
-        for each, refusal in zip(request.resources, refusals, strict=True)
-    ]
-    return _each(asker, request, perform, AclOperation.ALTER_CONFIGS, resources)
+
+    def check(changes: list[ConfigChange]) -> Any:
+        refusals = refuse_requests(changes, asker.broker.node_id)
+        resources = [
+            None if refusal else _resource(each)
+            for each, refusal in zip(request.resources, refusals, strict=True)
+        ]
+        return _each(asker, request, perform, AclOperation.ALTER_CONFIGS, resources)
+
+    made = in_slices(asker.broker, asker.context, request.resources, partial(_change, asker), cost_us)
+    return then(made, check)
 
 
 def _change(asker: Asker, entry: Any) -> ConfigChange:
@@ -96,11 +103,12 @@ def _each(
         entries = list(zip(request.resources, resources, strict=True))
         kept = tuple(entry for entry, resource in entries if resource not in denied)
         response = perform(replace(request, resources=kept))
-        for kind in {entry.resource_type for entry, resource in entries if resource in denied}:
-            others = (each for each, resource in entries if resource in denied and each.resource_type == kind)
-            some = replace(request, resources=tuple(others))
-            error, message = _error(kind, operation)
-            response = joined(asker, response, answer_with(asker, some, error, message), error)
+        others: dict[int, list[Any]] = {}
+        for entry, resource in entries:
+            if resource in denied:
+                others.setdefault(entry.resource_type, []).append(entry)
+        for kind, some in others.items():
+            response = joined(asker, response, some, *_error(kind, operation))
         return response
 
     return then(gather(asked, lambda allowed: allowed), answer)

@@ -12,7 +12,9 @@ from kshim.api.sync_group import FIRST_VERSION_WITH_PROTOCOL
 from kshim.cluster.acl import AclOperation, AclResource
 from kshim.requests.authorized_operations import GROUP_OPERATIONS
 from kshim.requests.later import then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -31,6 +33,7 @@ TOPIC, GROUP = AclResource.TOPIC, AclResource.GROUP
 DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 FIRST_VERSION_OF_FIND_WITH_KEYS = 4
 FIRST_VERSION_OF_FETCH_WITH_GROUPS = 8
+WITH_OPERATIONS_US = 10
 COORDINATED = {0: GROUP, 1: AclResource.TRANSACTIONAL_ID}
 """What the key of FindCoordinator names, by its type."""
 MESSAGES = {
@@ -75,8 +78,11 @@ _described = each("groups", AclOperation.DESCRIBE, GROUP)
 def describe_groups(asker: Asker, request: DescribeGroupsRequest, perform: Perform) -> Any:
     """Each group by itself, with what the caller may do with it if that is asked for."""
 
-    def told(response: DescribeGroupsResponse) -> DescribeGroupsResponse:
-        return replace(response, groups=tuple(map(with_operations, response.groups)))
+    def told(response: DescribeGroupsResponse) -> Any:
+        groups = in_slices(
+            asker.broker, asker.context, response.groups, with_operations, lambda _: WITH_OPERATIONS_US
+        )
+        return then(groups, lambda groups: replace(response, groups=tuple(groups)))
 
     def with_operations(group: DescribedGroup) -> DescribedGroup:
         if group.error_code:
@@ -184,13 +190,18 @@ def _answered(
     if group.topics is None:
         seen = tuple(topic for topic in answer.topics if name_of(asker.broker, topic) not in hidden)
         return replace(answer, topics=seen)
-    refused_topics = (
-        _refused_topic(topic) for topic in group.topics if name_of(asker.broker, topic) in denied
+    refused_topics = (topic for topic in group.topics if name_of(asker.broker, topic) in denied)
+    topics: tuple[OffsetFetchRequestTopics | OffsetFetchResponseTopics, ...] = (
+        *answer.topics,
+        *refused_topics,
     )
-    return replace(answer, topics=(*answer.topics, *refused_topics))
+    return replace(answer, topics=Mapped(_told, topics))
 
 
-def _refused_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+def _told(topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics) -> OffsetFetchResponseTopics:
+    """The answer about a topic; that of a topic which was denied is made only when it is written."""
+    if isinstance(topic, OffsetFetchResponseTopics):
+        return topic
     return OffsetFetchResponseTopics(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kshim.access.asker import MOST_TOLD, Asker
@@ -14,6 +15,7 @@ from kshim.cluster import INTERNAL_TOPICS
 from kshim.cluster.acl import AclOperation, AclResource
 from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.requests.later import then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from schemas.messages.describe_topic_partitions import (
@@ -34,6 +36,7 @@ DESCRIBE = AclOperation.DESCRIBE
 CLUSTER, TOPIC = AclResource.CLUSTER, AclResource.TOPIC
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 NOT_ASKED_FOR = -(1 << 31)
+TOPIC_US = 10
 FIRST_VERSION_BY_TOPIC_ID = 12
 FIRST_VERSION_WITH_NULL_FOR_ALL = 1
 FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
@@ -54,10 +57,11 @@ def metadata(asker: Asker, request: MetadataRequest, perform: Perform) -> Any:
         return perform(request)  # refused, whoever asks
     if by_id:
         topics = tuple(MetadataRequestTopic(topic_id=topic.topic_id, name=None) for topic in topics)
-    names = {name for topic in topics if (name := name_of(asker.broker, topic)) is not None}
+    named = dict.fromkeys(name_of(asker.broker, topic) for topic in topics)
+    names = [name for name in named if name is not None]
 
     def answer(described: set[str]) -> Any:
-        denied = names - described
+        denied = set(names) - described
         missing = [] if by_id else _to_be_made(asker, request, described)
 
         def perform_some(made: set[str]) -> Any:
@@ -66,7 +70,7 @@ def metadata(asker: Asker, request: MetadataRequest, perform: Perform) -> Any:
 
         return then(asker.may_each(AclOperation.CREATE, TOPIC, missing), perform_some)
 
-    return then(asker.may_each(DESCRIBE, TOPIC, sorted(names)), answer)
+    return then(asker.may_each(DESCRIBE, TOPIC, names), answer)
 
 
 def _to_be_made(asker: Asker, request: MetadataRequest, described: set[str]) -> list[str]:
@@ -90,21 +94,24 @@ def _perform_some(
 ) -> Any:
     """The topics that the caller may describe, and the errors of the others."""
     kept: list[MetadataRequestTopic] = []
-    refused: list[MetadataResponseTopic] = []
+    others: list[MetadataRequestTopic] = []
     for topic in topics:
         name = name_of(asker.broker, topic)
-        if name in denied or name in not_made:
-            is_internal = name in not_made and name in INTERNAL_TOPICS
-            refused.append(_refused(topic, is_internal=is_internal))
-        else:
-            kept.append(topic)
+        (others if name in denied or name in not_made else kept).append(topic)
 
-    def told(response: MetadataResponse) -> MetadataResponse:
-        if refused:
-            asker.context.stays_the_same = False
-            # A request of v0 that names none is answered with all.
-            response = replace(response, topics=(*(response.topics if kept else ()), *refused))
-        return _with_operations(asker, request, response)
+    def refuse(topic: MetadataRequestTopic) -> MetadataResponseTopic:
+        return _refused(topic, is_internal=topic.name in not_made and topic.name in INTERNAL_TOPICS)
+
+    def told(response: MetadataResponse) -> Any:
+        # A request of v0 that names none is answered with all.
+        answered = response.topics if kept else ()
+        if not others:
+            return _with_operations(asker, request, response, answered)
+        asker.context.stays_the_same = False
+        refused = in_slices(asker.broker, asker.context, others, refuse, lambda _: TOPIC_US)
+        return then(
+            refused, lambda refused: _with_operations(asker, request, response, (*answered, *refused))
+        )
 
     return then(perform(replace(request, topics=tuple(kept))), told)
 
@@ -118,23 +125,28 @@ def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataRespo
 def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> Any:
     """All topics that the caller may describe."""
 
-    def told(described: set[str]) -> MetadataResponse:
-        seen = tuple(topic for topic in response.topics if topic.name in described)
-        return _with_operations(asker, request, replace(response, topics=seen))
+    def told(described: set[str]) -> Any:
+        seen = [topic for topic in response.topics if topic.name in described]
+        return _with_operations(asker, request, response, seen)
 
     names = [topic.name for topic in response.topics if topic.name is not None]
     return then(asker.may_each(DESCRIBE, TOPIC, names, quietly=True), told)
 
 
-def _with_operations(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> MetadataResponse:
-    """An answer with what the caller may do, where that was asked for."""
-    if request.include_topic_authorized_operations:
-        response = replace(
-            response, topics=tuple(_topic_with_operations(asker, each) for each in response.topics)
-        )
+def _with_operations(
+    asker: Asker,
+    request: MetadataRequest,
+    response: MetadataResponse,
+    topics: Sequence[MetadataResponseTopic],
+) -> Any:
+    """An answer with these topics, and with what the caller may do, where that was asked for."""
     if request.include_cluster_authorized_operations:
         response = replace(response, cluster_authorized_operations=_of_cluster(asker))
-    return response
+    if not request.include_topic_authorized_operations:
+        return replace(response, topics=tuple(topics))
+    with_operations = partial(_topic_with_operations, asker)
+    told = in_slices(asker.broker, asker.context, topics, with_operations, lambda _: TOPIC_US)
+    return then(told, lambda topics: replace(response, topics=tuple(topics)))
 
 
 def _topic_with_operations(asker: Asker, topic: Any) -> Any:

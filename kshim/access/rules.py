@@ -5,7 +5,7 @@ A rule is called with who asks, the request, and `perform`, which answers a requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from kshim.requests import error_answers as errors
 from kshim.requests.divide import merged
 from kshim.requests.later import Promise, then
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 
 Perform = Callable[[Any], Any]
 Rule = Callable[[Asker, Any, Perform], Any]
@@ -69,21 +70,20 @@ def each(
     def rule(asker: Asker, request: Any, perform: Perform) -> Any:
         entries = getattr(request, array)
         names = [name_of(asker.broker, entry, named) for entry in entries]
-        asked = {name for name in names if name is not None}
-        if spared is not None:
-            asked.difference_update(spared(asker.broker, request))
+        left_out = spared(asker.broker, request) if spared is not None else ()
+        asked = [name for name in dict.fromkeys(names) if name is not None and name not in left_out]
 
         def answer(allowed: set[str]) -> Any:
-            denied = asked - allowed
+            denied = set(asked) - allowed
             if not denied:
                 return perform(request)
             both = list(zip(entries, names, strict=True))
             kept = tuple(entry for entry, name in both if name not in denied)
-            others = tuple(entry for entry, name in both if name in denied)
-            refusal = answer_with(asker, replace(request, **{array: others}), ERRORS[resource], message)
-            return joined(asker, perform(replace(request, **{array: kept})), refusal, ERRORS[resource])
+            others = [entry for entry, name in both if name in denied]
+            response = perform(replace(request, **{array: kept}))
+            return joined(asker, response, others, ERRORS[resource], message)
 
-        return then(asker.may_each(operation, resource, sorted(asked)), answer)
+        return then(asker.may_each(operation, resource, asked), answer)
 
     return rule
 
@@ -123,22 +123,41 @@ def _with_message(value: Any, where: Iterable[str], message: str | None) -> Any:
     name, *inner = where
     if not inner:
         return replace(value, error_message=message) if hasattr(value, "error_message") else value
-    return replace(
-        value, **{name: tuple(_with_message(entry, inner, message) for entry in getattr(value, name))}
-    )
+    entries = tuple(_with_message(entry, inner, message) for entry in getattr(value, name))
+    return replace(value, **{name: entries})
 
 
-def joined(asker: Asker, answer: Any, refusal: Any, error: ErrorCode) -> Any:
-    """An answer, once it is there, with the entries that were refused. An error for all is all there is."""
-    array = errors.place(asker.api_key, asker.version, error)[0]
+class Denied(NamedTuple):
+    """An entry of a request, in the place of its answer."""
+
+    entry: Any
+
+
+def joined(
+    asker: Asker, answer: Any, denied: Sequence[Any], error: ErrorCode, message: str | None = ""
+) -> Any:
+    """An answer, once it is there, with the error for each entry that was denied. An error for all is all
+    there is.
+
+    The entries are made only when they are written: they may be tens of thousands.
+    """
+    api_key, version = asker.api_key, asker.version
+    array, *inner = errors.place(api_key, version, error)
+    if denied and hasattr(denied[0], "partitions") and hasattr(denied[0], "name"):
+        places = {(each.name, getattr(each, "topic_id", None)) for each in denied}
+        denied = denied if len(places) == len(denied) else merged(denied)
+
+    def made(each: Any) -> Any:
+        if not isinstance(each, Denied):
+            return each
+        entry = errors.entry(api_key, version, each.entry, error)
+        return entry if message == "" else _with_message(entry, inner, message)
 
     def join(response: Any) -> Any:
         asker.context.stays_the_same = False
         if getattr(response, "error_code", ErrorCode.NONE):
             return response
-        entries = (*getattr(response, array), *getattr(refusal, array))
-        if entries and hasattr(entries[0], "partitions") and hasattr(entries[0], "name"):
-            entries = merged(entries)
-        return replace(response, **{array: entries})
+        entries = (*getattr(response, array), *map(Denied, denied))
+        return replace(response, **{array: Mapped(made, entries)})
 
     return then(answer.deferred() if isinstance(answer, Promise) else answer, join)

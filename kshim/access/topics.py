@@ -10,17 +10,17 @@ from typing import Any
 from uuid import UUID
 
 from kshim.access.asker import MOST_TOLD, Asker
-from kshim.access.rules import Perform, each, joined, refused
+from kshim.access.rules import Perform, each, refused
 from kshim.cluster import fault_in_name
 from kshim.cluster.acl import AclOperation, AclResource
 from kshim.requests import Broker, Refused
 from kshim.requests.later import gather, then
+from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest
 from schemas.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
-    DeleteTopicsResponse,
     DeleteTopicState,
 )
 from schemas.messages.fetch import FetchRequest
@@ -32,6 +32,7 @@ DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 MESSAGE = "Topic authorization failed."
 NO_REPLY = 0  # acks
 FIRST_VERSION_TO_DELETE_BY_ID = 6
+ENTRY_US = 5
 
 
 # ---- records
@@ -170,29 +171,47 @@ def delete_topics(asker: Asker, request: DeleteTopicsRequest, perform: Perform) 
     names = [
         _name(asker.broker, topic) if times[topic.name, topic.topic_id.int] == 1 else None for topic in wanted
     ]
-    asked = sorted({name for name in names if name is not None})
+    asked = [name for name in dict.fromkeys(names) if name is not None]
 
     def answer(allowed: Sequence[set[str]]) -> Any:
         described, deleted = allowed
         topics = asker.broker.cluster.topics
-        results, kept = [], []
-        for topic, name in zip(wanted, names, strict=True):
+
+        def refuse(entry: tuple[DeleteTopicState, str | None]) -> DeletableTopicResult | None:
+            topic, name = entry
             unknown = name is not None and topic.name is not None and name not in topics
             if name is None or name in deleted or (unknown and name in described):
-                kept.append(topic)
-            else:
-                results.append(_not_deleted(topic, name if name in described else topic.name))
-        if not results:
-            return perform(request)
-        rest = {"topics": tuple(kept)} if by_id else {"topic_names": tuple(topic.name for topic in kept)}
-        refusal = DeleteTopicsResponse(responses=tuple(results))
-        return joined(asker, perform(replace(request, **rest)), refusal, DENIED)
+                return None
+            return _not_deleted(topic, name if name in described else topic.name)
+
+        entries = list(zip(wanted, names, strict=True))
+        refusals = in_slices(asker.broker, asker.context, entries, refuse, lambda _: ENTRY_US)
+        return then(refusals, partial(_delete_others, asker, request, perform, wanted))
 
     may_each = [
         asker.may_each(AclOperation.DESCRIBE, TOPIC, asked, quietly=True),
         asker.may_each(AclOperation.DELETE, TOPIC, asked),
     ]
     return then(gather(may_each, lambda allowed: allowed), answer)
+
+
+def _delete_others(
+    asker: Asker,
+    request: DeleteTopicsRequest,
+    perform: Perform,
+    wanted: Sequence[DeleteTopicState],
+    refusals: Sequence[DeletableTopicResult | None],
+) -> Any:
+    """Delete what is not refused."""
+    refused = tuple(each for each in refusals if each is not None)
+    if not refused:
+        return perform(request)
+    kept = [topic for topic, refusal in zip(wanted, refusals, strict=True) if refusal is None]
+    if asker.version >= FIRST_VERSION_TO_DELETE_BY_ID:
+        request = replace(request, topics=tuple(kept))
+    else:
+        request = replace(request, topic_names=tuple(topic.name or "" for topic in kept))
+    return then(perform(request), lambda made: replace(made, responses=(*made.responses, *refused)))
 
 
 def _name(broker: Broker, topic: DeleteTopicState) -> str | None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kshim.access.asker import ERRORS, Asker
 from kshim.access.rules import Need, Perform, each, refused, whole
 from kshim.api.add_partitions_to_txn import FIRST_VERSION_FOR_BROKERS
 from kshim.api.init_producer_id import NONE
-from kshim.cluster import INTERNAL_TOPICS
+from kshim.cluster import INTERNAL_TOPICS, Topic
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.coordination.transactions.requests import partition_results
+from kshim.coordination.transactions.requests import by_topic
 from kshim.requests.later import then
 from schemas.error_code import ErrorCode
-from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from schemas.mapped import Mapped
+from schemas.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+)
 from schemas.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -41,32 +49,48 @@ def init_producer_id(asker: Asker, request: InitProducerIdRequest, perform: Perf
 
 
 def add_partitions_to_txn(asker: Asker, request: AddPartitionsToTxnRequest, perform: Perform) -> Any:
-    """A client needs its transactional id and all of the topics; from v4 on only brokers ask."""
+    """A client needs its transactional id and all of the topics, of which none may be internal; from v4 on
+    only brokers ask.
+    """
     if asker.version >= FIRST_VERSION_FOR_BROKERS:
         return _of_broker(asker, request, perform)
     transactional_id = request.v3_and_below_transactional_id
     if not asker.may(AclOperation.WRITE, TRANSACTIONAL_ID, transactional_id):
         return refused(asker, request, perform, ERRORS[TRANSACTIONAL_ID])
-    names = list({topic.name for topic in request.v3_and_below_topics} - set(INTERNAL_TOPICS))
+    names = {topic.name for topic in request.v3_and_below_topics}
 
     def answer(allowed: set[str]) -> Any:
-        known = asker.broker.cluster.topics
-        errors: dict[tuple[str, int], ErrorCode] = {}
-        for topic in request.v3_and_below_topics:
-            for index in topic.partitions:
-                if topic.name not in allowed:
-                    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                elif topic.name not in known or known[topic.name].partition(index) is None:
-                    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                else:
-                    error = ErrorCode.OPERATION_NOT_ATTEMPTED
-                errors[topic.name, index] = error
-        if ErrorCode.TOPIC_AUTHORIZATION_FAILED not in errors.values():
+        if allowed.issuperset(names):
             return perform(request)
-        result = partition_results(transactional_id, errors.items())
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
+        made = partial(_not_added, allowed, dict(asker.broker.cluster.topics))
+        topics = by_topic(
+            (topic.name, index) for topic in request.v3_and_below_topics for index in topic.partitions
+        )
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=Mapped(made, tuple(topics.items())))
 
-    return then(asker.may_each(AclOperation.WRITE, TOPIC, names), answer)
+    return then(asker.may_each(AclOperation.WRITE, TOPIC, sorted(names.difference(INTERNAL_TOPICS))), answer)
+
+
+def _not_added(
+    allowed: Collection[str], known: Mapping[str, Topic], topic: tuple[str, Iterable[int]]
+) -> AddPartitionsToTxnTopicResult:
+    """Why the partitions of a topic are not added: for the first reason, or because others may not be."""
+    name, indexes = topic
+
+    def error(index: int) -> ErrorCode:
+        if name not in allowed:
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if name not in known or known[name].partition(index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.OPERATION_NOT_ATTEMPTED
+
+    return AddPartitionsToTxnTopicResult(
+        name=name,
+        results_by_partition=tuple(
+            AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error(index))
+            for index in dict.fromkeys(indexes)
+        ),
+    )
 
 
 def write_txn_markers(asker: Asker, request: Any, perform: Perform) -> Any:

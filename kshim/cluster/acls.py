@@ -71,6 +71,7 @@ class Acls:
             await self._writer.put(changes)
             for acl in made:
                 self._show(acl)
+                await pause(NEW_ACL_US)
         return outcome
 
     def delete(self, filters: Sequence[AclFilter], pause: Pause) -> Deferred[list[list[Acl] | Refusal]]:
@@ -94,6 +95,7 @@ class Acls:
             for acl in gone:
                 del self._all[acl]
                 self.authorizer.remove(acl)
+                await pause(NEW_ACL_US)
         return outcome
 
     def _show(self, acl: Acl) -> None:

@@ -7,12 +7,13 @@ clients look for it further in (`FURTHER_IN`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, Final
 
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.message import definition
 from schemas.registry import MESSAGES
 
@@ -87,6 +88,13 @@ def answer(api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> Any
     return _with_error(MESSAGES[api_key][1], where, request, error, version)
 
 
+def entry(api_key: ApiKey, version: int, asked: Any, error: ErrorCode) -> Any:
+    """What a response has for one entry of a request, if the error does not stand at the top."""
+    name, *inner = place(api_key, version, error)
+    (field,) = (each for each in definition(MESSAGES[api_key][1]).fields if each.name == name)
+    return _with_error(field.type.element, tuple(inner), asked, error, version)
+
+
 def _found(cls: Any, version: int, above: Place) -> Iterator[Place]:
     for field in definition(cls).fields:
         if not field.exists(version):
@@ -111,8 +119,15 @@ def _with_entries(
     """A value of `cls` with an entry for each thing that was asked for; None if that is nothing."""
     name, *inner = where
     (field,) = (each for each in definition(cls).fields if each.name == name)
-    made = [_with_error(field.type.element, tuple(inner), each, error, version) for each in asked]
-    entries = tuple(each for each in made if each is not None)
+
+    def made(each: Any) -> Any:
+        return _with_error(field.type.element, tuple(inner), each, error, version)
+
+    entries: Sequence[Any]
+    if len(inner) == 1:  # made when they are written, as they may be many
+        entries = Mapped(made, tuple(asked))
+    else:
+        entries = tuple(entry for each in asked if (entry := made(each)) is not None)
     return cls(**_repeated(cls, above, version), **{name: entries}) if entries else None
 
 

@@ -4,6 +4,8 @@ v2 PRODUCER_FENCED (KIP-588); v3 flexible; v4 many transactions in one request, 
 error (KIP-890), which only brokers send; v5 TRANSACTION_ABORTABLE (KIP-890).
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, boolean, int16, int32, int64, string
@@ -64,6 +66,6 @@ class AddPartitionsToTxnResponse:
     results_by_transaction: tuple[AddPartitionsToTxnResult, ...] = field(
         array(AddPartitionsToTxnResult), since=4
     )
-    results_by_topic_v3_and_below: tuple[AddPartitionsToTxnTopicResult, ...] = field(
+    results_by_topic_v3_and_below: Sequence[AddPartitionsToTxnTopicResult] = field(
         array(AddPartitionsToTxnTopicResult), until=3
     )

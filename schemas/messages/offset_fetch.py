@@ -8,6 +8,7 @@ transaction is open (KIP-447); v8 many groups in one request (KIP-709); v9 membe
 A partition without a commit answers committed_offset -1, committed_leader_epoch -1, metadata "" and no error.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from schemas.api_key import ApiKey
@@ -90,7 +91,7 @@ class OffsetFetchResponseTopics:
 @entity
 class OffsetFetchResponseGroup:
     group_id: str = field(string)
-    topics: tuple[OffsetFetchResponseTopics, ...] = field(array(OffsetFetchResponseTopics))
+    topics: Sequence[OffsetFetchResponseTopics] = field(array(OffsetFetchResponseTopics))
     error_code: int = field(int16)
 
 

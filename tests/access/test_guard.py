@@ -104,7 +104,7 @@ def test_many_refusals_make_one_line(world: World, caplog: pytest.LogCaptureFixt
     topics = tuple(MetadataRequestTopic(name=f"topic-{number}") for number in range(50))
     world.ask("bob", MetadataRequest(topics=topics), 12)
     (line,) = refusals(caplog)
-    topics_told = "topic-0, topic-1, topic-10 and 47 more"
+    topics_told = "topic-0, topic-1, topic-2 and 47 more"
     assert line == f"User:bob is denied DESCRIBE on TOPIC {topics_told} from host 10.0.0.7, for Metadata"
 
 
