@@ -20,6 +20,7 @@ from schemas.registry import MESSAGES, VERSIONS
 SHARED, OTHER = "shared", "other"
 """Topics that exist. Every case that may see the topics of its cell alone names SHARED alone."""
 OWN = "own"
+MAKES = "D-auto-creation"
 
 READ, WRITE, CREATE, DELETE = AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE, AclOperation.DELETE
 ALTER, DESCRIBE, CLUSTER_ACTION = AclOperation.ALTER, AclOperation.DESCRIBE, AclOperation.CLUSTER_ACTION
@@ -68,6 +69,8 @@ class Case:
     versions: range = range(100)
     makes: bool = False
     """Whether a topic of the cell's own name exists."""
+    meant: str = ""
+    """The key of the difference that who has just enough meets, if there is one."""
 
     @property
     def name(self) -> str:
@@ -82,7 +85,13 @@ CASES: list[Case] = []
 
 
 def case(
-    api_key: ApiKey, *needs: Need, kind: str = "", since: int = 0, until: int = 99, makes: bool = False
+    api_key: ApiKey,
+    *needs: Need,
+    kind: str = "",
+    since: int = 0,
+    until: int = 99,
+    makes: bool = False,
+    meant: str = "",
 ) -> Callable[[Fields], Fields]:
     """Enter a function that makes a request's fields as a case."""
 
@@ -90,7 +99,7 @@ def case(
         def request(cell: Cell) -> Any:
             return made(MESSAGES[api_key][0], fields(cell), cell)
 
-        CASES.append(Case(api_key, request, needs, kind, range(since, until + 1), makes))
+        CASES.append(Case(api_key, request, needs, kind, range(since, until + 1), makes, meant))
         return fields
 
     return enter
@@ -207,8 +216,8 @@ def metadata_by_id(cell: Cell) -> dict[str, Any]:
     return {"topics": topics, "include_topic_authorized_operations": True}
 
 
-@case(ApiKey.METADATA, Need(DESCRIBE, TOPIC, OWN), Need(CREATE, TOPIC, OWN), kind="creating")
-@case(ApiKey.METADATA, Need(DESCRIBE, TOPIC, OWN), Need(CREATE, CLUSTER), kind="creating-any")
+@case(ApiKey.METADATA, Need(DESCRIBE, TOPIC, OWN), Need(CREATE, TOPIC, OWN), kind="creating", meant=MAKES)
+@case(ApiKey.METADATA, Need(DESCRIBE, TOPIC, OWN), Need(CREATE, CLUSTER), kind="creating-any", meant=MAKES)
 def metadata_creating(cell: Cell) -> dict[str, Any]:
     return {"topics": [{"name": cell.own}], "allow_auto_topic_creation": True}
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from integration.differential.playing.asking import CLOSED
 from integration.support.awaiting import wait_until
 from integration.support.wire import Wire
+from kshim.configs.access import STANDARD_AUTHORIZER
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_acls import AclCreation, CreateAclsRequest
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.describe_acls import DescribeAclsRequest
+from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.describe_transactions import DescribeTransactionsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -30,6 +34,11 @@ from schemas.messages.sasl_handshake import SaslHandshakeRequest
 TIMEOUT_S = 20
 PASSWORD = "x"
 ADMIN = "admin"
+LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PATIENCE_S = 5
+LOADING_S = 60
+MANY = tuple(f"any-{number}" for number in range(500))
+"""Enough ids that each shard of the coordinators has some."""
 AT_ONCE = 500
 EVERYTHING = DescribeAclsRequest(
     resource_type_filter=1,
@@ -40,6 +49,23 @@ EVERYTHING = DescribeAclsRequest(
     operation=1,
     permission_type=1,
 )
+
+
+def settings(users: Iterable[str]) -> dict[str, str]:
+    """The settings of both servers: everybody authenticates, with one password; Apache Kafka's own broker is
+    anonymous at its controller.
+    """
+    entries = " ".join(f'user_{user}="{PASSWORD}"' for user in users)
+    login = f'username="{ADMIN}" password="{PASSWORD}"'
+    return {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.plaintext.plain.sasl.jaas.config": f"{LOGIN_MODULE} required {login} {entries};",
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "super.users": f"User:{ADMIN};User:ANONYMOUS",
+    }
 
 
 class World:
@@ -88,6 +114,19 @@ class World:
     def admin(self, version: int, request: Any) -> Any:
         return self.ask(ADMIN, version, request)
 
+    def wait_loaded(self) -> None:
+        """Wait until all coordinators answer, and take producer id 0, which would look like none."""
+        wait_until(self._is_loaded, LOADING_S, "the coordinators")
+
+    def _is_loaded(self) -> bool:
+        for key_type in (0, 1):
+            self.admin(1, FindCoordinatorRequest(key="any", key_type=key_type))
+        groups = self.admin(0, DescribeGroupsRequest(groups=MANY)).groups
+        transactions = self.admin(0, DescribeTransactionsRequest(transactional_ids=MANY)).transaction_states
+        anybody = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+        told = {each.error_code for each in (*groups, *transactions, self.admin(0, anybody))}
+        return told <= {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}
+
     def create_topics(self, names: Sequence[str]) -> Mapping[str, UUID]:
         """Create topics of one partition, and wait until they are known. Returns their ids."""
         for some in _pieces(names, 100):
@@ -114,34 +153,23 @@ class World:
         """Commit offset 1 in partition 0 of the topics."""
         partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
         named = tuple(OffsetCommitRequestTopic(name=name, partitions=(partition,)) for name in topics)
-        request = OffsetCommitRequest(group_id=group_id, topics=named)
-        self._until_done(lambda: self.admin(2, request).topics[0].partitions[0].error_code)
+        answer = self.admin(2, OffsetCommitRequest(group_id=group_id, topics=named))
+        assert not any(part.error_code for topic in answer.topics for part in topic.partitions), answer
 
     def begin(self, transactional_id: str, topics: Sequence[str]) -> None:
         """Begin a transaction that is to write to partition 0 of the topics."""
         new = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=600_000)
-        self._until_done(lambda: self.admin(4, new).error_code)
         producer = self.admin(4, new)
+        assert not producer.error_code, producer
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=transactional_id,
             v3_and_below_producer_id=producer.producer_id,
             v3_and_below_producer_epoch=producer.producer_epoch,
             v3_and_below_topics=tuple(AddPartitionsToTxnTopic(name=name, partitions=(0,)) for name in topics),
         )
-        self._until_done(
-            lambda: (
-                self.admin(3, request)
-                .results_by_topic_v3_and_below[0]
-                .results_by_partition[0]
-                .partition_error_code
-            )
-        )
-
-    def _until_done(self, ask: Any) -> None:
-        """Ask until there is no error: the coordinators may have to load first."""
-        for key_type in (0, 1):
-            self.admin(1, FindCoordinatorRequest(key="any", key_type=key_type))
-        wait_until(lambda: not ask(), TIMEOUT_S, "a coordinator")
+        answer = self.admin(3, request)
+        added = [part for each in answer.results_by_topic_v3_and_below for part in each.results_by_partition]
+        assert not any(part.partition_error_code for part in added), answer
 
     def create_acls(self, creations: Sequence[AclCreation]) -> None:
         """Make ACLs, and wait until they are in force."""
@@ -150,6 +178,13 @@ class World:
             made = self.admin(3, CreateAclsRequest(creations=tuple(some)))
             assert not any(each.error_code for each in made.results), made
         wait_until(lambda: self.acls() >= before + len(set(creations)), TIMEOUT_S, "the ACLs")
+
+    def until(self, version: int, request: Any, is_right: Callable[[Any], bool]) -> Any:
+        """The administrator's answer, as soon as it is right, or when patience runs out."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_right(answer := self.admin(version, request)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return answer
 
     def acls(self) -> int:
         """How many ACLs there are."""

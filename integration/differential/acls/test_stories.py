@@ -1,0 +1,19 @@
+"""Administrators who make, find and delete ACLs are answered the same, at every version."""
+
+from __future__ import annotations
+
+import pytest
+
+from integration.differential.acls.stories import steps, tell
+from integration.differential.acls.world import World
+from schemas.api_key import ApiKey
+from schemas.registry import VERSIONS
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.CREATE_ACLS])
+def test_both_tell_the_same(version: int, worlds: tuple[World, World]) -> None:
+    apache_kafka, kshim = worlds
+    ours = tell(kshim, version, None)
+    theirs = tell(apache_kafka, version, ours)
+    for request, our, their in zip(steps(), ours, theirs, strict=True):
+        assert our == their, request
