@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import socket
 import stat
 from contextlib import ExitStack, suppress
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from kshim.configs.config import Config
 
 logger = logging.getLogger(__name__)
+
+OWNER_ONLY, OTHERS = 0o600, 0o177
+"""The mode of the socket, and what is taken from all modes while it is made."""
 
 
 def control_path(config: Config) -> Path | None:
@@ -52,7 +56,11 @@ class ControlSocket:
         try:
             _remove_what_nobody_listens_at(self._path)
             short = self._open.enter_context(short_path(self._path))
-            self._port = self._reactor.listenUNIX(short, self._factory, mode=0o600)
+            before = os.umask(OTHERS)  # nobody else may connect in the moment before its mode is set
+            try:
+                self._port = self._reactor.listenUNIX(short, self._factory, mode=OWNER_ONLY)
+            finally:
+                os.umask(before)
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise CannotListen(f"cannot listen at {self._path}: {reason}") from error

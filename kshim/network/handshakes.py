@@ -1,8 +1,8 @@
 """Handshakes of TLS take turns: a few milliseconds of them, then all other clients.
 
-A handshake costs about a millisecond of processor time, a thousand times what a small request costs, and
-whoever asks for one pays next to nothing. So steps that wait are kept by the address of their client, and one
-of each address is done before the second of any.
+A handshake costs up to half a millisecond of processor time, some thirty times what a small request costs,
+and whoever asks for one pays next to nothing. So steps that wait are kept by the address of their client, and
+one of each address is done before the second of any.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from time import perf_counter
 from kshim.storage.clock import Clock
 
 SLICE_S = 0.005
-"""A slice ends when it has taken so long; a step may take it a millisecond further."""
+"""A slice ends when it has taken so long; a step may take it half a millisecond further."""
 
 
 class Handshakes:

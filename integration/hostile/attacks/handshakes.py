@@ -1,4 +1,4 @@
-"""Attacks on a listener with TLS: handshakes cost the server a thousand times what they cost the client."""
+"""Attacks on a listener with TLS: handshakes cost the server much, and the client next to nothing."""
 
 from __future__ import annotations
 
