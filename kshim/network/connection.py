@@ -403,9 +403,7 @@ class Connection(Protocol):
 
     def _has_room(self) -> bool:
         waiting = self._in_flight
-        if self._waits or self._mute_timer is not None:
-            return False
-        if waiting and waiting[-1].is_alone and not waiting[-1].done:
+        if self._waits or (waiting and waiting[-1].is_alone and not waiting[-1].done):
             return False
         return len(waiting) < MAX_IN_FLIGHT and self._held_bytes < MAX_HELD_BYTES
 
