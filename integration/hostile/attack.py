@@ -54,6 +54,10 @@ class Attack:
     """What it does, in one line."""
     arm: Callable[[Wire], Sequence[Volley]]
     """Makes what the attack needs on the server, such as topics, and returns the volleys."""
+    listeners: Sequence[str] = ()
+    """Names of the server's listeners, if there are several; it strikes at the last."""
+    options: Sequence[str] = ()
+    """Of the server."""
     bounds: Bounds = Bounds()
     tls: bool = False
     """Whether it strikes at a listener with TLS. The victim stays at the plain one."""

@@ -77,7 +77,8 @@ BESIDE_LOAD = Patience(factor=2, beside_load=True)
 
 def run(attack: Attack, directory: Path, patience: Patience = QUIET) -> Report:
     """Returns what happened, and which bounds were broken."""
-    server = Server(directory / "data", _with_tls(directory) if attack.tls else ()).start()
+    options = _with_tls(directory) if attack.tls else attack.options
+    server = Server(directory / "data", options, listeners=attack.listeners).start()
     report = Report(attack)
     try:
         account = _attack(server, attack, report, patience)
@@ -123,7 +124,7 @@ def _with_tls(directory: Path) -> list[str]:
 
 
 def _struck_port(server: Server) -> int:
-    """The port of the last listener, which is the one with TLS, if there is one."""
+    """The port of the last listener, which is the one with TLS or SASL, if there is one."""
     return int(server.stdout[-1].rpartition(":")[2])
 
 

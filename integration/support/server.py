@@ -46,13 +46,15 @@ class Server:
         *,
         preexec: Callable[[], None] | None = None,
         command: Sequence[str] = COMMAND,
-        listener: str = "",
+        listeners: Sequence[str] = (),
     ) -> None:
-        """listener: the name of the only one, if its protocol is not plain."""
+        """listeners: their names, if there are several, or one that is not plain; their ports follow each
+        other.
+        """
         self.data_dir = data_dir
         self.options = list(options)
         self.command = list(command)
-        self.listener = listener
+        self.listeners = listeners
         self.preexec = preexec
         self.host = "127.0.0.1"
         self.port = 0
@@ -83,7 +85,8 @@ class Server:
         if self._slot is None:
             self._slot = Slot()
             self.port = self._slot.port
-        listen = f"{self.listener and self.listener + '://'}{self.host}:{self.port}"
+        addresses = [f"{name}://{self.host}:{self.port + n}" for n, name in enumerate(self.listeners)]
+        listen = ",".join(addresses) or f"{self.host}:{self.port}"
         printed = len(self.stdout)
         self._process = subprocess.Popen(
             [*self.command, "serve", "--listen", listen, "--data-dir", str(self.data_dir), *self.options],

@@ -41,6 +41,15 @@ class AuthenticationFailed(Exception):
         """What the client is told, in Kafka's words; if empty, that its credentials are invalid."""
 
 
+def text_of(token: bytes, most_bytes: int) -> str:
+    """A token as text. Raises AuthenticationFailed for one that no client sends: to look for patterns in it
+    would keep others waiting.
+    """
+    if len(token) > most_bytes:
+        raise AuthenticationFailed(f"its token has more than {most_bytes} bytes")
+    return token.decode("utf-8", "replace")
+
+
 class Unreadable(Exception):
     """Kafka closes the connection of who sends this, without an answer; str() says why, without secrets."""
 

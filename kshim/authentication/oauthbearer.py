@@ -11,9 +11,12 @@ from kshim.authentication.mechanism import (
     Login,
     Unreadable,
     check_authorization_id,
+    text_of,
 )
 from kshim.authentication.tokens import TokenRefused
 
+MOST_BYTES = 64 * 1024
+"""Of a message; real ones have some thousands."""
 _NAME = r"(?:[\x01-+\--<>-\x7f]|=2C|=3D)+"
 _FIRST = re.compile(
     rf"n,(?:a=(?P<asked>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[!-~ \t\r\n]+\x01)*)\x01",
@@ -56,7 +59,7 @@ class OAuthBearer:
 
 def _read(token: bytes) -> tuple[str, str]:
     """The authorization id that the client asks for, and its bearer token. Raises AuthenticationFailed."""
-    found = _FIRST.fullmatch(token.decode("utf-8", "replace"))
+    found = _FIRST.fullmatch(text_of(token, MOST_BYTES))
     if found is None:
         raise AuthenticationFailed("its message is malformed")
     pairs = dict(pair.split("=", 1) for pair in found["pairs"].split("\x01")[:-1])

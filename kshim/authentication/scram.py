@@ -17,10 +17,13 @@ from kshim.authentication.mechanism import (
     Login,
     Unreadable,
     check_authorization_id,
+    text_of,
 )
 from kshim.authentication.plain import FOR_ANOTHER
 from kshim.authentication.scram_credential import ScramCredential, ScramMechanism, proves, server_signature
 
+MOST_BYTES = 16 * 1024
+"""Of a message; real ones have some hundreds."""
 _NAME = r"(?:[\x01-+\--<>-\x7f]|=2C|=3D)+"
 _VALUE = r"[\x01-+\--\x7f]+"
 _NONCE = r"[!-+\--~]+"
@@ -65,7 +68,7 @@ class Scram:
         self.user = ""
 
     def step(self, token: bytes, now_ms: int) -> Answer:
-        text = token.decode("utf-8", "replace")
+        text = text_of(token, MOST_BYTES)
         return self._begin(text) if self._begun is None else self._end(text, self._begun)
 
     def _begin(self, text: str) -> Answer:

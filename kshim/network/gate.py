@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 LEAST_BETWEEN_S: Final = 1.0
 """Nobody may authenticate again sooner than after this, as in Kafka."""
 MAX_ELEMENTS: Final = 2_000
+MOST_TOLD: Final = 100
+"""Characters of a name that the log repeats."""
 _HANDSHAKE: Final = ApiKey.SASL_HANDSHAKE.to_bytes(2)
 _NO_ERROR: Final = b"\0\0"
 _ERROR: Final = slice(4, 6)
@@ -240,7 +242,7 @@ class Gate:
             "%s authenticated %sas %s with %s at listener %s",
             client.named(client_id),
             again,
-            client.principal,
+            str(client.principal)[:MOST_TOLD],
             self._mechanism_name,
             context.rules.listener_name,
         )
@@ -287,7 +289,7 @@ class Gate:
         """Count a failure, and say who has failed."""
         self._context.logins.failed += 1
         user = self._mechanism.user if self._mechanism else ""
-        as_whom = f" as {user[:100]!r}" if user else ""
+        as_whom = f" as {user[:MOST_TOLD]!r}" if user else ""
         details = {"mechanism": self._mechanism_name, "as_whom": as_whom, "why": failure}
         self._tell(Mistake.CREDENTIALS, client_id, **details)
 

@@ -122,3 +122,8 @@ def test_the_numbers_of_kip_554() -> None:
         (2, "SCRAM-SHA-512"),
     ]
     assert [ScramMechanism.numbered(number) for number in (0, 1, 2, 3)] == [None, SHA_256, SHA_512, None]
+
+
+def test_a_message_that_is_too_large_is_not_looked_into() -> None:
+    with pytest.raises(AuthenticationFailed, match="more than 16384 bytes"):
+        exchange().step(FIRST + b",x=" + b"y" * 16384, 0)

@@ -7,6 +7,7 @@ from tests.fuzz.configs import CONFIGS, PROPERTY_FILE
 from tests.fuzz.control import CONTROL
 from tests.fuzz.coordinator_log import GROUP_LOG, TRANSACTION_LOG
 from tests.fuzz.frames import FRAMES
+from tests.fuzz.logins import JAAS, LOGINS
 from tests.fuzz.messages import REQUESTS, SUBSCRIPTIONS
 from tests.fuzz.target import Target
 
@@ -26,5 +27,7 @@ TARGETS: dict[str, Target] = {
         PROPERTY_FILE,
         CONFIGS,
         CONTROL,
+        LOGINS,
+        JAAS,
     )
 }

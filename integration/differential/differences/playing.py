@@ -31,7 +31,7 @@ SETTINGS = {
         "max.incremental.fetch.session.cache.slots": "10",
     },
     FRESH: {"offsets.topic.replication.factor": "3"},
-    SASL: WITH_SASL,
+    SASL: {**WITH_SASL, "sasl.server.max.receive.size": "524288"},
 }
 OF_APACHE_KAFKA = {SHARED: {"log.initial.task.delay.ms": "500"}, FRESH: {}, SASL: {}}
 """Settings that kshim does not have."""
@@ -50,7 +50,7 @@ def started(pair: str, directory: Path) -> Iterator[tuple[Server, Server]]:
         Server(
             directory / "kshim",
             ["--config", str(properties)],
-            listener="PLAINTEXT" if pair == SASL else "",
+            listeners=["PLAINTEXT"] if pair == SASL else (),
         ),
     )
     with running(both):

@@ -41,7 +41,7 @@ def both_with_sasl(directory: Path, settings: Mapping[str, str] = SETTINGS) -> I
     )
     both = (
         Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
-        Server(directory / "kshim", options, listener="PLAINTEXT"),
+        Server(directory / "kshim", options, listeners=["PLAINTEXT"]),
     )
     with running(both):
         yield both

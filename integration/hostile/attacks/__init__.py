@@ -7,6 +7,7 @@ from integration.hostile.attacks import (
     decoding,
     groups,
     handshakes,
+    logins,
     records,
     repeating,
     topics,
@@ -21,5 +22,6 @@ ATTACKS = [
     *decoding.ATTACKS,
     *connections.ATTACKS,
     *handshakes.ATTACKS,
+    *logins.ATTACKS,
     *wide.ATTACKS,
 ]
