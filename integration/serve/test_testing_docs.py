@@ -55,6 +55,7 @@ def test_with_pytest(tmp_path: Path, page: str, word: str, passed: str) -> None:
         ("testing.md", "GUARDED", "nobody may write"),
         ("testing.md", "kshim.quota(", "waited for 1 s"),
         ("testing.md", "KshimTestCase", ""),
+        ("testing.md", "serving(users=", ""),
         ("testing.md", "hold_time", "no session and no transaction times out at 2"),
         ("faults.md", "kshim.fault(", "the commit failed; 1 request was struck\nagain: b'first'"),
     ],
@@ -67,7 +68,7 @@ def test_without_pytest(tmp_path: Path, page: str, word: str, printed: str) -> N
 
 def test_every_python_block_is_run() -> None:
     pages = ("testing.md", "replace-testcontainers.md", "github-actions.md", "faults.md")
-    assert [len(python_blocks(DOCS / page)) for page in pages] == [6, 2, 1, 1]
+    assert [len(python_blocks(DOCS / page)) for page in pages] == [7, 2, 1, 1]
 
 
 def test_the_workflow_is_the_file() -> None:

@@ -63,6 +63,11 @@ class AsyncKshim:
         return self.sync.tls
 
     @property
+    def sasl_bootstrap(self) -> str:
+        """Where `users` authenticate, with PLAIN or SCRAM; empty without users."""
+        return self.sync.sasl_bootstrap
+
+    @property
     def log(self) -> str:
         """What the server has logged so far."""
         return self.sync.log
@@ -95,6 +100,8 @@ class AsyncKshim:
     stop_broker = _twin(Kshim.stop_broker)
     start_broker = _twin(Kshim.start_broker)
 
+    add_user = _twin(Kshim.add_user)
+    remove_user = _twin(Kshim.remove_user)
     rebalances = _twin(Kshim.rebalances)
     rebalance = _twin(Kshim.rebalance)
     expire = _twin(Kshim.expire)

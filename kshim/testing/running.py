@@ -39,9 +39,17 @@ class Kshim(Cluster):
     """A running server. Across `kill` and `start` it keeps its data and its addresses."""
 
     def __init__(
-        self, directory: Path, brokers: int, properties: Mapping[str, str], tls: bool | Sequence[str] = False
+        self,
+        directory: Path,
+        brokers: int,
+        properties: Mapping[str, str],
+        tls: bool | Sequence[str] = False,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__("")
+        self.sasl_bootstrap = ""
+        """Where `users` authenticate, with PLAIN or SCRAM; empty without users."""
+        self._users = users or {}
         self._clients = ("client",) if tls is True else tls or ()
         self._tls: Tls | None = None
         self._directory = directory
@@ -66,7 +74,8 @@ class Kshim(Cluster):
 
     def start(self) -> None:
         """Start, or start again. Raises NotStarted."""
-        ports = self._ports = self._ports or Ports(self._brokers * (2 if self._clients else 1))
+        listening = 1 + bool(self._clients) + bool(self._users)
+        ports = self._ports = self._ports or Ports(self._brokers * listening)
         listeners = f"PLAINTEXT://{HOST}:{ports.first}"
         if self._clients:
             from kshim.testing.tls import new_tls
@@ -75,10 +84,20 @@ class Kshim(Cluster):
             listeners += f",SSL://{HOST}:{first}"
             at = range(first, first + self._brokers)
             self._tls = self._tls or new_tls(self._directory / "certificates", at, self._clients)
+        login: Mapping[str, str] = {}
+        if self._users:
+            from kshim.testing.users import LISTENER, with_users
+
+            first = ports.first + self._brokers * (listening - 1)
+            listeners += f",{LISTENER}://{HOST}:{first}"
+            at = range(first, first + self._brokers)
+            self.sasl_bootstrap = ",".join(f"{HOST}:{port}" for port in at)
+            login = with_users(self._users)
         ports.let_server_bind()
         properties = {
             **FOR_TESTS,
             **(self._tls.made.server if self._tls else {}),
+            **login,
             **self._properties,
             "--listen": listeners,
             "--brokers": str(self._brokers),
@@ -92,6 +111,8 @@ class Kshim(Cluster):
             self._process.wait(STOP_TIMEOUT_S)
             raise NotStarted(self.log.strip())
         self.bootstrap = ready.removeprefix(READY).strip()
+        for name, password in self._users.items():
+            self.add_user(name, password)
 
     def stop(self) -> None:
         """Send SIGTERM, and wait until the process has ended; does nothing if it already has."""
@@ -138,6 +159,22 @@ class Kshim(Cluster):
     def start_broker(self, node_id: int) -> None:
         """Start a broker that was stopped."""
         self._ask("start-broker", node_id)
+
+    # ---- its users
+
+    def add_user(self, name: str, password: str) -> None:
+        """Let a user authenticate with SCRAM, or with another password; PLAIN has the users of the start."""
+        from kshim.testing.users import put_user
+
+        for command in put_user(name, password):
+            self._ask(*command)
+
+    def remove_user(self, name: str) -> None:
+        """Let a user authenticate no more with SCRAM; who is connected stays so."""
+        from kshim.testing.users import MECHANISMS
+
+        for mechanism in MECHANISMS[1:]:
+            self._ask("remove-user", name, mechanism)
 
     # ---- its groups
 

@@ -31,7 +31,8 @@ class serving:  # noqa: N801 (it is used as a function, as open is)
     """A server in its own directory, which is removed at the end. Raises NotStarted.
 
     properties: those that `kshim config` lists, as in {"num.partitions": "3"}. tls: whether it also has a
-    listener with TLS, for which see `Kshim.tls`; or the names of the clients that get certificates.
+    listener with TLS, for which see `Kshim.tls`; or the names of the clients that get certificates. users:
+    passwords by name, for clients that authenticate (SASL) at `Kshim.sasl_bootstrap`.
     """
 
     def __init__(
@@ -40,14 +41,15 @@ class serving:  # noqa: N801 (it is used as a function, as open is)
         properties: Mapping[str, str] | None = None,
         *,
         tls: bool | Sequence[str] = False,
+        users: Mapping[str, str] | None = None,
     ) -> None:
-        self._brokers, self._properties, self._tls = brokers, properties or {}, tls
+        self._brokers, self._properties, self._tls, self._users = brokers, properties or {}, tls, users
         self._open = ExitStack()
 
     def __enter__(self) -> Kshim:
         with ExitStack() as opening:
             directory = opening.enter_context(tempfile.TemporaryDirectory(prefix="kshim-"))
-            kshim = Kshim(Path(directory), self._brokers, self._properties, self._tls)
+            kshim = Kshim(Path(directory), self._brokers, self._properties, self._tls, self._users)
             opening.callback(kshim.close)
             kshim.start()
             self._open = opening.pop_all()
