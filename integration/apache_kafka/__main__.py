@@ -53,7 +53,7 @@ def free_port(other_than: int = 0) -> int:
 
 
 def write_properties(
-    data_dir: Path, port: int, node_id: int, controllers: list[int], options: list[str]
+    data_dir: Path, listeners: str, node_id: int, controllers: list[int], options: list[str]
 ) -> Path:
     """controllers: the ports of all nodes' controllers, by node id from 1 on."""
     path = data_dir / "server.properties"
@@ -63,8 +63,8 @@ def write_properties(
         **SETTINGS,
         "node.id": node_id,
         "controller.quorum.voters": ",".join(voters),
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": listeners,
         "log.dirs": str(data_dir / "log"),
         **dict(option.split("=", 1) for option in options),
     }
@@ -106,11 +106,12 @@ def main() -> None:
     except Missing as error:
         raise SystemExit(f"Apache Kafka cannot run: {error}") from None
     java = ["java", *(FOR_BENCHMARKS if options.benchmark else FOR_TESTS), "-cp", class_path]
-    port = int(options.listen.rpartition(":")[2]) or free_port()
+    port = int(options.listen.partition(",")[0].rpartition(":")[2]) or free_port()
+    listeners = options.listen if "://" in options.listen else f"PLAINTEXT://127.0.0.1:{port}"
     options.data_dir.mkdir(exist_ok=True)
     first = not (options.data_dir / "log").exists()
     controllers = list(map(int, filter(None, options.controllers.split(",")))) or [free_port(other_than=port)]
-    properties = str(write_properties(options.data_dir, port, options.node_id, controllers, options.set))
+    properties = str(write_properties(options.data_dir, listeners, options.node_id, controllers, options.set))
     if first:
         command = [*java, "kafka.tools.StorageTool", "format", "-t", options.cluster_id, "-c", properties]
         subprocess.run(command, check=True, stdout=sys.stderr)

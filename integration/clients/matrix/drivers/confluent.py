@@ -33,6 +33,7 @@ from confluent_kafka.admin import (
 
 from integration.clients.matrix.drivers.consumers import Consumers, Options, pairs
 from integration.clients.matrix.drivers.lines import POLL_S, Polling, data, serve, text
+from integration.clients.matrix.drivers.secured import of_librdkafka
 
 ASSIGNORS = {"range", "roundrobin", "cooperative-sticky"}
 TIMEOUT_S = 20
@@ -138,6 +139,7 @@ class Confluent(Consumers):
     ) -> list[list[int]]:
         producer = Producer(
             {
+                **of_librdkafka(),
                 "bootstrap.servers": self._bootstrap,
                 "acks": acks,
                 "compression.type": compression,
@@ -210,6 +212,7 @@ class Confluent(Consumers):
 
     def _settings(self, options: Options) -> dict[str, Any]:
         settings: dict[str, Any] = {
+            **of_librdkafka(),
             "bootstrap.servers": self._bootstrap,
             # The client consumes only in a group.
             "group.id": f"alone-{uuid.uuid4()}" if options.group is None else options.group,
@@ -290,12 +293,12 @@ class Confluent(Consumers):
         group: str | None = None,
         offsets: list[list[Any]] | None = None,
     ) -> None:
-        producer = Producer({"bootstrap.servers": self._bootstrap, "transactional.id": id})
+        producer = Producer({**of_librdkafka(), "bootstrap.servers": self._bootstrap, "transactional.id": id})
         producer.init_transactions(TIMEOUT_S)
         producer.begin_transaction()
         self._sent(producer, [(topic, record) for topic, record in records])
         if offsets:
-            consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": group})
+            consumer = Consumer({**of_librdkafka(), "bootstrap.servers": self._bootstrap, "group.id": group})
             try:
                 named = [TopicPartition(topic, number, offset) for topic, number, offset, _ in offsets]
                 metadata = consumer.consumer_group_metadata()
@@ -312,7 +315,7 @@ class Confluent(Consumers):
     @property
     def _admin(self) -> AdminClient:
         if self._admin_client is None:
-            self._admin_client = AdminClient({"bootstrap.servers": self._bootstrap})
+            self._admin_client = AdminClient({**of_librdkafka(), "bootstrap.servers": self._bootstrap})
         return self._admin_client
 
     def create_topic(self, topic: str, partitions: int = 1, configs: dict[str, str] | None = None) -> None:

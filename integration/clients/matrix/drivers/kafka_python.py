@@ -16,6 +16,7 @@ from kafka.structs import OffsetAndMetadata
 
 from integration.clients.matrix.drivers.consumers import LikeKafkaPython, Options, pairs, records_of
 from integration.clients.matrix.drivers.lines import Cannot, Polling, data, serve
+from integration.clients.matrix.drivers.secured import of_kafka_python
 
 VERSION = tuple(int(part) for part in kafka.__version__.split(".")[:2])
 ASSIGNORS: dict[str, Any] = {
@@ -78,6 +79,7 @@ class KafkaPython(LikeKafkaPython):
             raise Cannot("what is to be sent with acks=0 is never sent, to any broker")
         producer = KafkaProducer(
             bootstrap_servers=self._bootstrap,
+            **of_kafka_python(),
             acks="all" if acks == -1 else acks,
             compression_type=None if compression == "none" else compression,
             **options,
@@ -121,6 +123,7 @@ class KafkaPython(LikeKafkaPython):
         def make(polling: Polling) -> Any:
             consumer = KafkaConsumer(
                 bootstrap_servers=self._bootstrap,
+                **of_kafka_python(),
                 group_id=options.group,
                 auto_offset_reset=options.reset,
                 enable_auto_commit=options.auto_commit,
@@ -209,7 +212,7 @@ class KafkaPython(LikeKafkaPython):
     @property
     def _admin(self) -> Any:
         if self._admin_client is None:
-            self._admin_client = KafkaAdminClient(bootstrap_servers=self._bootstrap)
+            self._admin_client = KafkaAdminClient(bootstrap_servers=self._bootstrap, **of_kafka_python())
         return self._admin_client
 
     def create_topic(self, topic: str, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
@@ -227,7 +230,7 @@ class KafkaPython(LikeKafkaPython):
         return sorted(self._admin.list_topics())
 
     def ends(self, topic: str) -> list[list[int]]:
-        consumer = KafkaConsumer(bootstrap_servers=self._bootstrap)
+        consumer = KafkaConsumer(bootstrap_servers=self._bootstrap, **of_kafka_python())
         try:
             found = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
             first, end = consumer.beginning_offsets(found), consumer.end_offsets(found)

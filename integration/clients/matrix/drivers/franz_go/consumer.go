@@ -69,6 +69,7 @@ func (d *driver) options(a lines.Open, feed *lines.Feed) ([]kgo.Opt, error) {
 		kgo.ConsumeResetOffset(reset),
 		kgo.FetchIsolationLevel(isolation),
 	}
+	options = append(options, secured...)
 	switch {
 	case a.Partitions != nil:
 		partitions := map[string]map[int32]kgo.Offset{}

@@ -38,7 +38,8 @@ type driver struct {
 }
 
 func main() {
-	client, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(100*time.Millisecond))
+	options := append(secured, kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(100*time.Millisecond))
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		panic(err)
 	}
@@ -87,6 +88,7 @@ func (d *driver) Produce(a lines.Produce) ([][2]int64, error) {
 		kgo.RequiredAcks(acks[a.Acks]),
 		kgo.ProducerBatchCompression(codecs[a.Compression]),
 	}
+	options = append(options, secured...)
 	if !a.Idempotent {
 		options = append(options, kgo.DisableIdempotentWrite())
 	}
@@ -124,6 +126,7 @@ func (d *driver) Transact(a lines.Transact) error {
 		kgo.TransactionalID(a.ID),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 	}
+	options = append(options, secured...)
 	records := []*kgo.Record{}
 	for _, each := range a.Records {
 		records = append(records, record(each.Topic, each.Record))

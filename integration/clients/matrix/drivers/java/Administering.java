@@ -50,6 +50,7 @@ final class Administering {
     private AdminClient admin() {
         if (made == null) {
             var settings = new Properties();
+            settings.putAll(Security.SETTINGS);
             settings.put("bootstrap.servers", bootstrap);
             made = AdminClient.create(settings);
         }
@@ -83,7 +84,8 @@ final class Administering {
 
     /** Asked by a consumer: it waits until every partition has its leader. */
     private List<List<Long>> ends(Arguments.Topic asked) {
-        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap);
+        Map<String, Object> settings = new HashMap<>(Security.SETTINGS);
+        settings.put("bootstrap.servers", bootstrap);
         var bytes = new ByteArrayDeserializer();
         try (var consumer = new KafkaConsumer<>(settings, bytes, bytes)) {
             var partitions = consumer.partitionsFor(asked.topic(), Consuming.TIMEOUT).stream()

@@ -69,7 +69,7 @@ final class Consuming {
     }
 
     private Map<String, Object> settings(Arguments.Open asked) {
-        Map<String, Object> settings = new HashMap<>();
+        Map<String, Object> settings = new HashMap<>(Security.SETTINGS);
         settings.put("bootstrap.servers", bootstrap);
         settings.put("auto.offset.reset", asked.reset());
         settings.put("enable.auto.commit", asked.autoCommit());

@@ -65,7 +65,8 @@ final class Producing {
     }
 
     private KafkaProducer<byte[], byte[]> producer(Map<String, Object> more) {
-        Map<String, Object> settings = new HashMap<>(more);
+        Map<String, Object> settings = new HashMap<>(Security.SETTINGS);
+        settings.putAll(more);
         settings.put("bootstrap.servers", bootstrap);
         settings.put("max.block.ms", TIMEOUT_MS);
         settings.put("request.timeout.ms", TIMEOUT_MS / 2);

@@ -1,6 +1,7 @@
 // A driver of kafkajs.
 'use strict'
 
+const { readFileSync } = require('node:fs')
 const {
   CompressionCodecs,
   CompressionTypes,
@@ -37,6 +38,19 @@ const TYPES = {
   snappy: CompressionTypes.Snappy,
   lz4: CompressionTypes.LZ4,
   zstd: CompressionTypes.ZSTD,
+}
+
+// How the client authenticates: KSHIM_SECURITY, as secured.py has it.
+function security() {
+  const { protocol, mechanism, user, password, token, ca, certificate, key } = JSON.parse(
+    process.env.KSHIM_SECURITY ?? '{}',
+  )
+  const read = (path) => path && readFileSync(path)
+  const oauthBearerProvider = token && (async () => ({ value: token }))
+  return {
+    ssl: protocol?.endsWith('SSL') && { ca: [read(ca)], cert: read(certificate), key: read(key) },
+    sasl: mechanism && { mechanism: mechanism.toLowerCase(), username: user, password, oauthBearerProvider },
+  }
 }
 
 function headersOf(pairs) {
@@ -77,6 +91,7 @@ class Driver {
 
   constructor(bootstrap) {
     this.#kafka = new Kafka({
+      ...security(),
       brokers: [bootstrap],
       logLevel: logLevel.WARN,
       logCreator: () => ({ namespace, log }) => console.error(namespace, JSON.stringify(log)),
