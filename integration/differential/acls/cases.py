@@ -546,6 +546,11 @@ def describe_user_scram_credentials(cell: Cell) -> dict[str, Any]:
     return {"users": [{"name": "nobody"}]}
 
 
+@case(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, Need(ALTER, CLUSTER))
+def alter_user_scram_credentials(cell: Cell) -> dict[str, Any]:
+    return {"deletions": [{"name": "nobody", "mechanism": 1}], "upsertions": []}
+
+
 @case(ApiKey.DESCRIBE_LOG_DIRS, Need(DESCRIBE, CLUSTER))
 def describe_log_dirs(cell: Cell) -> dict[str, Any]:
     return {"topics": []}
