@@ -7,7 +7,6 @@ keys are kept.
 from __future__ import annotations
 
 import hmac
-import secrets
 import string
 from dataclasses import dataclass
 from enum import Enum
@@ -71,6 +70,8 @@ def new_credential(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterat
 
 def new_salt() -> bytes:
     """A salt as Kafka's tools make it: some 26 digits and letters."""
+    import secrets
+
     return base36(secrets.randbits(_SALT_BITS))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -52,7 +52,7 @@ class ScramUsers:
     def prepare(self, changes: Changes) -> None:
         """Add to the first change of the cluster what unknown users are invented from."""
         if not self._secret:
-            self._secret = secrets.token_bytes(_SECRET_BYTES)
+            self._secret = os.urandom(_SECRET_BYTES)
             changes[SCRAM_SECRET] = self._secret
 
     def invented(self, name: str, mechanism: ScramMechanism) -> ScramCredential:
