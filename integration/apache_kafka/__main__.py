@@ -34,6 +34,7 @@ SETTINGS = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "200",
 }
+JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 FOR_TESTS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 FOR_BENCHMARKS = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 """JVM options: no optimising compiler for a short run; for a measurement, those of Apache Kafka's start
@@ -76,6 +77,12 @@ def new_cluster_id() -> str:
     return base64.b64encode(uuid.uuid4().bytes, b"xy").decode().rstrip("=")
 
 
+def allowed_urls(options: list[str]) -> list[str]:
+    """Kafka reads keys of tokens only from URLs that its JVM is told."""
+    urls = [value for name, _, value in (each.partition("=") for each in options) if name.endswith(JWKS_URL)]
+    return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(urls)}"] if urls else []
+
+
 def announce(port: int) -> None:
     """Start a child process that prints the ready line once the broker listens."""
     broker = os.getpid()
@@ -105,7 +112,8 @@ def main() -> None:
         class_path = fetch_class_path()
     except Missing as error:
         raise SystemExit(f"Apache Kafka cannot run: {error}") from None
-    java = ["java", *(FOR_BENCHMARKS if options.benchmark else FOR_TESTS), "-cp", class_path]
+    jvm = FOR_BENCHMARKS if options.benchmark else FOR_TESTS
+    java = ["java", *jvm, *allowed_urls(options.set), "-cp", class_path]
     port = int(options.listen.partition(",")[0].rpartition(":")[2]) or free_port()
     listeners = options.listen if "://" in options.listen else f"PLAINTEXT://127.0.0.1:{port}"
     options.data_dir.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Clients that want to authenticate at a listener without SASL fail as at Apache Kafka's."""
+"""Clients that authenticate where nobody does, or do not where all must, fail as at Apache Kafka's."""
 
 from __future__ import annotations
 
@@ -100,3 +100,33 @@ def test_a_bare_token_of_gssapi(own_server: Server, told: Told) -> None:
         with pytest.raises(ConnectionError):
             wire.frame()
     told(Mistake.GSSAPI)
+
+
+@pytest.fixture
+def guarded(new_server: Callable[..., Server]) -> Server:
+    """A server whose only listener has SASL."""
+    return new_server("--set", "sasl.enabled.mechanisms=SCRAM-SHA-256", listeners=["SASL_PLAINTEXT"]).start()
+
+
+def warned(server: Server, mistake: Mistake, **details: object) -> None:
+    wait_until(lambda: any(mistake.line(**details) in line for line in server.log), TIMEOUT_S, server.report)
+
+
+def test_a_client_without_sasl_where_everybody_authenticates(guarded: Server) -> None:
+    with pytest.raises(KafkaError):
+        KafkaAdminClient(bootstrap_servers=guarded.bootstrap, bootstrap_timeout_ms=2000)
+    details = {"listener": "SASL_PLAINTEXT", "protocol": "SASL_PLAINTEXT"}
+    warned(guarded, Mistake.NO_LOGIN, api="Metadata", **details)
+
+
+def test_another_mechanism(guarded: Server) -> None:
+    with pytest.raises(KafkaError):
+        KafkaAdminClient(
+            bootstrap_servers=guarded.bootstrap,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="PLAIN",
+            sasl_plain_username="u",
+            sasl_plain_password="p",
+            bootstrap_timeout_ms=2000,
+        )
+    warned(guarded, Mistake.MECHANISM, listener="SASL_PLAINTEXT", mechanism="PLAIN", enabled="SCRAM-SHA-256")
