@@ -102,13 +102,12 @@ def make(
     made = Made(directory.absolute(), [Client(_file_name(name), directory.absolute()) for name in clients])
     _check_names([*_OWN_NAMES, *(client.name for client in made.clients)])
     server = authority.server(hosts)
-    listeners = {"listeners": "PLAINTEXT://127.0.0.1:9092,SSL://127.0.0.1:9093"}
     files: dict[str, str | bytes] = {
         "ca.pem": authority.certificate_pem,
         "truststore.p12": authority.trust_store(PASSWORD),
         "server.pem": server.key_pem + server.certificate_pem + authority.certificate_pem,
         "server.p12": server.pkcs12("server", authority.certificate, PASSWORD),
-        "server.properties": _properties(listeners | made.server),
+        "server.properties": _properties(_listeners(hosts) | made.server),
     }
     for name, client in zip(clients, made.clients, strict=True):
         issued = authority.client(name)
@@ -127,6 +126,20 @@ def _file_name(name: str) -> str:
     """The CN, as far as it may name a file."""
     found = re.search(r"CN=([^,+]*)", name)
     return re.sub(r"[^\w.-]", "_", found[1] if found else name).lower()
+
+
+def address(hosts: Sequence[str]) -> str:
+    """Where clients find the server's TLS listener."""
+    host = hosts[0]
+    return f"[{host}]:9093" if ":" in host else f"{host}:9093"
+
+
+def _listeners(hosts: Sequence[str]) -> dict[str, str]:
+    """Others than this machine can connect only where there is a name for them."""
+    if hosts == HOSTS:
+        return {"listeners": "PLAINTEXT://127.0.0.1:9092,SSL://127.0.0.1:9093"}
+    told = f"SSL://{address(hosts)}"
+    return {"listeners": "PLAINTEXT://127.0.0.1:9092,SSL://0.0.0.0:9093", "advertised.listeners": told}
 
 
 def _check_names(names: Sequence[str]) -> None:

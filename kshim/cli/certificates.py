@@ -44,7 +44,7 @@ def certificates(directory: Path, hosts: tuple[str, ...], clients: tuple[str, ..
       kshim certificates certs
       kshim certificates certs --host kafka.example.org --client alice --client CN=bob,OU=Sales
     """
-    from kshim.certificates.directory import CLIENT, HOSTS, CannotMake, make
+    from kshim.certificates.directory import CLIENT, HOSTS, CannotMake, address, make
 
     try:
         made = make(directory, hosts=hosts or HOSTS, clients=clients or (CLIENT,), days=days)
@@ -53,7 +53,8 @@ def certificates(directory: Path, hosts: tuple[str, ...], clients: tuple[str, ..
     except CannotMake as error:
         fail(str(error))
     client = made.clients[0]
-    tool = "kafka-console-producer.sh --bootstrap-server localhost:9093 --topic greetings --producer.config"
+    at = address(hosts or HOSTS)
+    tool = f"kafka-console-producer.sh --bootstrap-server {at} --topic greetings --producer.config"
     python = ", ".join(f"{name}={value!r}" for name, value in client.kafka_python.items())
     names = _listed([each.name for each in made.clients])
     click.echo(f"""\
@@ -62,10 +63,10 @@ def certificates(directory: Path, hosts: tuple[str, ...], clients: tuple[str, ..
 Start the server, also with ssl.client.auth=required:
   kshim serve --config {directory}/server.properties
 
-Connect to localhost:9093:
+Connect to {at}:
   Java         {tool} {client.file("properties")}
-  librdkafka   kcat -b localhost:9093 -L -F {client.file("librdkafka")}
-  kafka-python KafkaProducer(bootstrap_servers="localhost:9093", {python})""")
+  librdkafka   kcat -b {at} -L -F {client.file("librdkafka")}
+  kafka-python KafkaProducer(bootstrap_servers={at!r}, {python})""")
 
 
 def _listed(names: list[str]) -> str:

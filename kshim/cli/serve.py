@@ -85,7 +85,8 @@ def serve(
     """Serve Kafka clients until SIGINT or SIGTERM.
 
     Prints one line as soon as clients can connect: kshim ready HOST:PORT, with several brokers all their
-    addresses, comma-separated, as clients take them. The log goes to standard error.
+    addresses, comma-separated, as clients take them. With several listeners these are those of the first,
+    and a line kshim listener NAME HOST:PORT follows for each. The log goes to standard error.
     `kshim config` lists the properties for --set and --config. Options override --set, and --set the file.
 
     \b
@@ -94,6 +95,7 @@ def serve(
       kshim serve --listen 127.0.0.1:0 --data-dir :memory:
       kshim serve --listen 0.0.0.0:9092 --advertise kafka.example.org:9092
       kshim serve --brokers 3
+      kshim serve --config certs/server.properties   (after kshim certificates certs)
       kshim serve --listen 127.0.0.1:19092 --upstream kafka1:9092,kafka2:9092
       kshim serve --http 127.0.0.1:8080
       kshim serve --set num.partitions=3 --set group.initial.rebalance.delay.ms=3000

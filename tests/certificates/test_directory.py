@@ -35,6 +35,9 @@ def test_a_server_starts_with_its_properties(tmp_path: Path) -> None:
 def test_names(tmp_path: Path) -> None:
     made = make(tmp_path, hosts=["kafka.example", "10.0.0.7"], clients=["alice", "CN=Bob B,OU=Sales"], days=3)
     assert [client.name for client in made.clients] == ["alice", "bob_b"]
+    listening = parse_properties((tmp_path / "server.properties").read_text())
+    assert listening["listeners"].endswith("SSL://0.0.0.0:9093")
+    assert listening["advertised.listeners"] == "SSL://kafka.example:9093"
     server = certificate(tmp_path / "server.pem")
     names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["kafka.example"]
