@@ -21,7 +21,7 @@ from kshim.requests.mistake import Mistake
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
 from schemas.messages.sasl_handshake import SaslHandshakeRequest
 
-PLAIN = {"mechanism": "PLAIN"}
+PLAIN = {"mechanism": "PLAIN", "protocol": "PLAINTEXT"}
 JAVA = """
 security.protocol=SASL_PLAINTEXT
 sasl.mechanism=PLAIN

@@ -1,5 +1,5 @@
-"""SaslAuthenticate (36): a token for a listener that has no SASL, answered as Apache Kafka's plain listeners
-do.
+"""SaslAuthenticate (36): a token for a listener that has no SASL, or of who has authenticated, answered as
+Apache Kafka does.
 """
 
 from __future__ import annotations

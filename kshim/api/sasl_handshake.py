@@ -1,11 +1,13 @@
-"""SaslHandshake (17): a client wants to authenticate, but no listener here has SASL.
+"""SaslHandshake (17): a client wants to authenticate at a listener without SASL, or once more.
 
-The answer is that of Apache Kafka's plain listeners: ILLEGAL_SASL_STATE, at which a client says that its
-mechanism is not enabled. Without an answer it would try again for ever.
+At a listener with SASL the gate (`kshim/network/gate.py`) answers whoever authenticates; here come others.
+The answer is Apache Kafka's: ILLEGAL_SASL_STATE, at which a client says that its mechanism is not enabled.
+Without an answer it would try again for ever.
 """
 
 from __future__ import annotations
 
+from kshim.configs.listeners import PLAIN, SecurityProtocol
 from kshim.requests import Broker, RequestContext
 from kshim.requests.mistake import Mistake
 from kshim.requests.warn import warn
@@ -17,5 +19,14 @@ def sasl_handshake(
     broker: Broker, context: RequestContext, request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
     """Answer that no mechanism is enabled."""
-    warn(broker, context, Mistake.SASL, mechanism=request.mechanism)
+    protocol = _protocol(broker, context)
+    if not protocol.is_sasl:
+        warn(broker, context, Mistake.SASL, mechanism=request.mechanism, protocol=protocol)
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+
+
+def _protocol(broker: Broker, context: RequestContext) -> SecurityProtocol:
+    """Of the listener that the client came by."""
+    name = context.client.listener_name if context.client else PLAIN
+    found = (each.protocol for each in broker.config.listener_configs if each.name == name)
+    return next(found, SecurityProtocol.PLAINTEXT)

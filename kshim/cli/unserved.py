@@ -7,7 +7,7 @@ from typing import Final
 
 from schemas.api_key import ApiKey
 
-_TOKENS = "delegation tokens (KIP-48) need authentication, which is not built yet"
+_TOKENS = "delegation tokens (KIP-48) are not built yet"
 _CONSUMER_GROUPS = "the consumer protocol of KIP-848 is not built yet"
 _SHARE_GROUPS = "share groups (KIP-932) are not built yet"
 _SHARE_STATE = "brokers ask each other this about share groups (KIP-932), which are not built yet"

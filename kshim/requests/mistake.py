@@ -38,7 +38,10 @@ class Mistake(Enum):
     REDIS = f"it speaks Redis's protocol, {_KAFKA_PORT}"
     ZOOKEEPER = f"it sends a command for ZooKeeper, {_KAFKA_PORT}"
     TEXT = f"it sends the text {{text!r}}, {_KAFKA_PORT}"
-    SASL = f"it asks for SASL {{mechanism!r}}, {_NO_SASL}"
+    SASL = (
+        "it asks for SASL {mechanism!r}, but this listener has no SASL: set security.protocol={protocol} in "
+        "the client"
+    )
     GSSAPI = f"it sends a token of SASL GSSAPI, {_NO_SASL}"
     CREDENTIALS = (
         "failed to authenticate with {mechanism}{as_whom} at listener {listener}: {why}: correct its "
