@@ -192,3 +192,12 @@ def test_what_only_kafka_has_is_warned_of(name: str) -> None:
     config, warnings = new_config({name: "anything"})
     assert config == Config()
     assert warnings == [f"{name} has no effect here"]
+
+
+def test_a_property_that_one_listener_may_have_of_its_own() -> None:
+    name = "listener.name.internal.max.connection.creation.rate"
+    config, warnings = new_config({name: "5"})
+    assert (config.given[name], warnings) == ("5", [])
+    with pytest.raises(ConfigError) as caught:
+        new_config({name: "many"})
+    assert caught.value.problems == (f"{name}=many: expected an integer of at least 0, at most 2147483647",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
+from kshim.cluster.client_quotas import QuotaChange, new_entity
 from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.groups.trigger import Trigger
 from kshim.http.families import FAMILIES, HISTOGRAM
@@ -69,6 +71,21 @@ def test_requests(kshim: Kshim) -> None:
         more = (value(after, name) or 0) - (value(before, name) or 0)
         assert 3 * 10 <= more < 300
     assert value(after, "kshim_connections", broker="1", state="Reading") == 2
+
+
+def test_requests_whose_clients_must_wait(kshim: Kshim) -> None:
+    of_all = QuotaChange(new_entity([("user", None)]), {"request_percentage": 1e-9})
+    kshim.facts.cluster.client_quotas.alter([of_all])
+    client = kshim.client()
+    heartbeat = HeartbeatRequest(group_id="nope", generation_id=1, member_id="m")
+    assert client.ask(ApiKey.HEARTBEAT, heartbeat, 1).throttle_time_ms == 1000
+    told = scrape(kshim)
+    assert value(told, "kshim_throttled_requests_total", broker="1", quota="request_percentage") == 1
+    assert value(told, "kshim_connections", broker="1", state="Muted") == 1
+    seen = json.loads(kshim.get("/connections").body)["connections"]
+    assert [(each["state"], each["throttled_ms"]) for each in seen if each["throttled_ms"]] == [
+        ("Muted", 1000)
+    ]
 
 
 def test_a_request_that_is_refused(kshim: Kshim) -> None:

@@ -41,7 +41,7 @@ QUOTAS = {
     "ips --entity-default": "connection_creation_rate=100000",
 }
 """Entities, as kafka-configs names them, and quotas for them; too large to limit these tools."""
-FOUND = [*QUOTAS, "users", "clients", "ips", "users --entity-type clients"]
+MANY = ("users", "clients", "ips", "users --entity-type clients")
 
 COMMANDS = [
     f"{TOPICS} {AT} --create --topic toolbox --partitions 3 --config retention.ms=1000",
@@ -113,13 +113,13 @@ COMMANDS = [
     f"{CONFIGS} {AT} --alter --entity-type ips --entity-name 10.0.0.7"
     " --add-config connection_creation_rate=0",
     *(f"{CONFIGS} {AT} --alter --entity-type {of} --add-config {what}" for of, what in QUOTAS.items()),
-    *(f"{CONFIGS} {AT} --describe --entity-type {of}" for of in FOUND),
+    *(f"{CONFIGS} {AT} --describe --entity-type {of}" for of in (*QUOTAS, *MANY)),
     *(
         f"{CONFIGS} {AT} --alter --entity-type {of} --delete-config {what.partition('=')[0]}"
         for of, what in QUOTAS.items()
     ),
     f"{OF_USER} --alter --delete-config consumer_byte_rate",
-    *(f"{CONFIGS} {AT} --describe --entity-type {of}" for of in FOUND),
+    *(f"{CONFIGS} {AT} --describe --entity-type {of}" for of in MANY),
     f"{QUORUM} {AT} describe --status",
     f"{QUORUM} {AT} remove-controller --controller-id 3 --controller-directory-id AAAAAAAAAAAAAAAAAAAATQ",
     f"{FEATURES} {AT} downgrade --feature transaction.version=1 --dry-run",
