@@ -68,23 +68,22 @@ class ClientQuotas:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._watchers: list[Callable[[], object]] = []
+        self._watchers: list[Callable[[Quotas], object]] = []
+        self._addresses = 0  # how many of by_entity
         self.by_entity: Quotas = {}  # exactly the durable ones
 
     @property
     def has_clients(self) -> bool:
         """Whether there are quotas of other entities than addresses."""
-        return any(entity[0][0] != IP for entity in self.by_entity)
+        return len(self.by_entity) > self._addresses
 
-    def watch(self, watcher: Callable[[], object]) -> None:
-        """Call `watcher` after each change."""
+    def watch(self, watcher: Callable[[Quotas], object]) -> None:
+        """Call `watcher` with all quotas now, and after each change with those of the changed entities."""
         self._watchers.append(watcher)
+        watcher(self.by_entity)
 
     def read(self, metadata: Metadata) -> None:
-        for _, value in metadata.items(CLIENT_QUOTAS):
-            entity, quotas = decode_quotas(value)
-            self.by_entity[entity] = quotas
-        self._tell()
+        self._show(dict(decode_quotas(value) for _, value in metadata.items(CLIENT_QUOTAS)))
 
     def alter(
         self, changes: Sequence[QuotaChange], *, validate_only: bool = False
@@ -113,17 +112,17 @@ class ClientQuotas:
             self._show(after)
         return outcome
 
-    def _show(self, after: Mapping[Entity, dict[str, float]]) -> None:
+    def _show(self, after: Quotas) -> None:
         for entity, quotas in after.items():
+            is_address = entity[0][0] == IP
+            self._addresses -= is_address and entity in self.by_entity
             if quotas:
                 self.by_entity[entity] = quotas
+                self._addresses += is_address
             else:
                 self.by_entity.pop(entity, None)
-        self._tell()
-
-    def _tell(self) -> None:
         for watcher in self._watchers:
-            watcher()
+            watcher(after)
 
 
 class ProducerIds:

@@ -20,7 +20,7 @@ from kshim.network.client_socket import ClientSocket
 from kshim.network.connection import Connection, Dispatch, Shared
 from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
-from kshim.network.pace import Pace
+from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Limits, Places
 from kshim.requests.context import Client
 from kshim.requests.once import Once
@@ -217,10 +217,12 @@ def new_listeners(
         )
 
     new_tls = _new_tls(config, reactor) if any(each.protocol.is_tls for each in configured) else None
+    resolve = partial(_resolve, reactor)
+    addresses = AddressRates(quotas, resolve)
     found = {}
     for node_id, answer in answers.items():
-        resolve, texts = partial(_resolve, reactor), limits(node_id)
-        pace = Pace(texts, config, quotas, resolve, reactor)
+        texts = limits(node_id)
+        pace = Pace(texts, config, addresses, reactor)
         connections = Connections(reactor, Places(texts, resolve), pace)
         listeners = []
         for each in configured:

@@ -5,7 +5,6 @@ The limits are looked up at each connection, as they can be changed at run time 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kshim.cluster.client_quotas import CONNECTION_RATE, IP, address_of
@@ -17,6 +16,7 @@ from kshim.quotas.connections import UNLIMITED, ConnectionRates, Limits
 from kshim.quotas.rate import Window
 
 if TYPE_CHECKING:
+    from kshim.cluster.client_quotas import Quotas
     from kshim.cluster.settings import ClientQuotas
     from kshim.configs.config import Config
     from kshim.storage.clock import Clock
@@ -24,25 +24,56 @@ if TYPE_CHECKING:
 RATE = "max.connection.creation.rate"
 
 
+class AddressRates:
+    """How fast addresses may connect (connection_creation_rate); all brokers share it."""
+
+    def __init__(self, quotas: ClientQuotas, resolve: Resolve) -> None:
+        self._resolve = resolve
+        self._of_all = UNLIMITED
+        self._by_address: dict[str, int] = {}
+        quotas.watch(self._look)
+
+    def of(self, host: str) -> int:
+        """How many connections a second may come from an address."""
+        return self._by_address.get(host, self._of_all)
+
+    def _look(self, changed: Quotas) -> None:
+        for ((kind, name), *_), quotas in changed.items():
+            if kind == IP:
+                self._limit(name, int(quotas.get(CONNECTION_RATE, UNLIMITED)))
+
+    def _limit(self, name: str | None, rate: int) -> None:
+        """A host name counts as soon as its address is known; one without an address is ignored."""
+        if name is None:
+            self._of_all = rate
+        elif (address := address_of(name)) is not None:
+            self._set(address, rate)
+        else:
+            found = self._resolve(name)
+            found.addCallbacks(
+                lambda addresses: self._set(unmapped(addresses[0]), rate),
+                lambda failure: failure.trap(OSError) and None,
+            )
+
+    def _set(self, address: str, rate: int) -> None:
+        if rate < UNLIMITED:
+            self._by_address[address] = rate
+        else:
+            self._by_address.pop(address, None)
+
+
 class Pace:
     """The rates of one broker."""
 
-    def __init__(
-        self, texts: Texts, config: Config, quotas: ClientQuotas, resolve: Resolve, clock: Clock
-    ) -> None:
+    def __init__(self, texts: Texts, config: Config, addresses: AddressRates, clock: Clock) -> None:
         """texts: the broker's properties at this moment."""
         self._texts = texts
         self._config = config
-        self._quotas = quotas
-        self._resolve = resolve
+        self._addresses = addresses
         self._clock = clock
         self._rates = ConnectionRates(
             Window(config.quota_window_num, config.quota_window_size_seconds * 1000)
         )
-        self._of_all = UNLIMITED
-        self._by_address: dict[str, int] = {}
-        quotas.watch(self._look)
-        self._look()
 
     def delay_ms(self, listener: str) -> int:
         """How long the next connection to a listener must wait."""
@@ -55,29 +86,7 @@ class Pace:
     def _limits(self, listener: str, host: str) -> Limits:
         of_broker = int(self._texts(RATE))
         own = self._config.given.get(of_listener(listener, RATE))
-        of_address = self._by_address.get(host, self._of_all)
-        return Limits(of_broker, of_broker if own is None else int(own), of_address)
-
-    def _look(self) -> None:
-        """Read the quotas of addresses, which have changed."""
-        self._of_all, self._by_address = UNLIMITED, {}
-        for ((kind, name), *_), quotas in self._quotas.by_entity.items():
-            if kind == IP and CONNECTION_RATE in quotas:
-                self._limit(name, int(quotas[CONNECTION_RATE]))
-
-    def _limit(self, name: str | None, rate: int) -> None:
-        """A host name counts as soon as its address is known; one without an address is ignored."""
-        by_address = self._by_address
-        if name is None:
-            self._of_all = rate
-        elif (address := address_of(name)) is not None:
-            by_address[address] = rate
-        else:
-
-            def found(addresses: Sequence[str]) -> None:
-                by_address[unmapped(addresses[0])] = rate
-
-            self._resolve(name).addCallbacks(found, lambda failure: failure.trap(OSError) and None)
+        return Limits(of_broker, of_broker if own is None else int(own), self._addresses.of(host))
 
     def _now_ms(self) -> int:
         return int(self._clock.seconds() * 1000)

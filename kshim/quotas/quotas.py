@@ -48,9 +48,8 @@ class Quotas:
         self.in_force = False
         """Whether any client has a quota: without one, requests cost nothing here."""
         table.watch(self._look)
-        self._look()
 
-    def _look(self) -> None:
+    def _look(self, _: object) -> None:
         self.in_force = self._table.has_clients
 
     def of_another_broker(self) -> Quotas:

@@ -19,7 +19,7 @@ from kshim.network.dispatch import answer
 from kshim.network.frames import Frames, framed
 from kshim.network.intake import Intake
 from kshim.network.listeners import BrokerListeners, Listener
-from kshim.network.pace import Pace
+from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
 from kshim.requests.later import Promise
 from schemas.api_key import ApiKey
@@ -123,7 +123,8 @@ class World:
             once=self.broker.once,
             max_request_bytes=1 << 20,
         )
-        pace = Pace(no_limits(1), self.broker.config, self.broker.cluster.client_quotas, _resolve, clock)
+        addresses = AddressRates(self.broker.cluster.client_quotas, _resolve)
+        pace = Pace(no_limits(1), self.broker.config, addresses, clock)
         connections = Connections(clock, Places(no_limits(1), _resolve), pace)
         self._entrance = Entrance(self.shared, connections)
         self.told: list[Any] = []

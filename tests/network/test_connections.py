@@ -19,8 +19,9 @@ from kshim.network.connection import Connection, Shared
 from kshim.network.connections import LOOK_S, Connections, Entrance
 from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
 from kshim.network.intake import PATIENCE_S, Intake
-from kshim.network.pace import Pace
+from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
+from kshim.quotas.connections import UNLIMITED
 from kshim.requests.once import Once
 from kshim.requests.unread import MOST_BYTES, Unread
 from tests.network.test_connection import Transport
@@ -45,15 +46,11 @@ class Port:
 class Quotas:
     """How fast addresses may connect."""
 
-    def __init__(self) -> None:
-        self.by_entity: dict[Entity, dict[str, float]] = {}
-
-    def watch(self, look: Callable[[], None]) -> None:
+    def watch(self, look: Callable[[dict[Entity, dict[str, float]]], None]) -> None:
         self._look = look
 
-    def set(self, host: str | None, rate: float) -> None:
-        self.by_entity[(("ip", host),)] = {"connection_creation_rate": rate}
-        self._look()
+    def set(self, host: str | None, rate: float | None) -> None:
+        self._look({(("ip", host),): {} if rate is None else {"connection_creation_rate": rate}})
 
 
 class Listening:
@@ -77,7 +74,8 @@ class Listening:
             max_request_bytes=MEMORY,
         )
         text = self.limits.__getitem__
-        pace = Pace(text, self.config, self.quotas, self._resolve, self.clock)  # type: ignore[arg-type]
+        self.addresses = AddressRates(self.quotas, self._resolve)  # type: ignore[arg-type]
+        pace = Pace(text, self.config, self.addresses, self.clock)
         self.connections = Connections(self.clock, Places(text, self._resolve), pace)
         self._entrance = Entrance(shared, self.connections)
         self.port = self._entrance.port = Port()
@@ -388,11 +386,18 @@ def test_what_is_refused_for_its_address_does_not_count() -> None:
 
 def test_an_address_in_java_s_words_and_a_name() -> None:
     listening = Listening()
+    rate_of = listening.addresses.of
     listening.quotas.set("10.7", 1)
     listening.quotas.set("far.example", 2)
-    assert listening.connections.pace._by_address == {"10.0.0.7": 1}
+    assert (rate_of("10.0.0.7"), rate_of("10.0.0.9")) == (1, UNLIMITED)
     listening.resolving["far.example"].callback(["::ffff:10.0.0.9", "10.0.0.10"])
-    assert listening.connections.pace._by_address == {"10.0.0.7": 1, "10.0.0.9": 2}
+    assert (rate_of("10.0.0.9"), rate_of("10.0.0.10")) == (2, UNLIMITED)
+    listening.quotas.set(None, 3)
+    assert (rate_of("10.0.0.9"), rate_of("10.0.0.10")) == (2, 3)
+    listening.quotas.set("10.7", None)
+    assert rate_of("10.0.0.7") == 3
+    listening.quotas.set(None, None)
+    assert rate_of("10.0.0.7") == UNLIMITED
 
 
 def test_a_client_that_goes_while_it_waits() -> None:
