@@ -289,3 +289,28 @@ def test_clients_stay_while_the_upstream_goes_and_comes(kafka: Server, kshim: Se
     assert consumer.committed(partition) == 1
     consumer.close()
     producer.close()
+
+
+def test_people_see_lag_and_let_requests_fail(kshim: Server, made: str) -> None:
+    """Also of requests that are forwarded, and of topics that no client has named since the start."""
+
+    def tell(*arguments: str) -> str:
+        done = run_to_end(*arguments, "--data-dir", str(kshim.data_dir), cwd=kshim.data_dir)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    partition = TopicPartition(made, 0)
+    consumer = new_consumer(kshim.bootstrap, group_id=f"g-{made}")
+    consumer.assign([partition])
+    consumer.commit({partition: offset_and_metadata(1)})
+    consumer.close()
+    tell("fault", "add", "--api", "Produce", "--close", "--times", "1")
+    producer = new_producer(kshim.bootstrap)
+    for number in range(5):
+        producer.send(made, b"%d" % number, partition=0).get(timeout=30)
+    producer.close()
+    assert json.loads(tell("fault", "list", "--json"))[0]["struck"] == 1
+    kshim.kill()
+    kshim.restart()
+    (group,) = (each for each in json.loads(tell("groups", "--json"))["groups"] if made in each["group_id"])
+    assert group["lag"] in (4, 5)  # a close after the broker has taken a batch may have it sent twice

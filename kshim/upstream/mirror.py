@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from kshim.cluster import Cluster
 from kshim.configs.config import Config
-from kshim.storage.memory import MemoryMetadata
-from kshim.upstream.nothing import NoLog
+from kshim.storage.memory import MemoryLog, MemoryMetadata
 from kshim.upstream.topics import Topics
 
 
@@ -16,7 +15,7 @@ class Mirror(Cluster):
 
     def __init__(self, config: Config, topics: Topics) -> None:
         self.first_node_id = config.node_id
-        super().__init__(MemoryMetadata(), NoLog(), config)
+        super().__init__(MemoryMetadata(), MemoryLog(), config)
         self.topics, self._by_id = topics.by_name, topics.by_id
         topics.on_change(lambda name, change: self._tell(name, change))
 

@@ -6,6 +6,7 @@ The brokers, leaders and records are the upstream's, so nothing here stops or mo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,19 @@ from twisted.internet.defer import Deferred
 
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
-from kshim.control.commands import Commands, MadeLater
+from kshim.control.commands import Command, Commands, MadeLater
 from kshim.control.socket import ControlSocket, control_path
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.network.connection import Dispatch
 from kshim.network.listeners import BrokerListeners
 from kshim.recorder.recorder import Recorder
 from kshim.requests import Broker, error_answers
-from kshim.requests.context import Client
+from kshim.requests.context import Client, Turn
+from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Activity
+from kshim.upstream.ends import Ends
+from kshim.upstream.link import LinkError
+from kshim.upstream.topics import Topics
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
     from kshim.faults.answers import Usual
     from kshim.http.listener import HttpListener
     from kshim.network.traffic import Traffic
+
+GROUP_US = 30
 
 Measured = Callable[[Callable[..., Any], Broker], Dispatch]
 """Makes what a listener is to have of `answer` and a broker."""
@@ -40,6 +47,8 @@ class Outside:
     """Opened once clients may come, closed first."""
 
     here: Broker
+    ends: Ends
+    topics: Topics
     groups: GroupRuntime
     answer: Callable[..., Any]
     """`Front.answer`."""
@@ -92,17 +101,40 @@ class Outside:
 
         here, recorder, reactor, clock = self.here, self.recorder, self.reactor, self.clock
         groups, coordinators = GroupSteering(here.groups), Coordinators(here, is_alone=True)
+        overview = Overview(here.cluster, here.groups, here.log, recorder, reactor, clock)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
         faults = FaultSteering(self.brokers, self.listeners, self.measured, recorder.add, self._usual)
         return {
             **groups.commands(),
-            **Overview(here.cluster, here.groups, here.log, recorder, reactor, clock).commands(),
+            **{name: self._after_look(command) for name, command in overview.commands().items()},
             **Questions(recorder, groups, here.aside, reactor, clock).commands(),
             **MemberSteering(coordinators).commands(),
             **Adoption(reactor, self.ask, coordinators).commands(),
             **faults.commands(),
             **self._time.commands(),
         }
+
+    def _after_look(self, command: Command) -> Command:
+        """The same with the ends of partitions as they are now."""
+
+        async def run(*arguments: Any) -> Any:
+            await self._learn_topics()
+            await self.ends.look()
+            return await command.run(*arguments)
+
+        return Command(run, command.types)
+
+    async def _learn_topics(self) -> None:
+        """Learn the topics for which groups have committed: after a start, no client has named them yet."""
+        slices, names = Slices(self.reactor, Turn()), set()
+        for group_id in self.here.groups.group_ids():
+            await slices.spend(GROUP_US)
+            group = self.here.groups.see(group_id)
+            names |= {name for name, _ in group.partitions} if group is not None else set()
+        missing = self.topics.missing(names)
+        if missing:
+            with suppress(LinkError):  # the upstream is gone for now
+                await self.topics.learn(missing)
 
     def _usual(self) -> Usual:
         from kshim.faults.answers import Usual

@@ -34,12 +34,12 @@ from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.contact import CONNECT_S, Contact
+from kshim.upstream.ends import Ends
 from kshim.upstream.front import HERE, Front
 from kshim.upstream.indexes import Indexes, WrongUpstream
 from kshim.upstream.interfaces import NewShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.mirror import Mirror
-from kshim.upstream.nothing import NoLog
 from kshim.upstream.outside import Measured, Outside
 from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
@@ -85,6 +85,7 @@ class UpstreamServer:
         self._ports = Ports(config, reactor, self._unread, self._once, limits, self._mirror.client_quotas)
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
         self._known = Brokers(self._indexes, self._open_port, lambda: bool(self._shards.fellows()))
+        self._ends = Ends(reactor, self._contact.ask, self._topics.by_name, self._known.address)
         self._brokers: dict[int, Broker] = {}
         """What each port answers by, by the node id of the upstream broker."""
         self._groups: GroupRuntime | None = None
@@ -160,16 +161,16 @@ class UpstreamServer:
         groups.start({})
         self._topics.on_change(groups.topic_changed)
         self._topics.on_deletion(groups.topics_deleted)
-        nothing = NoLog()
+        ends = self._ends
         self._here = Broker(
             node_id=HERE,
             config=config,
             cluster=self._mirror,
-            log=nothing,
+            log=ends,
             groups=groups,
             transactions=_no_transactions(),
             clock=self._reactor,
-            producers=ProducerAppends(nothing, config),
+            producers=ProducerAppends(ends, config),
             fetch_sessions=FetchSessions(),
             aside=self._aside,
             unread=self._unread,
@@ -201,6 +202,8 @@ class UpstreamServer:
         assert self._front is not None
         self._outside = Outside(
             here=self._here,
+            ends=self._ends,
+            topics=self._topics,
             groups=self._groups,
             ask=self._contact.ask,
             answer=self._front.answer,
@@ -295,6 +298,7 @@ class UpstreamServer:
         await self._shards.stop()
         self._aside.stop()
         await gatherResults([listener.disconnect() for listener in listeners])
+        self._ends.stop()
         self._contact.stop()
 
 

@@ -7,7 +7,8 @@ started may be behind, and the offsets that groups have committed for a deleted 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -52,6 +53,7 @@ class Topics:
         self._clock = clock
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
+        self._partition_nos = count()
         self._absent: dict[Key, float] = {}
         """Until when each is not asked for."""
         self._wanted: dict[Key, None] = {}
@@ -174,7 +176,7 @@ class Topics:
         had, has = len(before.partitions) if before else 0, len(found.partitions)
         if before is not None and had == has:
             return
-        topic = _topic(found)
+        topic = _topic(found, before, self._partition_nos)
         self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
         if before is not None:
             for tell in self._changed:
@@ -185,15 +187,13 @@ def _request(topics: Sequence[MetadataRequestTopic]) -> MetadataRequest:
     return MetadataRequest(topics=tuple(topics), allow_auto_topic_creation=False)
 
 
-def _topic(found: MetadataResponseTopic) -> Topic:
+def _topic(found: MetadataResponseTopic, before: Topic | None, partition_nos: Iterator[int]) -> Topic:
+    """before: the same topic with fewer partitions, whose numbers stay."""
     assert found.name
-    partitions = sorted(found.partitions, key=lambda each: each.partition_index)
-    return Topic(
-        name=found.name,
-        topic_id=found.topic_id,
-        partitions=tuple(Partition(each.partition_index, 0, each.leader_id) for each in partitions),
-        is_internal=found.is_internal,
-    )
+    had = before.partitions if before else ()
+    new = sorted(found.partitions, key=lambda each: each.partition_index)[len(had) :]
+    added = (Partition(each.partition_index, next(partition_nos), each.leader_id) for each in new)
+    return Topic(found.name, found.topic_id, (*had, *added), is_internal=found.is_internal)
 
 
 def _not_now(failure: Failure) -> None:

@@ -1,0 +1,161 @@
+"""Where the partitions of the upstream begin and end, for people who look at lag; nobody else asks.
+
+They are asked for when somebody looks, at most every FRESH_S, and of the topics that groups have to do with.
+What is not known, or not known yet, is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.cluster import Topic
+from kshim.configs.endpoint import Endpoint
+from kshim.storage.interfaces import Offsets
+from kshim.storage.memory import MemoryLog
+from kshim.upstream.link import Link, LinkError, connect
+from schemas.error_code import ErrorCode
+from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN = -1
+FRESH_S = 2.0
+AT_ONCE = 500
+"""Topics that are asked for in one request."""
+ANSWER_S = 5.0
+EARLIEST, LATEST = -2, -1
+
+Partitions = Mapping[str, Sequence[int]]
+"""Indexes of partitions, by topic."""
+
+
+class Ends(MemoryLog):
+    """Stands in for the log of kshim: it holds no records, but knows where those of the upstream end."""
+
+    def __init__(
+        self,
+        reactor: Any,
+        ask: Callable[[Any], Deferred[Any]],
+        topics: Mapping[str, Topic],
+        address: Callable[[int], Endpoint],
+    ) -> None:
+        """ask: asks any broker; errbacks LinkError. topics: those that are looked at, by name. address: of a
+        broker by its node id.
+        """
+        super().__init__()
+        self._reactor = reactor
+        self._ask = ask
+        self._topics = topics
+        self._address = address
+        self._links: dict[int, Link] = {}
+        self._known: dict[int, Offsets] = {}
+        """By partition_no."""
+        self._fresh_until_s = 0.0
+        self._looking: list[Deferred[None]] | None = None
+
+    def offsets(self, partition_no: int) -> Offsets:
+        """As they were when somebody looked last; this is a look, too."""
+        if self._reactor.seconds() >= self._fresh_until_s:
+            self.look()
+        return self._known.get(partition_no, Offsets(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN))
+
+    def look(self) -> Deferred[None]:
+        """Ask, unless it was done just now. Fires when that is over, whether or not all is known."""
+        looked: Deferred[None] = Deferred()
+        if self._looking is not None:
+            self._looking.append(looked)
+        elif self._reactor.seconds() < self._fresh_until_s:
+            looked.callback(None)
+        else:
+            self._looking = [looked]
+            Deferred.fromCoroutine(self._look())
+        return looked
+
+    def stop(self) -> None:
+        """Close all links."""
+        for link in self._links.values():
+            link.close()
+
+    async def _look(self) -> None:
+        names = list(self._topics)
+        for first in range(0, len(names), AT_ONCE):
+            try:
+                await self._look_at(names[first : first + AT_ONCE])
+            except LinkError as error:
+                logger.debug("the ends of partitions are not known: %s", error)
+        self._fresh_until_s = self._reactor.seconds() + FRESH_S
+        looking, self._looking = self._looking or [], None
+        for each in looking:
+            each.callback(None)
+
+    async def _look_at(self, names: Iterable[str]) -> None:
+        asked = tuple(MetadataRequestTopic(name=name) for name in names)
+        told: MetadataResponse = await self._ask(
+            MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+        )
+        led: defaultdict[int, dict[str, list[int]]] = defaultdict(dict)
+        for topic in told.topics:
+            for partition in topic.partitions:
+                if partition.leader_id >= 0 and topic.name:
+                    led[partition.leader_id].setdefault(topic.name, []).append(partition.partition_index)
+        for node_id, partitions in led.items():
+            try:
+                link = await self._link(node_id)
+                begin, end = (
+                    await _listed(link, partitions, EARLIEST),
+                    await _listed(link, partitions, LATEST),
+                )
+            except LinkError as error:
+                logger.debug("the ends of partitions are not known: %s", error)
+                begin = end = {}
+            self._note(partitions, begin, end)
+
+    def _note(
+        self,
+        partitions: Partitions,
+        begin: Mapping[tuple[str, int], int],
+        end: Mapping[tuple[str, int], int],
+    ) -> None:
+        for name, indexes in partitions.items():
+            topic = self._topics.get(name)
+            for index in indexes:
+                found = None if topic is None else topic.partition(index)
+                if found is not None:
+                    first, last = begin.get((name, index), UNKNOWN), end.get((name, index), UNKNOWN)
+                    self._known[found.partition_no] = Offsets(first, last, last, last)
+
+    async def _link(self, node_id: int) -> Link:
+        """The link to a broker. Raises LinkError."""
+        link = self._links.get(node_id)
+        if link is None or not link.is_open:
+            try:
+                address = self._address(node_id)
+            except KeyError:
+                raise LinkError(f"broker {node_id} is not known") from None
+            link = self._links[node_id] = await connect(self._reactor, address, timeout_s=ANSWER_S)
+        return link
+
+
+async def _listed(link: Link, partitions: Partitions, timestamp: int) -> dict[tuple[str, int], int]:
+    """The offsets of partitions at EARLIEST or LATEST; those with an error are left out."""
+    topics = [
+        ListOffsetsTopic(
+            name=name,
+            partitions=tuple(ListOffsetsPartition(partition_index=n, timestamp=timestamp) for n in indexes),
+        )
+        for name, indexes in partitions.items()
+    ]
+    request = ListOffsetsRequest(replica_id=-1, topics=tuple(topics), timeout_ms=int(ANSWER_S * 1000))
+    response = await link.ask(request, timeout_s=ANSWER_S)
+    return {
+        (topic.name, partition.partition_index): partition.offset
+        for topic in response.topics
+        for partition in topic.partitions
+        if partition.error_code == ErrorCode.NONE
+    }

@@ -1,0 +1,130 @@
+"""Where partitions end: asked of their leaders when somebody looks, and unknown until then."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
+
+from kshim.cluster import Topic
+from kshim.cluster.topics import Partition
+from kshim.configs.endpoint import Endpoint
+from kshim.storage.interfaces import Offsets
+from kshim.upstream import ends as module
+from kshim.upstream.ends import EARLIEST, FRESH_S, UNKNOWN, Ends
+from kshim.upstream.link import LinkError
+from schemas.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from schemas.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tests.api.harness import PENDING, result
+
+NOT_KNOWN = Offsets(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
+
+
+class Upstream:
+    """Partition n of "t" is led by broker n, and has the records from n to 10 n."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock = Clock()
+        self.clock.advance(100)
+        self.down: set[int] = set()
+        self.lost: set[int] = set()
+        self.asked = 0
+        self.waiting: list[Deferred[None]] | None = None
+        partitions = tuple(Partition(index, 100 + index, 0) for index in range(3))
+        topics = {"t": Topic("t", UUID(int=1), partitions)}
+        self.ends = Ends(self.clock, self.ask, topics, self.address)
+        monkeypatch.setattr(module, "connect", self.connect)
+
+    def address(self, node_id: int) -> Endpoint:
+        if node_id in self.lost:
+            raise KeyError(node_id)
+        return Endpoint("b", node_id)
+
+    def connect(self, reactor: Any, address: Endpoint, timeout_s: float) -> Deferred[Any]:
+        if address.port in self.down:
+            return fail(LinkError("down"))
+        return succeed(Leader())
+
+    def ask(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
+        self.asked += 1
+        partitions = tuple(MetadataResponsePartition(partition_index=n, leader_id=n) for n in range(3))
+        response = MetadataResponse(topics=(MetadataResponseTopic(name="t", partitions=partitions),))
+        if self.waiting is None:
+            return succeed(response)
+        waits: Deferred[None] = Deferred()
+        self.waiting.append(waits)
+        return waits.addCallback(lambda _: response)
+
+    def known(self) -> list[Offsets]:
+        return [self.ends.offsets(100 + index) for index in range(3)]
+
+
+class Leader:
+    is_open = True
+
+    def ask(self, request: ListOffsetsRequest, timeout_s: float) -> Deferred[ListOffsetsResponse]:
+        (topic,) = request.topics
+        found = [
+            ListOffsetsPartitionResponse(
+                partition_index=each.partition_index,
+                offset=each.partition_index * (1 if each.timestamp == EARLIEST else 10),
+                error_code=6 if each.partition_index == 2 and each.timestamp == EARLIEST else 0,
+            )
+            for each in topic.partitions
+        ]
+        topics = (ListOffsetsTopicResponse(name=topic.name, partitions=tuple(found)),)
+        return succeed(ListOffsetsResponse(topics=topics))
+
+
+def test_a_look_learns_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream = Upstream(monkeypatch)
+    assert result(upstream.ends.look()) is None
+    assert upstream.known() == [Offsets(0, 0, 0, 0), Offsets(1, 10, 10, 10), Offsets(UNKNOWN, 20, 20, 20)]
+    assert upstream.ends.offsets(999) == NOT_KNOWN
+    assert upstream.asked == 1
+
+
+def test_they_are_asked_for_again_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream = Upstream(monkeypatch)
+    result(upstream.ends.look())
+    result(upstream.ends.look())
+    assert upstream.asked == 1
+    upstream.clock.advance(FRESH_S)
+    upstream.ends.offsets(100)
+    assert upstream.asked == 2
+
+
+def test_those_who_look_together_ask_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream = Upstream(monkeypatch)
+    upstream.waiting = []
+    looks = [upstream.ends.look(), upstream.ends.look()]
+    assert upstream.known() == [NOT_KNOWN] * 3
+    assert [result(look) for look in looks] == [PENDING] * 2
+    looks.append(upstream.ends.look())
+    (waits,) = upstream.waiting
+    waits.callback(None)
+    assert looks[2].called
+    assert upstream.asked == 1
+
+
+@pytest.mark.parametrize("way", ["down", "lost"])
+def test_a_leader_that_does_not_answer_leaves_its_partitions_unknown(
+    monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    upstream = Upstream(monkeypatch)
+    getattr(upstream, way).add(1)
+    result(upstream.ends.look())
+    assert upstream.known() == [Offsets(0, 0, 0, 0), NOT_KNOWN, Offsets(UNKNOWN, 20, 20, 20)]
