@@ -222,24 +222,25 @@ class Node:
         self._poll(self.tenure)
 
     def _poll(self, tenure: Tenure) -> None:
-        if tenure is self.tenure:
-            self._go_on()
-            self.later(LEASE_MS / 3, self._poll, tenure)
-
-    def _go_on(self) -> None:
-        """Send what is to be sent, and ask what is to be asked."""
-        if (tenure := self.tenure) is None:
+        """Ask for a proof, several times in a lease."""
+        if tenure is not self.tenure:
             return
-        now_ms = self.now_ms()
-        if (batch := tenure.to_send(now_ms)) is not None:
-            self._tell(self.name, "sends", batch)
-            self._send(batch, lambda answer: self._answered(tenure, answer))
-        elif tenure.asks(now_ms):
+        self._go_on()
+        if tenure is self.tenure and tenure.asks(self.now_ms()):
             self._ask(
                 lambda listen: listen(self._kafka.high_watermark),
                 lambda end: self._settle(tenure, tenure.was_told_end(end)),
                 lambda: self._settle(tenure, tenure.was_told_end(None)),
             )
+        self.later(LEASE_MS / 3, self._poll, tenure)
+
+    def _go_on(self) -> None:
+        """Send what is to be sent."""
+        if (tenure := self.tenure) is None:
+            return
+        if (batch := tenure.to_send(self.now_ms())) is not None:
+            self._tell(self.name, "sends", batch)
+            self._send(batch, lambda answer: self._answered(tenure, answer))
         self._look(tenure)
 
     def _answered(self, tenure: Tenure, answer: Answer) -> None:

@@ -15,6 +15,8 @@ from tests.simulation.shards.node import Network, Node
 STEPS = 400
 NODES = 3
 CALM_MS = 20_000
+SESSION_MS = 1_000
+"""After that, mostly, another node is to lead in place of one that is not heard any more."""
 
 
 class Wrong(AssertionError):
@@ -100,15 +102,13 @@ class World:
             self.clock.step()
         assert self.clock.now_ms == until_ms
 
-    def commit(self) -> None:
-        """A client commits, at any node: it need not know who leads."""
+    def commit(self, at: Node | None = None) -> None:
+        """A client commits, at any node: it need not know who leads, nor whether that is awake."""
         self.commits += 1
         number = self.commits
         ((_, value),) = value_of(number)
         assert value is not None
-        node = self._asked()
-        if not self._answers(node):
-            return
+        node = at or self._asked()
 
         def reply(committed: bytes | None) -> None:
             self.tell(node.name, "acknowledges" if committed else "cannot tell of", value)
@@ -119,12 +119,10 @@ class World:
                 self._acknowledged.append(value)
 
         self.tell("client", "commits", f"{value!r} at {node.name}")
-        node.commit(number, reply)
+        node.later(self.network.delay_ms(), node.commit, number, reply)
 
-    def read(self) -> None:
-        node = self._asked()
-        if not self._answers(node):
-            return
+    def read(self, at: Node | None = None) -> None:
+        node = at or self._asked()
         known = len(self._acknowledged)
 
         def reply(value: bytes | None) -> None:
@@ -135,7 +133,7 @@ class World:
                 if value:
                     self._acknowledged.append(value)
 
-        node.read(reply)
+        node.later(self.network.delay_ms(), node.read, reply)
 
     def _asked(self) -> Node:
         """A node, mostly one that says that it leads: clients come back to such."""
@@ -158,6 +156,8 @@ class World:
         for_ms = self.chance.choice((50, 600, 600, 2_000, 2_000, 8_000, 40_000, 25 * 60_000))
         node.wakes_ms = max(node.wakes_ms, self.clock.now_ms + for_ms)
         self.tell(node.name, "sleeps", f"{for_ms} ms")
+        if for_ms > SESSION_MS and self.chance.random() < 0.8:
+            self.clock.after(SESSION_MS, self._replace, node)
 
     def crash(self, number: int) -> None:
         """A node ends, and another one begins in its place."""
@@ -166,6 +166,13 @@ class World:
         self.nodes[number].crash()
         self.takeovers += self.nodes[number].takeovers
         self.nodes[number] = self._new_node()
+        self.clock.after(SESSION_MS, self._replace, self.nodes[number])
+
+    def _replace(self, gone: Node) -> None:
+        """Let another node lead in place of one whose session is over; that one hears of it later."""
+        successor = self.chance.choice([node for node in self.nodes if node is not gone])
+        for node in self.nodes:
+            node.later(0, node.assign, node is successor)
 
     # ---- the end
 
