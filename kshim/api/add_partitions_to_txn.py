@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kshim.cluster import INTERNAL_TOPICS
 from kshim.coordination.transactions.requests import AddPartitions, partition_results
 from kshim.coordination.transactions.transaction import TopicPartition
 from kshim.requests import Broker, RequestContext
@@ -61,15 +62,19 @@ def _asked(each: AddPartitionsToTxnTransaction) -> AddPartitions:
 
 def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Later[AddPartitionsToTxnResult]:
     topics = broker.cluster.topics
-    errors = {
-        (name, index): ErrorCode.OPERATION_NOT_ATTEMPTED
-        if name in topics and topics[name].partition(index)
-        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for name, index in asked.partitions
-    }
-    if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
-        return partition_results(asked.transactional_id, errors.items())
-    return broker.transactions.submit(context, asked)
+    is_client_s = context.api_version < FIRST_VERSION_FOR_BROKERS
+
+    def error(name: str, index: int) -> ErrorCode:
+        if is_client_s and name in INTERNAL_TOPICS:  # so Kafka says, with or without an authorizer
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if name not in topics or topics[name].partition(index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.OPERATION_NOT_ATTEMPTED
+
+    errors = {each: error(*each) for each in asked.partitions}
+    if set(errors.values()) <= {ErrorCode.OPERATION_NOT_ATTEMPTED}:
+        return broker.transactions.submit(context, asked)
+    return partition_results(asked.transactional_id, errors.items())
 
 
 def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:

@@ -187,6 +187,15 @@ def test_nothing_is_added_where_one_partition_does_not_exist(
     assert described.transaction_states[0].transaction_state == "Empty"
 
 
+@pytest.mark.parametrize("version", [0, 3])
+def test_a_client_adds_no_internal_topic(transactions: Transactions, version: int) -> None:
+    assert transactions.add("topic", TRANSACTION_STATE_TOPIC, "none", version=version) == {
+        ("topic", 0): ErrorCode.OPERATION_NOT_ATTEMPTED,
+        (TRANSACTION_STATE_TOPIC, 0): ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ("none", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+
+
 @pytest.mark.parametrize("version", versions(ApiKey.END_TXN))
 @pytest.mark.parametrize("committed", [False, True])
 def test_each_partition_of_the_transaction_gets_its_marker(
