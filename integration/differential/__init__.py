@@ -8,6 +8,7 @@
   meant, and `shrink` shortens a history that differs.
 * Stories, functions that go on according to the answers they get (`stories`).
 * Dialogues of unmodified clients (`dialogues`), retold without what is left to chance.
+* Who may do what, by their ACLs (`acls`).
 * What Apache Kafka's own tools print (`tools`).
 * Requests that are written loosely (`looseness`).
 * Meant differences: a scenario for each key of docs/differences.md that nothing above meets (`differences`).

@@ -402,6 +402,22 @@ def add_partitions_to_txn(cell: Cell) -> dict[str, Any]:
     }
 
 
+@case(
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    Need(WRITE, TRANSACTIONAL_ID, OWN),
+    Need(WRITE, TOPIC, "__consumer_offsets"),
+    kind="internal",
+    until=3,
+)
+def add_internal_partitions_to_txn(cell: Cell) -> dict[str, Any]:
+    topics = [{"name": "__consumer_offsets", "partitions": [0]}]
+    return {
+        "v3_and_below_transactional_id": cell.own,
+        "v3_and_below_producer_id": 4711,
+        "v3_and_below_topics": topics,
+    }
+
+
 @case(ApiKey.ADD_PARTITIONS_TO_TXN, Need(CLUSTER_ACTION, CLUSTER), kind="of-a-broker", since=4)
 def add_partitions_to_txn_of_a_broker(cell: Cell) -> dict[str, Any]:
     topics = [{"name": SHARED, "partitions": [0]}]

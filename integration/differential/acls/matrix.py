@@ -11,12 +11,19 @@ from uuid import UUID
 
 from integration.differential.acls.cases import CASES, OTHER, OWN, SHARED, Case, Cell, Need
 from integration.differential.acls.world import World
-from kshim.cluster.acl import PatternType
+from kshim.cluster.acl import AclOperation, PatternType
 from schemas.error_code import ErrorCode
 from schemas.messages.create_acls import AclCreation
 from schemas.messages.produce import ProduceRequest
 
 ALLOW = 3
+IMPLIED = {
+    **dict.fromkeys(
+        (AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER),
+        AclOperation.DESCRIBE,
+    ),
+    AclOperation.ALTER_CONFIGS: AclOperation.DESCRIBE_CONFIGS,
+}
 LEFT_OUT = frozenset(
     "throttle_time_ms host port rack cluster_id base_offset high_watermark last_stable_offset "
     "log_start_offset offset timestamp log_append_time_ms leader_epoch current_leader records low_watermark "
@@ -45,7 +52,9 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """Every case with nothing, with just enough, and without each of its ACLs if there are several."""
+    """Every case with nothing, with just enough, without each of its ACLs if there are several, and with one
+    that allows only what each of them implies.
+    """
     found: list[Row] = []
     for case in CASES:
         choices = {"nothing": (), "enough": case.needs} if case.needs else {"nothing": ()}
@@ -53,6 +62,11 @@ def rows() -> list[Row]:
             for need in case.needs:
                 name = f"without-{need.operation.name}-{need.resource.name}-{need.name}".lower()
                 choices[name] = tuple(each for each in case.needs if each != need)
+        for need in case.needs:
+            if (implied := IMPLIED.get(need.operation)) is not None:
+                name = f"{implied.name}-for-{need.operation.name}-{need.resource.name}".lower()
+                weaker = need._replace(operation=implied)
+                choices[name] = tuple(weaker if each == need else each for each in case.needs)
         for choice, needs in choices.items():
             found.append(Row(case, choice, needs, f"u{len(found)}"))
     return found
