@@ -53,7 +53,7 @@ public class PacedClient {
 
     static void produce(String bootstrap, String clientId, String topic) throws Exception {
         Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "client.id", clientId,
-            "linger.ms", 20, "batch.size", 40000, "buffer.memory", 4194304, "max.block.ms", 300000, "delivery.timeout.ms", 300000);
+            "linger.ms", 20, "batch.size", (int) (0.04 * bytesPerSecond), "buffer.memory", 4194304, "max.block.ms", 300000, "delivery.timeout.ms", 300000);
         KafkaProducer<byte[], byte[]> producer =
             new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
         for (long sent = 0; ; sent += RECORD.length) {
@@ -66,7 +66,8 @@ public class PacedClient {
 
     static void consume(String bootstrap, String clientId, String topic) throws Exception {
         Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "client.id", clientId,
-            "enable.auto.commit", false, "fetch.max.bytes", 100000, "max.partition.fetch.bytes", 100000);
+            "enable.auto.commit", false, "fetch.max.bytes", (int) (0.1 * bytesPerSecond),
+            "max.partition.fetch.bytes", (int) (0.1 * bytesPerSecond));
         KafkaConsumer<byte[], byte[]> consumer =
             new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
         consumer.assign(List.of(new TopicPartition(topic, 0)));

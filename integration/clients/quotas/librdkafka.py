@@ -13,8 +13,8 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 RECORD = b"x" * 2000
-PRODUCED, FETCHED = 40_000, 100_000
-"""No request and no answer is larger: it would be much of what is measured."""
+PRODUCED_S, FETCHED_S = 0.04, 0.1
+"""For so long no request and no answer uses up the quota: a larger one would be much of what is measured."""
 TICK_S = 0.1
 
 
@@ -45,12 +45,12 @@ class Told:
                 print(f"{time.monotonic() - self._began_s:.3f} {self.bytes}", flush=True)
 
 
-def produce(settings: dict[str, Any], topic: str, told: Told) -> None:
+def produce(settings: dict[str, Any], topic: str, told: Told, bytes_per_s: float) -> None:
     producer = Producer(
         {
             **settings,
             "linger.ms": 20,
-            "batch.size": PRODUCED,
+            "batch.size": int(PRODUCED_S * bytes_per_s),
             "queue.buffering.max.kbytes": 4096,
             "message.timeout.ms": 300_000,
         }
@@ -73,10 +73,10 @@ def produce(settings: dict[str, Any], topic: str, told: Told) -> None:
             producer.poll(0.05)
 
 
-def consume(settings: dict[str, Any], topic: str, told: Told) -> None:
+def consume(settings: dict[str, Any], topic: str, told: Told, bytes_per_s: float) -> None:
     own = {"group.id": "none", "enable.auto.commit": False, "queued.max.messages.kbytes": 256}
-    own |= {"fetch.max.bytes": FETCHED, "max.partition.fetch.bytes": FETCHED}
-    own |= {"message.max.bytes": FETCHED}
+    limits = "fetch.max.bytes", "max.partition.fetch.bytes", "message.max.bytes"
+    own |= dict.fromkeys(limits, int(FETCHED_S * bytes_per_s))
     consumer = Consumer({**settings, **own})
     consumer.assign([TopicPartition(topic, 0, 0)])
     while True:
@@ -91,7 +91,7 @@ def consume(settings: dict[str, Any], topic: str, told: Told) -> None:
 def main(bootstrap: str, client_id: str, topic: str, what: str, bytes_per_s: str, paced_s: str) -> None:
     settings = {"bootstrap.servers": bootstrap, "client.id": client_id}
     told = Told(float(bytes_per_s), float(paced_s))
-    {"produce": produce, "consume": consume}[what](settings, topic, told)
+    {"produce": produce, "consume": consume}[what](settings, topic, told, float(bytes_per_s))
 
 
 if __name__ == "__main__":
