@@ -1,4 +1,4 @@
-"""What Apache Kafka does with plain, idempotent batches of several epochs: docs/decisions/025.
+"""What Apache Kafka does with plain, idempotent batches of several epochs: docs/decisions/024.
 
 A shard of the groups' journal is led by whoever has appended the first batch of its newest producer epoch.
 These are the answers on which that stands: from one Apache Kafka, and from three where a leader moves.

@@ -6,7 +6,7 @@
                                                                                                       Leading
 
 Pure: it says what to do (`wants`), and is told what has come of it. All that was read on the way is the whole
-log up to its claim, and nobody who led before can append behind that (docs/decisions/025). Whoever has lost
+log up to its claim, and nobody who led before can append behind that (docs/decisions/024). Whoever has lost
 begins a new takeover after a pause, if it is still to lead the shard.
 """
 

@@ -2,7 +2,7 @@
 
 Kafka lets nobody append under an epoch once it has seen a later one of the same producer id, and of all who
 begin an epoch it takes one first batch. So a term belongs to whoever has appended its first batch:
-docs/decisions/025. Nobody has to be asked for an id; it must only be one that Kafka never gives. When the
+docs/decisions/024. Nobody has to be asked for an id; it must only be one that Kafka never gives. When the
 epochs of an id are used up, the last one is claimed, but not used: its owner goes on under the next id.
 """
 
