@@ -18,10 +18,19 @@ from kshim.network.certificate_names import subject
 
 KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
 CONTROLLER = "CONTROLLER"
-LISTENERS = {"PLAINTEXT": "PLAINTEXT", "REQUESTED": "SSL", "REQUIRED": "SSL", "MAPPED": "SSL"}
+LISTENERS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "REQUESTED": "SSL",
+    "REQUIRED": "SSL",
+    "MAPPED": "SSL",
+    "LOGIN": "SASL_SSL",
+}
 """Their protocols, by their names; their ports follow each other."""
 RULES = "RULE:^CN=([^,]*),OU=Mapped.*$/$1/L,RULE:^CN=(.*?),O=(.*?)$/$2-$1/,DEFAULT"
 FRIENDS = ("CN=alice", "CN=Bob B,OU=Mapped,O=Example,C=DE", "CN=carol,O=Example", "CN=Dave+OU=Ops,UID=d")
+USER, USERS_PASSWORD = "alice", "wonderland"
+"""Who may log in at LOGIN, with PLAIN."""
+LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 MEANT = "D-tls-alerts"
 """The key of the only meant difference that is shown here."""
 MALLORY = "CN=mallory"
@@ -41,7 +50,7 @@ class Certificates:
     def super_users(self) -> list[str]:
         """The principals of the friends, as kshim names them: at listeners without rules, and with RULES."""
         names = [subject(self.clients[name].certificate.public_bytes(Encoding.DER)) for name in FRIENDS]
-        return [*names, *(str(mapped(parse_rules(RULES), name)) for name in names), "ANONYMOUS"]
+        return [*names, *(str(mapped(parse_rules(RULES), name)) for name in names), "ANONYMOUS", USER]
 
     def write(self, name: str, issued: Issued) -> dict[str, str]:
         """A client's certificate, as librdkafka's properties."""
@@ -107,6 +116,10 @@ def _options(kind: str, port: int, certificates: Certificates) -> list[str]:
         "listener.name.required.ssl.client.auth": "required",
         "listener.name.mapped.ssl.client.auth": "required",
         "listener.name.mapped.ssl.principal.mapping.rules": RULES,
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.login.plain.sasl.jaas.config": (
+            f'{LOGIN_MODULE} required user_{USER}="{USERS_PASSWORD}";'
+        ),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": ";".join(f"User:{name}" for name in certificates.super_users),
     }

@@ -8,7 +8,7 @@ import socket
 import ssl
 import struct
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,10 @@ from integration.differential.tls.listening import (
     FRIENDS,
     KSHIM,
     LISTENERS,
+    LOGIN_MODULE,
     MALLORY,
+    USER,
+    USERS_PASSWORD,
     Certificates,
     Listening,
 )
@@ -177,28 +180,40 @@ def test_configs(both: Mapping[str, Listening]) -> None:
 # ---- Apache's tools
 
 
+@pytest.mark.parametrize("listener", ["REQUIRED", "LOGIN"])
 def test_console_producer_and_consumer(
-    both: Mapping[str, Listening], certificates: Certificates, class_path: str, tmp_path: Path
+    both: Mapping[str, Listening],
+    certificates: Certificates,
+    class_path: str,
+    tmp_path: Path,
+    listener: str,
 ) -> None:
-    """With a client.properties as `kshim certificates` writes it."""
+    """With a client.properties as `kshim certificates` writes it; at LOGIN with SASL_SSL in it."""
+    properties = write_properties(certificates, tmp_path, listener)
     for listening in both.values():
-        assert printed(listening, certificates, class_path, tmp_path) == "first\nsecond\nthird\n"
+        common = ["--bootstrap-server", listening.at(listener), "--topic", f"console-{listener}"]
+        assert printed([*common, "--command-config", str(properties)], class_path) == "first\nsecond\nthird\n"
 
 
-def printed(listening: Listening, certificates: Certificates, class_path: str, directory: Path) -> str:
-    """What the consumer prints of what the producer was given."""
+def write_properties(certificates: Certificates, directory: Path, listener: str) -> Path:
+    """A client.properties for a listener."""
     issued = certificates.clients["CN=alice"]
     (directory / "keys.p12").write_bytes(issued.pkcs12("alice", certificates.authority.certificate, PASSWORD))
     (directory / "trust.p12").write_bytes(certificates.authority.trust_store(PASSWORD))
     properties = directory / "client.properties"
+    login = f'{LOGIN_MODULE} required username="{USER}" password="{USERS_PASSWORD}";'
     properties.write_text(
-        f"security.protocol=SSL\nssl.truststore.type=PKCS12\nssl.truststore.location={directory}/trust.p12\n"
+        f"security.protocol={LISTENERS[listener]}\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n"
+        f"ssl.truststore.type=PKCS12\nssl.truststore.location={directory}/trust.p12\n"
         f"ssl.truststore.password={PASSWORD}\nssl.keystore.type=PKCS12\n"
         f"ssl.keystore.location={directory}/keys.p12\nssl.keystore.password={PASSWORD}\n"
         f"ssl.key.password={PASSWORD}\n"
     )
-    common = ["--bootstrap-server", listening.at("REQUIRED"), "--topic", "console"]
-    common += ["--command-config", str(properties)]
+    return properties
+
+
+def printed(common: Sequence[str], class_path: str) -> str:
+    """What the consumer prints of what the producer was given."""
     run_tool(class_path, CONSOLE_PRODUCER, *common, given="first\nsecond\nthird\n")
     reading = ["--from-beginning", "--max-messages", "3", "--timeout-ms", "30000"]
     return run_tool(class_path, CONSOLE_CONSUMER, *common, *reading)
