@@ -11,8 +11,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
-from kshim.configs.config import Config, new_config
+from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.reading import new_config
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.service import Server, StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError

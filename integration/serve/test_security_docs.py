@@ -12,8 +12,8 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from integration.support.readme import ROOT
 from integration.support.server import COMMAND
-from kshim.configs.config import new_config
 from kshim.configs.properties_file import parse_properties
+from kshim.configs.reading import new_config
 
 pytestmark = pytest.mark.kshim_only("it starts kshim")
 

@@ -29,7 +29,7 @@ def run_with(properties: Mapping[str, str], log_level: str, *, end_with_stdin: b
     end_with_stdin: end when standard input does, too.
     """
     from kshim.cli import logs
-    from kshim.configs.config import ConfigError, new_config
+    from kshim.configs.reading import ConfigError, new_config
 
     try:
         config, warnings = new_config(properties)

@@ -1,9 +1,7 @@
-"""One frozen `Config`: Kafka's own property names, from a server.properties file and from KEY=VALUE options.
+"""One frozen `Config`: the table of all properties with an effect, by Kafka's own names.
 
-An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The dataclass
-is the table of all properties with an effect: their type, default, bounds and meaning; `kshim config` prints
-it. A Kafka property without effect here gives a warning, because people pass the server.properties they have;
-any other name is an error.
+An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The table has
+their types, defaults, bounds and meanings; `kshim config` prints it, and `reading` makes a Config.
 
 A property that is only the default of a topic config, as log.retention.ms is of retention.ms, is read from
 `given`: the cluster's dynamic configs win over it.
@@ -11,7 +9,7 @@ A property that is only the default of a topic config, as log.retention.ms is of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,11 @@ from kshim.configs.listeners import (
     PROTOCOL_MAP,
     ListenerConfig,
     ListenerTexts,
-    WrongListener,
     listeners_of,
 )
 from kshim.configs.per_ip import checked_per_ip
 from kshim.configs.property import property_field as _property
-from kshim.configs.tls import TlsProperties, WrongTls, is_override, tls_settings, without_effect
+from kshim.configs.tls import TlsProperties
 from kshim.configs.values import (
     INT_MAX,
     LONG_MAX,
@@ -46,39 +43,6 @@ from kshim.configs.values import (
 
 MAX_BROKERS = 100
 IN_MEMORY = ":memory:"
-
-ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
-# Command-line options that set a property, and win over it.
-OPTIONS = {
-    "--listen": "listeners",
-    "--advertise": "advertised.listeners",
-    "--brokers": "brokers",
-    "--data-dir": "log.dirs",
-    "--control": "control.path",
-    "--http": "http.listener",
-    "--upstream": "upstream.bootstrap.servers",
-}
-LISTENER_PREFIX = "listener.name."
-FOR_ONE_LISTENER = {"max.connection.creation.rate"}
-"""Those that can be set for one listener alone, as listener.name.internal.max.connection.creation.rate."""
-# KRaft's own: every server.properties has them, but a broker without a quorum does not need them.
-SILENT = {
-    "process.roles",
-    "controller.quorum.voters",
-    "controller.quorum.bootstrap.servers",
-    "inter.broker.listener.name",
-    "security.inter.broker.protocol",
-    "sasl.mechanism.inter.broker.protocol",
-    "sasl.mechanism.controller.protocol",
-}
-
-
-class ConfigError(ValueError):
-    """The configuration cannot be used."""
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)  # a line for each fault, saying which values are right
-        super().__init__("\n".join(self.problems))
 
 
 def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_default: str = "") -> Any:
@@ -502,121 +466,3 @@ PROPERTIES: dict[str, Property] = {
     if f.metadata
     for name in [f.name.replace("_", ".")]
 }
-
-
-def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
-    """Make a Config from names and values. Names are those of PROPERTIES, ALIASES and OPTIONS.
-
-    Returns the config and a warning, one line, for every Kafka property without effect here. Raises
-    ConfigError with one line for each fault.
-    """
-    values: dict[str, Any] = {}
-    given: dict[str, str] = {}
-    problems: list[str] = []
-    warnings: list[str] = []
-    for key in sorted(properties, key=lambda key: (key in OPTIONS, key not in ALIASES)):
-        name, text = (ALIASES | OPTIONS).get(key, key), properties[key]
-        given[name] = text.strip()
-        try:
-            if name in PROPERTIES:
-                values[name.replace(".", "_")] = _value(name, text.strip())
-            elif (of_all := _without_listener(name)) in FOR_ONE_LISTENER:
-                _value(of_all, text.strip())
-            elif name not in SILENT and not is_override(name):
-                warnings += _no_effect(name)
-        except ValueError as error:
-            shown = "…" if name in PROPERTIES and PROPERTIES[name].is_secret else text.strip()
-            is_known = name in PROPERTIES or _without_listener(name) in FOR_ONE_LISTENER
-            problems.append(f"{key}={shown}: {error}" if is_known else str(error))
-    config = Config(**values, given=given)
-    problems += _problems(config, {(ALIASES | OPTIONS).get(key, key): key for key in properties})
-    if problems:
-        raise ConfigError(problems)
-    return config, warnings + without_effect(given, config.listener_configs)
-
-
-def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with properties together. keys: as the user named each of them."""
-    try:
-        for listener in config.listener_configs:
-            if listener.protocol.is_tls:
-                tls_settings(config.given, listener)
-    except WrongListener as error:
-        text = property_text(getattr(config, error.name.replace(".", "_")))
-        yield f"{keys.get(error.name, error.name)}={text}: {error}"
-    except WrongTls as error:
-        yield str(error)
-    else:
-        yield from _sasl_problems(config)
-    if config.upstream and config.brokers > 1:
-        key = keys.get("brokers", "brokers")
-        yield f"{key}={config.brokers}: expected none with an upstream, whose brokers these are"
-    if config.upstream and config.authorizer_class_name:
-        key = "authorizer.class.name"
-        yield f"{key}={config.authorizer_class_name}: expected none with an upstream, whose ACLs count"
-    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
-        yield (
-            f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
-            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
-        )
-    if config.http_listener is not None and not config.http_listener.is_loopback and not config.http_token:
-        yield (
-            f"http.listener={config.http_listener}: expected http.token, too, as others can connect to this "
-            "address; or a loopback address, as in 127.0.0.1:8080"
-        )
-
-
-def _sasl_problems(config: Config) -> Iterator[str]:
-    """What is wrong with SASL at the listeners that have it."""
-    names = [listener.name for listener in config.listener_configs if listener.protocol.is_sasl]
-    if not names:
-        return
-    from kshim.configs.sasl import WrongSasl, sasl_settings
-
-    for name in names:
-        try:
-            sasl_settings(config.given, name)
-        except WrongSasl as error:
-            yield str(error)
-
-
-def _without_listener(name: str) -> str:
-    """max.connections of listener.name.internal.max.connections; empty for a property of no listener."""
-    return name.removeprefix(LISTENER_PREFIX).partition(".")[2] if name.startswith(LISTENER_PREFIX) else ""
-
-
-def _value(name: str, text: str) -> Any:
-    if name == "log.dirs" and (not text or "," in text):
-        raise ValueError("expected one directory, or :memory:")
-    return PROPERTIES[name].parse(text)
-
-
-def _no_effect(name: str) -> list[str]:
-    """The warning for a property that only Kafka has. Raises ValueError if Kafka has none of that name."""
-    from kshim.configs.brokers import is_kafka_property
-    from kshim.configs.sasl import is_of_sasl
-
-    if is_of_sasl(name):
-        return []
-    if is_kafka_property(name):
-        return [f"{name} has no effect here"]
-    nearest = _nearest(name[:_LONGEST_COMPARED])
-    raise ValueError(f"{name}: no such property; the nearest is {nearest}; `kshim config` lists them all")
-
-
-_LONGEST_COMPARED = 100
-"""A file may hold thousands of names that are none, and some as long as itself."""
-
-
-def _nearest(name: str) -> str:
-    """The property whose name is most like `name`."""
-    from difflib import SequenceMatcher
-
-    matcher = SequenceMatcher(b=name)
-    ratio, nearest = -1.0, ""
-    for known in (*PROPERTIES, *ALIASES):
-        matcher.set_seq1(known)
-        # Both are upper bounds of the ratio, and far faster.
-        if matcher.real_quick_ratio() > ratio and matcher.quick_ratio() > ratio:
-            ratio, nearest = max((ratio, nearest), (matcher.ratio(), known))
-    return nearest

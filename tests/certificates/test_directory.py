@@ -10,8 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kshim.certificates.directory import PASSWORD, CannotMake, make
-from kshim.configs.config import new_config
 from kshim.configs.properties_file import parse_properties
+from kshim.configs.reading import new_config
 from kshim.configs.tls import tls_settings
 from kshim.network.certificate_names import subject
 from kshim.network.tls_context import new_context

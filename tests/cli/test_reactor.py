@@ -9,7 +9,7 @@ START = """
 import sys
 from kshim.cli.reactor import import_reactor
 from kshim.cli import main as cli
-from kshim.configs.config import new_config
+from kshim.configs.reading import new_config
 import_reactor()
 import kshim.service, kshim.storage.embedded
 print(*sys.modules)

@@ -6,10 +6,11 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from kshim.configs.brokers import BROKER_CONFIGS
-from kshim.configs.config import PROPERTIES, Config, ConfigError, new_config
+from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import ListenerConfig, SecurityProtocol
 from kshim.configs.properties_file import parse_properties
+from kshim.configs.reading import ConfigError, new_config
 
 # As Apache Kafka ships it, comments left out.
 SERVER_PROPERTIES = """

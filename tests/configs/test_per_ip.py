@@ -3,8 +3,8 @@
 import pytest
 
 from kshim.configs.brokers import BROKER_CONFIGS
-from kshim.configs.config import ConfigError, new_config
 from kshim.configs.per_ip import per_ip
+from kshim.configs.reading import ConfigError, new_config
 
 OVERRIDES = "max.connections.per.ip.overrides"
 

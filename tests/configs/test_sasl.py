@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kshim.configs.config import PROPERTIES, Config, ConfigError, new_config
+from kshim.configs.config import PROPERTIES, Config
+from kshim.configs.reading import ConfigError, new_config
 from kshim.configs.sasl import DEFAULTS, WrongSasl, is_of_sasl, sasl_settings
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"

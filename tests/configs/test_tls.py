@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kshim.configs.config import ConfigError, new_config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import ListenerConfig, SecurityProtocol
+from kshim.configs.reading import ConfigError, new_config
 from kshim.configs.tls import ClientAuth, TlsSettings, WrongTls, tls_settings
 
 OUTSIDE = ListenerConfig("OUTSIDE", SecurityProtocol.SSL, Endpoint("", 1))

@@ -7,9 +7,10 @@ from random import Random
 from typing import Any
 
 from kshim.configs.brokers import DYNAMIC_CONFIGS
-from kshim.configs.config import PROPERTIES, Config, ConfigError, new_config
+from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.definition import Definition
 from kshim.configs.properties_file import parse_properties
+from kshim.configs.reading import ConfigError, new_config
 from kshim.configs.topics import TOPIC_CONFIGS
 from schemas.primitives import NO_UTF8
 from tests.fuzz.target import Target

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kshim.configs.config import ConfigError, new_config
+from kshim.configs.reading import ConfigError, new_config
 from kshim.configs.values import Secret
 from tests.http.harness import HOST, Kshim
 

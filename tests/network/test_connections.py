@@ -14,7 +14,8 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kshim.cluster.client_quotas import Entity
-from kshim.configs.config import PROPERTIES, Config, new_config
+from kshim.configs.config import PROPERTIES, Config
+from kshim.configs.reading import new_config
 from kshim.network.connection import Connection, Shared
 from kshim.network.connections import LOOK_S, Connections, Entrance
 from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
