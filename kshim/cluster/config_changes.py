@@ -20,10 +20,10 @@ from kshim.cluster.topics import Topic
 from kshim.configs import java
 from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS
 from kshim.configs.definition import ConfigType, Definition
+from kshim.configs.listeners import LISTENER_PREFIX
 from kshim.configs.topics import TOPIC_CONFIGS
 from schemas.error_code import ErrorCode
 
-LISTENER_PREFIX = "listener.name."
 TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
 
 

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from kshim.configs.endpoint import Endpoint
 
 LAST_PORT = 65535
+LISTENER_PREFIX = "listener.name."
+"""Before the name of the listener for which a property counts, and a dot (KIP-103)."""
 PLAIN = "PLAINTEXT"
 """The name of a listener that was given none."""
 _SCHEME = "://"
@@ -115,7 +117,7 @@ def listeners_of(texts: ListenerTexts) -> tuple[ListenerConfig, ...]:
 
 def of_listener(listener_name: str, name: str) -> str:
     """A property of one listener, which wins over the property `name` of all."""
-    return f"listener.name.{listener_name.lower()}.{name}"
+    return f"{LISTENER_PREFIX}{listener_name.lower()}.{name}"
 
 
 def override(properties: Mapping[str, str], listener_name: str, name: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kshim.configs.config import PROPERTIES, Config, property_text
-from kshim.configs.listeners import WrongListener
+from kshim.configs.listeners import LISTENER_PREFIX, WrongListener
 from kshim.configs.tls import WrongTls, is_override, tls_settings, without_effect
 
 ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
@@ -24,7 +24,6 @@ OPTIONS = {
     "--http": "http.listener",
     "--upstream": "upstream.bootstrap.servers",
 }
-LISTENER_PREFIX = "listener.name."
 FOR_ONE_LISTENER = {"max.connection.creation.rate"}
 """Those that can be set for one listener alone, as listener.name.internal.max.connection.creation.rate."""
 # KRaft's own: every server.properties has them, but a broker without a quorum does not need them.
