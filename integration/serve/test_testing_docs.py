@@ -68,7 +68,7 @@ def test_without_pytest(tmp_path: Path, page: str, word: str, printed: str) -> N
 
 def test_every_python_block_is_run() -> None:
     pages = ("testing.md", "replace-testcontainers.md", "github-actions.md", "faults.md")
-    assert [len(python_blocks(DOCS / page)) for page in pages] == [7, 2, 1, 1]
+    assert [len(python_blocks(DOCS / page)) for page in pages] == [10, 2, 1, 1]
 
 
 def test_the_workflow_is_the_file() -> None:
