@@ -34,7 +34,8 @@ PER_SERVER = (
     "listener.security.protocol.map listeners log.dirs min.insync.replicas "
     "offsets.topic.replication.factor process.roles producer.id.expiration.check.interval.ms "
     "share.coordinator.state.topic.min.isr share.coordinator.state.topic.replication.factor super.users "
-    "transaction.state.log.min.isr transaction.state.log.replication.factor"
+    "transaction.state.log.min.isr transaction.state.log.replication.factor upstream.bootstrap.servers "
+    "upstream.start.timeout.ms"
 ).split()
 # Kafka can change its listeners' security at run time; kshim cannot.
 READ_ONLY_HERE = (

@@ -29,7 +29,7 @@ from schemas.registry import decode_response
 FAILURE_DELAY_MS = 1500
 """connection.failed.authentication.delay.ms: long enough to tell late from at once."""
 LATE_S = 1.0
-PATIENCE_S = 6
+PATIENCE_S = 20
 USER, PASSWORD = "alice", "wonderland"
 NONCE = "fyko+d2lbbFgONRv9qkxdawL"
 

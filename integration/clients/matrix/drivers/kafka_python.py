@@ -27,6 +27,8 @@ ASSIGNORS: dict[str, Any] = {
 if VERSION == (2, 0):
     del ASSIGNORS["sticky"]  # it fails in any Python from 3.10 on
 TIMEOUT_S = 20
+POLL_MS = 500 if VERSION >= (3, 0) else 50
+"""Version 3 now and then loses its place in a group, with any broker, if it still joins when a poll ends."""
 ALL_CONFIGS = {"config_filter": "all"} if VERSION >= (3, 0) else {}
 
 
@@ -46,7 +48,7 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 def poll(consumer: KafkaConsumer) -> list[dict[str, Any]]:
-    return records_of(consumer.poll(timeout_ms=50))
+    return records_of(consumer.poll(timeout_ms=POLL_MS))
 
 
 class KafkaPython(LikeKafkaPython):
