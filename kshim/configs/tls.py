@@ -82,9 +82,9 @@ def _rules(text: str) -> str:
     return _of(parse_rules)(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False, repr=False, eq=False)
 class TlsProperties:
-    """The table."""
+    """The table, as a part of `Config`, which alone is made: to write its methods here, too, takes time."""
 
     ssl_keystore_location: str = property_field(
         "", str, "File with a listener's certificate and key, in PEM or PKCS12."
