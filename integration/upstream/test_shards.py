@@ -21,6 +21,8 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 
 SESSION_S = 6.0
+CLIENTS_WAIT_S = 60
+"""kafka-python waits 30 s for the answer of a process that sleeps."""
 PARTITIONS = 4
 
 
@@ -168,7 +170,7 @@ def test_members_go_on_in_their_generation(
             before = dict(story.watch.acknowledged())
             wait_until(
                 lambda: all(story.watch.acknowledged()[each] > before[each] for each in before),
-                30,
+                CLIENTS_WAIT_S,
                 lambda: f"further commits\n{story.report()}\n{survivor.report()}",
             )
         assert fault == "freeze" or story.generations() == generations, "nobody had to rebalance"
