@@ -83,6 +83,7 @@ def test_records_are_in_the_upstream_and_a_group_outlives_kshim(
     producer.close()
 
 
+@pytest.mark.few
 def test_large_records_pass_in_both_directions(kshim: Server, made: str) -> None:
     values = [bytes([number]) * LARGE_BYTES for number in range(30)]
     producer = new_producer(kshim.bootstrap, max_request_size=LARGE_BYTES + 1000)
@@ -114,6 +115,7 @@ def test_a_producer_that_wants_no_answer_gets_none(kafka: Server, kshim: Server,
     consumer.close()
 
 
+@pytest.mark.few
 def test_replies_come_in_the_order_of_the_requests(kshim: Server) -> None:
     """Those of kshim and those of the upstream, whichever is sooner."""
     requests = [
@@ -189,6 +191,7 @@ def test_nobody_finds_the_brokers_themselves(kafka: Server, kshim: Server, made:
             assert [(broker.host, broker.port) for broker in response.brokers] == [(kshim.host, kshim.port)]
 
 
+@pytest.mark.few
 def test_what_is_announced(kafka: Server, kshim: Server) -> None:
     request = ApiVersionsRequest(client_software_name="wire", client_software_version="1")
     answers = []
@@ -204,6 +207,7 @@ def test_what_is_announced(kafka: Server, kshim: Server) -> None:
     assert features[0] - features[1] == {"group.version", "share.version", "streams.version"} & features[0]
 
 
+@pytest.mark.few
 def test_kshim_without_its_upstream_says_so_once(tmp_path: Path) -> None:
     slot = Slot()
     began_s = time.monotonic()
@@ -273,6 +277,7 @@ def test_a_data_directory_is_for_one_cluster(kafka: Server, kshim: Server, tmp_p
     )
 
 
+@pytest.mark.few
 def test_clients_stay_while_the_upstream_goes_and_comes(kafka: Server, kshim: Server, made: str) -> None:
     producer = new_producer(kshim.bootstrap)
     producer.send(made, b"before").get(timeout=20)

@@ -147,7 +147,7 @@ def _adopt(server: Server, group_id: str) -> str:
     return done.stdout or done.stderr
 
 
-@pytest.mark.parametrize("fault", ["kill", "freeze"])
+@pytest.mark.parametrize("fault", [pytest.param("kill", marks=pytest.mark.few), "freeze"])
 def test_members_go_on_in_their_generation(
     pair: list[Server], topic: str, tmp_path: Path, fault: str
 ) -> None:
