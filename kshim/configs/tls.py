@@ -61,7 +61,7 @@ def _client_auth(text: str) -> ClientAuth:
         raise ValueError(f"expected {' or '.join(ClientAuth)}") from None
 
 
-def _protocols(text: str) -> tuple[str, ...]:
+def parse_protocols(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     found = tuple(name for name in PROTOCOLS if name in names)
     if not found or not {*PROTOCOLS, *_NO_MORE}.issuperset(names):
@@ -69,7 +69,7 @@ def _protocols(text: str) -> tuple[str, ...]:
     return found
 
 
-def _cipher_suites(text: str) -> tuple[str, ...]:
+def parse_cipher_suites(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if wrong := [name for name in names if not re.fullmatch(r"TLS_[A-Z0-9_]+", name)]:
         raise ValueError(f"expected names such as TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, but not {wrong[0]}")
@@ -124,11 +124,11 @@ class TlsProperties:
         "connect; required.",
     )
     ssl_enabled_protocols: str = property_field(
-        "TLSv1.2,TLSv1.3", _of(_protocols), "The versions of TLS that may be spoken."
+        "TLSv1.2,TLSv1.3", _of(parse_protocols), "The versions of TLS that may be spoken."
     )
     ssl_cipher_suites: str = property_field(
         "",
-        _of(_cipher_suites),
+        _of(parse_cipher_suites),
         "The cipher suites that may be used, by the names of IANA; all good ones if empty. Those of TLS 1.3 "
         "cannot be chosen from.",
     )
@@ -192,11 +192,35 @@ class TlsSettings:
     mapping_rules: str
 
 
+Texts = Callable[[str], str]
+"""The text of a property by its name, as it was set or by default. Raises WrongTls."""
+
+
 def tls_settings(given: Mapping[str, str], listener: ListenerConfig) -> TlsSettings:
     """The settings of a listener. given: the properties that were set. Raises WrongTls."""
 
+    text = texts_of(lambda name: override(given, listener.name, name))
+    if not listener.protocol.is_sasl:
+        client_auth = _client_auth(text("ssl.client.auth"))
+    else:  # only the listener's own counts, because its clients are known by SASL (KIP-684)
+        own = given.get(f"listener.name.{listener.name.lower()}.ssl.client.auth", "none")
+        client_auth = _client_auth(own)
+    return TlsSettings(
+        listener_name=listener.name,
+        keys=_listener_keys(text),
+        trusted=trusted_of(text),
+        client_auth=client_auth,
+        protocols=parse_protocols(text("ssl.enabled.protocols")),
+        cipher_suites=parse_cipher_suites(text("ssl.cipher.suites")),
+        mapping_rules=text("ssl.principal.mapping.rules"),
+    )
+
+
+def texts_of(find: Callable[[str], str | None]) -> Texts:
+    """The texts of properties. find: the text of one that was set."""
+
     def text(name: str) -> str:
-        found = override(given, listener.name, name)
+        found = find(name)
         field_ = TlsProperties.__dataclass_fields__[name.replace(".", "_")]
         if found is None:
             return str(field_.default)
@@ -206,23 +230,19 @@ def tls_settings(given: Mapping[str, str], listener: ListenerConfig) -> TlsSetti
             raise WrongTls(name, str(error)) from None
         return found
 
-    if not listener.protocol.is_sasl:
-        client_auth = _client_auth(text("ssl.client.auth"))
-    else:  # only the listener's own counts, because its clients are known by SASL (KIP-684)
-        own = given.get(f"listener.name.{listener.name.lower()}.ssl.client.auth", "none")
-        client_auth = _client_auth(own)
-    return TlsSettings(
-        listener_name=listener.name,
-        keys=_keys(text),
-        trusted=_trusted(text),
-        client_auth=client_auth,
-        protocols=_protocols(text("ssl.enabled.protocols")),
-        cipher_suites=_cipher_suites(text("ssl.cipher.suites")),
-        mapping_rules=text("ssl.principal.mapping.rules"),
-    )
+    return text
 
 
-def _keys(text: Callable[[str], str]) -> Store:
+def _listener_keys(text: Texts) -> Store:
+    keys = keys_of(text)
+    if keys is None:
+        why = "expected it, or ssl.keystore.certificate.chain; `kshim certificates` makes some for tests"
+        raise WrongTls("ssl.keystore.location", why)
+    return keys
+
+
+def keys_of(text: Texts) -> Store | None:
+    """The key store; None if there is none. Raises WrongTls."""
     text("ssl.keystore.type")  # nothing depends on it, if it is right
     location, chain = text("ssl.keystore.location"), text("ssl.keystore.certificate.chain")
     key, password = text("ssl.keystore.key"), Secret(text("ssl.key.password"))
@@ -232,14 +252,16 @@ def _keys(text: Callable[[str], str]) -> Store:
         store_password = Secret(text("ssl.keystore.password"))
         return Store("ssl.keystore.location", location, store_password, "", key_password=password)
     if not chain:
-        why = "expected it, or ssl.keystore.certificate.chain; `kshim certificates` makes some for tests"
-        raise WrongTls("ssl.keystore.location", why)
+        if key:
+            raise WrongTls("ssl.keystore.certificate.chain", "expected the certificate of ssl.keystore.key")
+        return None
     if not key:
         raise WrongTls("ssl.keystore.key", "expected the private key of ssl.keystore.certificate.chain")
     return Store("ssl.keystore.certificate.chain", "", Secret(), chain, key, password)
 
 
-def _trusted(text: Callable[[str], str]) -> Store | None:
+def trusted_of(text: Texts) -> Store | None:
+    """The trust store; None stands for the system's. Raises WrongTls."""
     text("ssl.truststore.type")
     location, pem = text("ssl.truststore.location"), text("ssl.truststore.certificates")
     if location and pem:

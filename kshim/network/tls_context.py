@@ -1,4 +1,4 @@
-"""Makes of a listener's settings what OpenSSL needs: reads its key store and trust store, PEM or PKCS12.
+"""Makes of settings what OpenSSL needs: reads a key store and a trust store, PEM or PKCS12.
 
 What a store is, is seen by its first bytes.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kshim.configs.tls import ClientAuth, Store, TlsSettings, WrongTls
+from kshim.configs.tls_client import TlsClientSettings
 
 _JKS = bytes.fromhex("feedfeed")
 _PEM_START = "-----BEGIN"
@@ -34,24 +35,33 @@ class _Pem(NamedTuple):
 
 
 def new_context(settings: TlsSettings) -> ssl.SSLContext:
-    """Read the stores. Raises WrongTls if one cannot be read or used."""
+    """Of a listener: read the stores. Raises WrongTls if one cannot be read or used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _set_versions(context, settings)
     _load_keys(context, settings.keys)
     context.verify_mode = _VERIFY[settings.client_auth]
     if settings.client_auth is not ClientAuth.NONE:
-        # As in Java, whatever the trust store has is trusted, not only certificates that sign themselves.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        _load_trusted(context, settings.trusted)
+        _load_trusted(context, settings.trusted, ssl.Purpose.CLIENT_AUTH)
     return context
 
 
-def _set_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    suites = settings.cipher_suites
+def new_client_context(settings: TlsClientSettings) -> ssl.SSLContext:
+    """Of connections to servers: read the stores. Raises WrongTls if one cannot be read or used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = settings.checks_host
+    _set_versions(context, settings)
+    if settings.keys is not None:
+        _load_keys(context, settings.keys)
+    _load_trusted(context, settings.trusted, ssl.Purpose.SERVER_AUTH)
+    return context
+
+
+def _set_versions(context: ssl.SSLContext, spoken: TlsSettings | TlsClientSettings) -> None:
+    suites = spoken.cipher_suites
     older = [_openssl_name(suite) for suite in suites if not _TLS13_SUITE.match(suite)]
     protocols = [
         protocol
-        for protocol in settings.protocols
+        for protocol in spoken.protocols
         if not suites or (bool(older) if protocol == "TLSv1.2" else len(older) < len(suites))
     ]
     if not protocols:
@@ -92,9 +102,11 @@ def _why_no_keys(error: ssl.SSLError, store: Store) -> str:
     return f"expected certificates and a private key in {_where(store)}: {error.reason or error}"
 
 
-def _load_trusted(context: ssl.SSLContext, store: Store | None) -> None:
+def _load_trusted(context: ssl.SSLContext, store: Store | None, purpose: ssl.Purpose) -> None:
+    # As in Java, whatever the trust store has is trusted, not only certificates that sign themselves.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if store is None:
-        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+        context.load_default_certs(purpose)
         return
     certificates = _read(store).certificates
     try:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kshim.certificates.authority import Authority
-from kshim.network.tls import HANDSHAKE_S, MOST_SEALED_BYTES, SEAL_BYTES
+from kshim.network.encrypted import MOST_SEALED_BYTES, SEAL_BYTES
+from kshim.network.tls import HANDSHAKE_S
 from kshim.requests.mistake import Mistake
 from kshim.requests.principal import Principal
 from tests.network.tls_pair import Pair, Reactor, alice, authority, new_tls

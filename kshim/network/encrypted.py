@@ -1,0 +1,246 @@
+"""A connection that is encrypted with TLS, of a client or to a server: what both have in common.
+
+The bytes pass through OpenSSL, in memory. What was received is decrypted to where the protocol wants it, and
+only when it wants it. What is to be sent is encrypted piece by piece as the socket takes it, so that a peer
+that does not read costs the memory of one piece. Nothing is handed over before the handshake is done.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from twisted.internet import main
+
+from kshim.network.client_socket import DirectSocket, Piece
+from kshim.network.handshakes import Handshakes
+from kshim.storage.clock import Clock
+
+RECEIVE_BYTES: Final = 64 * 1024
+SEAL_BYTES: Final = 128 * 1024
+"""What is encrypted at once: the more, the fewer calls of the system; and the memory that a peer takes."""
+MOST_SEALED_BYTES: Final = 4 * SEAL_BYTES
+"""TLS itself answers some messages, and a peer may send many of those without reading."""
+
+
+class Encryption:
+    """What some connections have in common."""
+
+    def __init__(self, context: ssl.SSLContext, handshakes: Handshakes, clock: Clock) -> None:
+        self.context = context
+        self.handshakes = handshakes
+        self.clock = clock
+        self.scratch = memoryview(bytearray(RECEIVE_BYTES))
+        """Where what was received is decrypted, if the protocol has no place for it."""
+
+
+class EncryptedSocket(DirectSocket):
+    """A connection; the functions at its end say what is different for a client and for a server."""
+
+    def __init__(self, encryption: Encryption, *arguments: Any) -> None:
+        self._encryption = encryption
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._session: ssl.SSLObject | None = None
+        self._is_secure = False
+        self._is_due = False  # a step of the handshake is
+        self._is_paused = False  # by the protocol
+        self._is_ended = False  # by us
+        self._has_heard_end = False  # the peer's
+        self._sealed = memoryview(b"")  # what the socket has not taken yet
+        self._sealed_bytes = 0  # of what was to be sent, that are in it
+        super().__init__(*arguments)
+
+    # ---- what is different for a client and for a server
+
+    def _begun(self, start: bytes) -> bool:
+        """Whether there is a session for a peer that begins so; called with the first bytes, without one."""
+        raise NotImplementedError
+
+    def _plan(self, step: Callable[[], None]) -> None:
+        """Do a step of the handshake in its turn."""
+        raise NotImplementedError
+
+    def _secured(self, session: ssl.SSLObject) -> None:
+        """The handshake is done; unless `_is_secure` is set now, nothing is handed over."""
+        raise NotImplementedError
+
+    def _failed(self, error: ssl.SSLError) -> None:
+        """Close: OpenSSL has found a fault. Its alert is sent."""
+        raise NotImplementedError
+
+    # ---- the handshake
+
+    def _shake_hands(self) -> None:
+        self._is_due = False
+        if not self.connected or self.disconnecting:
+            return
+        assert self._session is not None
+        try:
+            self._session.do_handshake()
+        except ssl.SSLWantReadError:
+            self._send_own()
+            if not self._is_paused:
+                self.startReading()  # type: ignore[no-untyped-call]
+        except ssl.SSLError as error:
+            self._fail(error)
+        else:
+            self._send_own()
+            self._secured(self._session)
+            if self._is_secure and not self._is_paused:
+                self.resumeProducing()
+
+    def _fail(self, error: ssl.SSLError) -> None:
+        self._send_own()  # the alert
+        self._failed(error)
+
+    # ---- receiving
+
+    def doRead(self) -> Any:  # noqa: N802
+        """Called when something was received. Returns None, or why the peer is lost."""
+        try:
+            data = self.socket.recv(RECEIVE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return main.CONNECTION_LOST
+        if not data:
+            return main.CONNECTION_DONE
+        if self._session is None and not self._begun(data):
+            return None
+        self._incoming.write(data)
+        if self._is_secure:
+            return self._open()
+        if not self._is_due:
+            self._is_due = True
+            self.stopReading()  # type: ignore[no-untyped-call]
+            self._plan(self._shake_hands)
+        return None
+
+    def _arrived(self) -> int:
+        assert self._session is not None
+        return self._incoming.pending + self._session.pending()
+
+    def _open(self) -> Any:
+        """Decrypt what was received, as long as the protocol takes it."""
+        scratch = self._encryption.scratch
+        try:
+            while self._arrived() and not (self._is_paused or self.disconnecting):
+                protocol = self.protocol
+                room = protocol.room(self._arrived)
+                received = self._read_into(scratch if room is None else room)
+                if room is not None:
+                    protocol.filled(received)
+                elif received:
+                    protocol.dataReceived(bytes(scratch[:received]))
+                if self._has_heard_end:
+                    return main.CONNECTION_DONE
+        except ssl.SSLError as error:
+            self._fail(error)
+            return None
+        self._send_own()
+        return None
+
+    def _read_into(self, room: memoryview) -> int:
+        """Decrypt records, of which many clients send small ones, until the room is full. Returns how many
+        bytes there are. Raises SSLError.
+        """
+        session, incoming, at = self._session, self._incoming, 0
+        assert session is not None
+        with suppress(ssl.SSLWantReadError):
+            while at < len(room) and (incoming.pending or session.pending()):
+                received = int(session.read(len(room) - at, room[at:]))
+                self._has_heard_end = not received
+                if not received:
+                    break
+                at += received
+        return at
+
+    def pauseProducing(self) -> None:
+        self._is_paused = True
+        super().pauseProducing()  # type: ignore[no-untyped-call]
+
+    def resumeProducing(self) -> None:
+        self._is_paused = False
+        if self._is_due:
+            return
+        super().resumeProducing()  # type: ignore[no-untyped-call]
+        if self._is_secure and self._arrived():
+            self._encryption.clock.callLater(0, self._open_rest)
+
+    def _open_rest(self) -> None:
+        if self.connected and not self.disconnecting and self._open() is not None:
+            self.loseConnection()  # type: ignore[no-untyped-call]
+
+    # ---- sending
+
+    def _send(self) -> BaseException | None:
+        """Send what the socket takes of one piece. If it is lost, that is returned."""
+        if not self._sealed and self._unsent:
+            self._seal()
+        if not self._sealed:
+            return None
+        try:
+            sent = self.socket.send(self._sealed)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return main.CONNECTION_LOST
+        self._sealed = self._sealed[sent:]
+        if not self._sealed:
+            self._unsent_bytes -= self._sealed_bytes
+            self._sealed_bytes = 0
+        return None
+
+    def _seal(self) -> None:
+        """Encrypt the next of what is to be sent."""
+        assert self._session is not None
+        unsent, pieces, left = self._unsent, list[Piece](), SEAL_BYTES
+        while unsent and left:
+            piece = unsent.popleft()
+            if len(piece) > left:
+                whole = memoryview(piece)
+                piece = whole[:left]
+                unsent.appendleft(whole[left:])
+            pieces.append(piece)
+            left -= len(piece)
+        self._session.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        self._sealed_bytes = SEAL_BYTES - left
+        self._sealed = memoryview(self._outgoing.read())
+
+    def _send_own(self) -> None:
+        """Send what TLS itself has to say."""
+        if self._outgoing.pending:
+            self._put(self._outgoing.read())
+
+    def _put(self, sealed: bytes) -> None:
+        """Send these bytes as they are."""
+        self._sealed = memoryview(bytes(self._sealed) + sealed)
+        self._sealed_bytes += len(sealed)
+        self._unsent_bytes += len(sealed)
+        if len(self._sealed) > MOST_SEALED_BYTES:
+            self.abortConnection()  # type: ignore[no-untyped-call]
+        elif self.connected:
+            self.startWriting()  # type: ignore[no-untyped-call]
+
+    def doWrite(self) -> Any:  # noqa: N802
+        """Called when the socket has room. Returns None, or why it is lost."""
+        lost = super().doWrite()
+        if lost is main.CONNECTION_DONE and self._is_secure and not self._is_ended:
+            self._end()
+            return super().doWrite()
+        return lost
+
+    def _end(self) -> None:
+        """Say that nothing follows."""
+        assert self._session is not None
+        self._is_ended = True
+        with suppress(ssl.SSLError):  # it wants to read the client's, which may come or not
+            self._session.unwrap()
+        self._send_own()
+
+
+def reason_of(error: ssl.SSLError) -> str:
+    """What OpenSSL found, in small words."""
+    return getattr(error, "verify_message", "") or (error.reason or str(error)).replace("_", " ").lower()
