@@ -5,12 +5,10 @@ The way back needs no command: the upstream has the offsets that are committed h
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from twisted.internet.defer import Deferred
+from typing import TYPE_CHECKING
 
 from kshim.control.commands import Command, Commands, SteeringError
+from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.coordinators import ANSWER_S, UpstreamCoordinators
 from schemas.error_code import ErrorCode
@@ -39,10 +37,9 @@ OffsetRow = tuple[str, int, int]
 class Adoption:
     """Takes over the offsets of groups."""
 
-    def __init__(self, reactor: Any, ask: Callable[[Any], Deferred[Any]], coordinators: Coordinators) -> None:
-        """ask: asks any broker of the upstream; errbacks LinkError. coordinators: kshim's own."""
-        self._reactor = reactor
-        self._ask = ask
+    def __init__(self, upstream: Upstream, coordinators: Coordinators) -> None:
+        """coordinators: kshim's own."""
+        self._upstream = upstream
         self._coordinators = coordinators
 
     def commands(self) -> Commands:
@@ -51,7 +48,7 @@ class Adoption:
     async def adopt(self, group_id: str) -> list[OffsetRow]:
         """Commit here what the group has committed at the upstream; return that when it is durable."""
         await self._coordinators.without_members(group_id, "its offsets stay as they are")
-        there = UpstreamCoordinators(self._reactor, self._ask)
+        there = UpstreamCoordinators(self._upstream)
         try:
             link = await there.link(group_id)
             if isinstance(link, ErrorCode):

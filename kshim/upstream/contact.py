@@ -51,6 +51,10 @@ class Contact:
             self._linking.append(waits)
         return await waits
 
+    def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Link]:
+        """A link to one broker. Errbacks LinkError."""
+        return connect(self._reactor, address, timeout_s=timeout_s)
+
     async def _make(self) -> None:
         """Try all addresses once, and tell those who wait."""
         result: Link | LinkError = LinkError("the server stops")
@@ -58,7 +62,7 @@ class Contact:
             if self._is_stopped:
                 break
             try:
-                result = self._link = await connect(self._reactor, address, timeout_s=CONNECT_S)
+                result = self._link = await self.connect(address, CONNECT_S)
                 break
             except LinkError as error:
                 logger.debug("%s", error)

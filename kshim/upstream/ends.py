@@ -17,7 +17,8 @@ from kshim.cluster import Topic
 from kshim.configs.endpoint import Endpoint
 from kshim.storage.interfaces import Offsets
 from kshim.storage.memory import MemoryLog
-from kshim.upstream.link import Link, LinkError, connect
+from kshim.upstream.interfaces import Upstream
+from kshim.upstream.link import Link, LinkError
 from schemas.error_code import ErrorCode
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -41,16 +42,14 @@ class Ends(MemoryLog):
     def __init__(
         self,
         reactor: Any,
-        ask: Callable[[Any], Deferred[Any]],
+        upstream: Upstream,
         topics: Mapping[str, Topic],
         address: Callable[[int], Endpoint],
     ) -> None:
-        """ask: asks any broker; errbacks LinkError. topics: those that are looked at, by name. address: of a
-        broker by its node id.
-        """
+        """topics: those that are looked at, by name. address: of a broker by its node id."""
         super().__init__()
         self._reactor = reactor
-        self._ask = ask
+        self._upstream = upstream
         self._topics = topics
         self._address = address
         self._links: dict[int, Link] = {}
@@ -96,7 +95,7 @@ class Ends(MemoryLog):
 
     async def _look_at(self, names: Iterable[str]) -> None:
         asked = tuple(MetadataRequestTopic(name=name) for name in names)
-        told: MetadataResponse = await self._ask(
+        told: MetadataResponse = await self._upstream.ask(
             MetadataRequest(topics=asked, allow_auto_topic_creation=False)
         )
         led: defaultdict[int, dict[str, list[int]]] = defaultdict(dict)
@@ -138,7 +137,7 @@ class Ends(MemoryLog):
                 address = self._address(node_id)
             except KeyError:
                 raise LinkError(f"broker {node_id} is not known") from None
-            link = self._links[node_id] = await connect(self._reactor, address, timeout_s=ANSWER_S)
+            link = self._links[node_id] = await self._upstream.connect(address, ANSWER_S)
         return link
 
 

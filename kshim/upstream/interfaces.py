@@ -1,6 +1,7 @@
-"""Where the groups of kshim in front of an upstream are kept, and which kshim coordinates which of them.
+"""Two seams: how the upstream is asked, and where the groups of kshim in front of it are kept.
 
-A seam: the service of the upstream knows a `GroupShards`, and no more of how it keeps what it keeps.
+What asks knows an `Upstream`, and nothing of how its brokers are connected to. The service knows a
+`GroupShards`, and no more of how it keeps what it keeps.
 """
 
 from __future__ import annotations
@@ -14,6 +15,18 @@ from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.storage.interfaces import Journal
 from kshim.upstream.fellows import Fellow
+from kshim.upstream.link import Link
+
+
+class Upstream(Protocol):
+    """The brokers behind kshim."""
+
+    def ask(self, request: Any) -> Deferred[Any]:
+        """Ask whichever broker answers. Fires with the response; errbacks LinkError."""
+
+    def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Link]:
+        """A link to one broker. Errbacks LinkError."""
+
 
 Addresses = Mapping[str, Endpoint]
 """Where clients reach one kshim, by the name of the listener."""
@@ -53,7 +66,7 @@ class GroupShards(Protocol):
         """Give up all shards; the runtime is stopped already. Fires when others may lead them."""
 
 
-NewShards = Callable[[Any, Callable[[Any], Deferred[Any]], int], GroupShards]
-"""Makes the shards of a process: (reactor, ask, node_id). ask: asks any broker of the upstream, errbacks
-LinkError. node_id: by which the runtime knows this process.
+NewShards = Callable[[Any, Upstream, int], GroupShards]
+"""Makes the shards of a process: (reactor, upstream, node_id). node_id: by which the runtime knows this
+process.
 """

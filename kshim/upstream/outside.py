@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred
-
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
 from kshim.control.commands import Command, Commands, MadeLater
@@ -25,6 +23,7 @@ from kshim.requests.context import Client, Turn
 from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Activity
 from kshim.upstream.ends import Ends
+from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
 from schemas.api_key import ApiKey
@@ -59,8 +58,7 @@ class Outside:
     recorder: Recorder
     clock: SteeredClock
     reactor: Any
-    ask: Callable[[Any], Deferred[Any]]
-    """Asks any broker of the upstream; errbacks LinkError."""
+    upstream: Upstream
     why_not_ready: Callable[[], str]
     http_address: Endpoint | None = None
     """Where the page is; None if it is not served."""
@@ -109,7 +107,7 @@ class Outside:
             **{name: self._after_look(command) for name, command in overview.commands().items()},
             **Questions(recorder, groups, here.aside, reactor, clock).commands(),
             **MemberSteering(coordinators).commands(),
-            **Adoption(reactor, self.ask, coordinators).commands(),
+            **Adoption(self.upstream, coordinators).commands(),
             **faults.commands(),
             **self._time.commands(),
         }

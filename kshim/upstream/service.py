@@ -73,7 +73,7 @@ class UpstreamServer:
         self._contact = Contact(reactor, config.upstream)
         self._topics = Topics(self._contact.ask, reactor)
         self._mirror = Mirror(config, self._topics)
-        self._shards = new_shards(reactor, self._contact.ask, HERE)
+        self._shards = new_shards(reactor, self._contact, HERE)
         self._loader = Loader(reactor)
         self._aside = AsideThread(reactor)
         self._unread = Unread(reactor)
@@ -85,7 +85,7 @@ class UpstreamServer:
         self._ports = Ports(config, reactor, self._unread, self._once, limits, self._mirror.client_quotas)
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
         self._known = Brokers(self._indexes, self._open_port, lambda: bool(self._shards.fellows()))
-        self._ends = Ends(reactor, self._contact.ask, self._topics.by_name, self._known.address)
+        self._ends = Ends(reactor, self._contact, self._topics.by_name, self._known.address)
         self._brokers: dict[int, Broker] = {}
         """What each port answers by, by the node id of the upstream broker."""
         self._groups: GroupRuntime | None = None
@@ -205,7 +205,7 @@ class UpstreamServer:
             ends=self._ends,
             topics=self._topics,
             groups=self._groups,
-            ask=self._contact.ask,
+            upstream=self._contact,
             answer=self._front.answer,
             brokers=self._brokers,
             listeners=self._ports.listeners,

@@ -13,7 +13,6 @@ from kshim.cluster import Topic
 from kshim.cluster.topics import Partition
 from kshim.configs.endpoint import Endpoint
 from kshim.storage.interfaces import Offsets
-from kshim.upstream import ends as module
 from kshim.upstream.ends import EARLIEST, FRESH_S, UNKNOWN, Ends
 from kshim.upstream.link import LinkError
 from schemas.messages.list_offsets import (
@@ -36,7 +35,7 @@ NOT_KNOWN = Offsets(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
 class Upstream:
     """Partition n of "t" is led by broker n, and has the records from n to 10 n."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.clock = Clock()
         self.clock.advance(100)
         self.down: set[int] = set()
@@ -45,15 +44,14 @@ class Upstream:
         self.waiting: list[Deferred[None]] | None = None
         partitions = tuple(Partition(index, 100 + index, 0) for index in range(3))
         topics = {"t": Topic("t", UUID(int=1), partitions)}
-        self.ends = Ends(self.clock, self.ask, topics, self.address)
-        monkeypatch.setattr(module, "connect", self.connect)
+        self.ends = Ends(self.clock, self, topics, self.address)
 
     def address(self, node_id: int) -> Endpoint:
         if node_id in self.lost:
             raise KeyError(node_id)
         return Endpoint("b", node_id)
 
-    def connect(self, reactor: Any, address: Endpoint, timeout_s: float) -> Deferred[Any]:
+    def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Any]:
         if address.port in self.down:
             return fail(LinkError("down"))
         return succeed(Leader())
@@ -89,16 +87,16 @@ class Leader:
         return succeed(ListOffsetsResponse(topics=topics))
 
 
-def test_a_look_learns_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    upstream = Upstream(monkeypatch)
+def test_a_look_learns_them() -> None:
+    upstream = Upstream()
     assert result(upstream.ends.look()) is None
     assert upstream.known() == [Offsets(0, 0, 0, 0), Offsets(1, 10, 10, 10), Offsets(UNKNOWN, 20, 20, 20)]
     assert upstream.ends.offsets(999) == NOT_KNOWN
     assert upstream.asked == 1
 
 
-def test_they_are_asked_for_again_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    upstream = Upstream(monkeypatch)
+def test_they_are_asked_for_again_after_a_time() -> None:
+    upstream = Upstream()
     result(upstream.ends.look())
     result(upstream.ends.look())
     assert upstream.asked == 1
@@ -107,8 +105,8 @@ def test_they_are_asked_for_again_after_a_time(monkeypatch: pytest.MonkeyPatch) 
     assert upstream.asked == 2
 
 
-def test_those_who_look_together_ask_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    upstream = Upstream(monkeypatch)
+def test_those_who_look_together_ask_once() -> None:
+    upstream = Upstream()
     upstream.waiting = []
     looks = [upstream.ends.look(), upstream.ends.look()]
     assert upstream.known() == [NOT_KNOWN] * 3
@@ -121,10 +119,8 @@ def test_those_who_look_together_ask_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("way", ["down", "lost"])
-def test_a_leader_that_does_not_answer_leaves_its_partitions_unknown(
-    monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    upstream = Upstream(monkeypatch)
+def test_a_leader_that_does_not_answer_leaves_its_partitions_unknown(way: str) -> None:
+    upstream = Upstream()
     getattr(upstream, way).add(1)
     result(upstream.ends.look())
     assert upstream.known() == [Offsets(0, 0, 0, 0), NOT_KNOWN, Offsets(UNKNOWN, 20, 20, 20)]

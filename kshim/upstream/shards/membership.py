@@ -22,7 +22,8 @@ from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
 from kshim.upstream.fellows import Fellow, new_fellow
-from kshim.upstream.link import Link, LinkError, connect
+from kshim.upstream.interfaces import Upstream
+from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.division import divide
 from schemas.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -90,7 +91,7 @@ class Membership:
     def __init__(
         self,
         reactor: Any,
-        ask: Callable[[Any], Deferred[Any]],
+        upstream: Upstream,
         topic: str,
         partitions: int,
         group_id: str,
@@ -98,11 +99,9 @@ class Membership:
         ours: Callable[[], Ours],
         assigned: Callable[[Assigned], None],
     ) -> None:
-        """ask: asks any broker; errbacks LinkError. ours: called for each JoinGroup. assigned: called with
-        each new assignment.
-        """
+        """ours: called for each JoinGroup. assigned: called with each new assignment."""
         self._reactor = reactor
-        self._ask_any = ask
+        self._upstream = upstream
         self._topic, self._partitions = topic, partitions
         self._group_id = group_id
         self._session_timeout_ms = session_timeout_ms
@@ -156,10 +155,10 @@ class Membership:
         if self._link is not None and self._link.is_open:
             return self._link
         request = FindCoordinatorRequest(key=self._group_id, coordinator_keys=(self._group_id,))
-        answer = await self._ask_any(request)
+        answer = await self._upstream.ask(request)
         found = answer.coordinators[0] if answer.coordinators else answer
         self._check(found.error_code)
-        self._link = await connect(self._reactor, Endpoint(found.host, found.port), timeout_s=ANSWER_S)
+        self._link = await self._upstream.connect(Endpoint(found.host, found.port), ANSWER_S)
         return self._link
 
     async def _stay(self, link: Link) -> None:

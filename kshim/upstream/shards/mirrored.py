@@ -8,13 +8,14 @@ again, as the leader before may not have come to it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 from twisted.internet.defer import Deferred
 
 from kshim.requests.once import Once
+from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import LinkError
 from kshim.upstream.shards.coordinators import ANSWER_S, UpstreamCoordinators
 from schemas.error_code import ErrorCode
@@ -72,10 +73,10 @@ Partitions = Mapping[tuple[str, int], OffsetCommitValue | None]
 class MirroredOffsets:
     """The offsets that the upstream has not been told yet, and the links to its coordinators."""
 
-    def __init__(self, reactor: Any, ask: Callable[[Any], Deferred[Any]], once: Once) -> None:
-        """ask: asks any broker; errbacks LinkError. once: keeps lines from being repeated."""
+    def __init__(self, reactor: Any, upstream: Upstream, once: Once) -> None:
+        """once: keeps lines from being repeated."""
         self._reactor = reactor
-        self._coordinators = UpstreamCoordinators(reactor, ask)
+        self._coordinators = UpstreamCoordinators(upstream)
         self._once = once
         self._untold: dict[bytes, bytes | None] = {}
         """Values by key, as in the journal."""

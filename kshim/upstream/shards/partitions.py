@@ -16,7 +16,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
-from kshim.upstream.link import Link, LinkError, connect
+from kshim.upstream.interfaces import Upstream
+from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -64,11 +65,11 @@ class _Gathered(Generic[Asked]):
 class _Broker:
     """The links to one broker, made when they are needed."""
 
-    def __init__(self, reactor: Any, address: Endpoint) -> None:
+    def __init__(self, upstream: Upstream, address: Endpoint) -> None:
         self.address = address
         self.appends: _Gathered[bytes] = _Gathered()
         self.ends: _Gathered[None] = _Gathered()
-        self._reactor = reactor
+        self._upstream = upstream
         self._links: dict[str, Link] = {}
         self._is_closed = False
 
@@ -76,7 +77,7 @@ class _Broker:
         """The response to a request on the link for `use`. Raises LinkError."""
         link = self._links.get(use)
         if link is None or not link.is_open:
-            link = await connect(self._reactor, self.address, timeout_s=ANSWER_S)
+            link = await self._upstream.connect(self.address, ANSWER_S)
             if self._is_closed:
                 link.close()
             self._links[use] = link
@@ -91,11 +92,10 @@ class _Broker:
 class Partitions:
     """Asks the leaders of a topic's partitions."""
 
-    def __init__(self, reactor: Any, topic: str, ask: Callable[[Any], Deferred[Any]]) -> None:
-        """ask: asks whichever broker answers; errbacks LinkError."""
+    def __init__(self, reactor: Any, topic: str, upstream: Upstream) -> None:
         self._reactor = reactor
         self._topic = topic
-        self._ask_any = ask
+        self._upstream = upstream
         self._brokers: dict[int, _Broker] = {}
         self._leaders: Mapping[int, int] = {}
         """By partition: the node id of its leader."""
@@ -252,7 +252,7 @@ class Partitions:
             topics=(MetadataRequestTopic(name=self._topic),), allow_auto_topic_creation=False
         )
         try:
-            response: MetadataResponse = await self._ask_any(request)
+            response: MetadataResponse = await self._upstream.ask(request)
         except LinkError as error:
             logger.debug("%s", error)
             return False
@@ -267,7 +267,7 @@ class Partitions:
             if known is None or known.address != address:
                 if known is not None:
                     known.close()
-                self._brokers[node_id] = _Broker(self._reactor, address)
+                self._brokers[node_id] = _Broker(self._upstream, address)
         (topic,) = response.topics
         self._leaders = {each.partition_index: each.leader_id for each in topic.partitions}
         return bool(topic.partitions) and all(leader in addresses for leader in self._leaders.values())

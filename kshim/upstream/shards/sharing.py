@@ -16,7 +16,7 @@ from kshim.coordination.loading import Leader
 from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
 from kshim.upstream.fellows import Fellow
-from kshim.upstream.interfaces import Addresses
+from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
@@ -46,19 +46,17 @@ class SharedShards:
     def __init__(
         self,
         reactor: Any,
-        ask: Callable[[Any], Deferred[Any]],
+        upstream: Upstream,
         node_id: int,
     ) -> None:
-        """ask: asks any broker of the upstream; errbacks LinkError. node_id: by which the runtime knows this
-        process.
-        """
+        """node_id: by which the runtime knows this process."""
         self._reactor = reactor
-        self._ask = ask
+        self._upstream = upstream
         self._node_id = node_id
         self._addresses: Callable[[], Addresses] = dict
-        self._log = Partitions(reactor, TOPIC, ask)
+        self._log = Partitions(reactor, TOPIC, upstream)
         self._once = Once(reactor)
-        self._mirrored = MirroredOffsets(reactor, ask, self._once)
+        self._mirrored = MirroredOffsets(reactor, upstream, self._once)
         self._shards: dict[int, Shard] = {}
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
@@ -83,7 +81,7 @@ class SharedShards:
         return Deferred.fromCoroutine(self._prepare())
 
     async def _prepare(self) -> None:
-        partitions = await find_or_make(self._ask, self._reactor)
+        partitions = await find_or_make(self._upstream.ask, self._reactor)
         world = World(
             log=self._log,
             clock=self._reactor,
@@ -110,7 +108,7 @@ class SharedShards:
         first = self._first = Deferred()
         self._membership = Membership(
             self._reactor,
-            self._ask,
+            self._upstream,
             TOPIC,
             self.partitions,
             GROUP_ID,

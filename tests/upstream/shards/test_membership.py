@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.configs.endpoint import Endpoint
 from kshim.upstream.link import LinkError
-from kshim.upstream.shards import membership
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -60,6 +58,9 @@ class Upstream:
         found = Coordinator(key=request.key, node_id=1, host="10.0.0.1", port=9092, error_code=self.error)
         return succeed(FindCoordinatorResponse(coordinators=(found,)))
 
+    def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Any]:
+        return succeed(Link(self))
+
     def pass_s(self, for_s: float) -> None:
         for _ in range(round(for_s / 0.1)):
             self.clock.advance(0.1)
@@ -72,7 +73,7 @@ class Process:
         address = {"PLAINTEXT": Endpoint(host, 9092)}
         self.membership = Membership(
             upstream.clock,
-            upstream.ask,
+            upstream,
             TOPIC,
             partitions,
             "__kshim",
@@ -88,10 +89,8 @@ class Process:
 
 
 @pytest.fixture
-def upstream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
-    upstream = Upstream()
-    monkeypatch.setattr(membership, "connect", lambda *_, **__: succeed(Link(upstream)))
-    return upstream
+def upstream() -> Upstream:
+    return Upstream()
 
 
 def test_one_process_is_to_lead_all(upstream: Upstream) -> None:
