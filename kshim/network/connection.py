@@ -24,7 +24,7 @@ from kshim.network.addresses import java_host, unmapped
 from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.intake import MODEST_BYTES, Intake
-from kshim.network.states import NEXT, Event, State
+from kshim.network.states import NEXT, Event, State, Wait
 from kshim.requests import Broker, Client, Refused, Turn
 from kshim.requests.later import Afterwards, Later, Promised
 from kshim.requests.mistake import Mistake
@@ -126,7 +126,7 @@ class Connection(Protocol):
         self._unread_bytes = 0  # of what the transport holds while the client does not read
         self._in_turn = False  # inside _read_ahead, which sends the replies at its end
         self._cut_bytes = 0  # of a frame that has not arrived whole
-        self._waits = False  # for memory, or for its place
+        self._waits: set[Wait] = set()
         self._refusal_delay_s = 0.0  # of bytes that are no request
         self._mute_timer: Any = None  # while the client is beyond a quota
 
@@ -223,14 +223,14 @@ class Connection(Protocol):
 
     # ---- waiting
 
-    def wait(self) -> None:
-        """Read no requests before `go_on`."""
-        self._waits = True
+    def wait(self, reason: Wait) -> None:
+        """Read no requests before `go_on` with the same reason."""
+        self._waits.add(reason)
         self._happens(Event.FILLS)
 
-    def go_on(self) -> None:
-        """Read requests again."""
-        self._waits = False
+    def go_on(self, reason: Wait) -> None:
+        """Read requests again, unless there is another reason to wait."""
+        self._waits.discard(reason)
         self._look_for_room()
         self._read_ahead()
 
@@ -437,7 +437,7 @@ class Connection(Protocol):
             if not self._refusal_delay_s:
                 self._refuse(refused)
                 return
-            self.wait()
+            self.wait(Wait.CLOSE)
             self.shared.clock.callLater(self._refusal_delay_s, self._refuse, refused)
             return
         if who.answer and not self._in_flight:

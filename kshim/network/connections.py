@@ -14,6 +14,7 @@ from kshim.network.addresses import unmapped
 from kshim.network.connection import Connection, Shared
 from kshim.network.pace import Pace
 from kshim.network.places import Places
+from kshim.network.states import Wait
 from kshim.storage.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Entrance(Factory):
         self.connections.add(connection)
         self._arrived.append(connection)
         if len(self._arrived) > 1:
-            connection.wait()
+            connection.wait(Wait.TURN)
         else:
             self._go_on()
 
@@ -61,7 +62,7 @@ class Entrance(Factory):
         while self._arrived:
             delay_ms = self.connections.pace.delay_ms(self.shared.listener_name)
             if delay_ms:
-                self._arrived[0].wait()
+                self._arrived[0].wait(Wait.TURN)
                 self.shared.clock.callLater(delay_ms / 1000, self._waited)
                 self.accept()
                 return
@@ -80,7 +81,7 @@ class Entrance(Factory):
         if refusal_ms:
             level = min(self.shared.once.level((host, "connection_creation_rate")), logging.INFO)
             logger.log(level, "%s: too many connections a second, closed", connection.client.address)
-            connection.wait()
+            connection.wait(Wait.CLOSE)
             self.shared.clock.callLater(refusal_ms / 1000, self.connections.refuse, connection)
         else:
             self.connections.let_in(connection)
@@ -150,11 +151,11 @@ class Connections:
         if connection not in self._outside:
             return
         self._outside.discard(connection)
-        connection.go_on()
         if self._free() < 0:
             self._waiting[connection] = None
-            connection.wait()
+            connection.wait(Wait.PLACE)
             self._seat()
+        connection.go_on(Wait.TURN)
 
     def refuse(self, connection: Connection) -> None:
         """Close a connection that was not let in."""
@@ -186,7 +187,7 @@ class Connections:
             connection.close()
         for connection in list(self._waiting)[: max(0, free)]:
             del self._waiting[connection]
-            connection.go_on()
+            connection.go_on(Wait.PLACE)
         if self._waiting and self._timer is None:
             self._timer = self._clock.callLater(LOOK_S, self._look)
         for entrance in self.entrances:

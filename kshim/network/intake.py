@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Protocol
 
+from kshim.network.states import Wait
 from kshim.requests.unread import MOST_BYTES, Unread
 from kshim.storage.clock import Clock
 
@@ -25,11 +26,11 @@ CHUNK_BYTES = 64 * 1024
 class Sender(Hashable, Protocol):
     """A connection, as far as memory is concerned."""
 
-    def wait(self) -> None:
+    def wait(self, reason: Wait) -> None:
         """Receive nothing until told to go on."""
 
-    def go_on(self) -> None:
-        """Receive again."""
+    def go_on(self, reason: Wait) -> None:
+        """Receive again, unless there is another reason to wait."""
 
     def refuse_slow(self, why: str) -> None:
         """Close, because others wait."""
@@ -73,7 +74,7 @@ class Intake:
         is_greedy = cut_bytes >= min(MODEST_BYTES, self._max_bytes // len(self._cut))
         if more_bytes > 0 and is_greedy and sender is not self._first and self._left_bytes() <= 0:
             self._waiting[sender] = self._clock.seconds()
-            sender.wait()
+            sender.wait(Wait.MEMORY)
             self._look_later()
 
     def _left_bytes(self) -> int:
@@ -88,7 +89,7 @@ class Intake:
         self._timer = None
         for sender in list(self._waiting)[: max(0, self._left_bytes()) // CHUNK_BYTES]:
             del self._waiting[sender]
-            sender.go_on()
+            sender.go_on(Wait.MEMORY)
         now_s = self._clock.seconds()
         if self._waiting and self._first is None:
             self._prefer(now_s)
@@ -105,4 +106,4 @@ class Intake:
         if 2 * self._cut_bytes >= self._max_bytes or now_s >= since_s + PATIENCE_S:
             del self._waiting[sender]
             self._first, self._first_until_s = sender, now_s + PATIENCE_S
-            sender.go_on()
+            sender.go_on(Wait.MEMORY)

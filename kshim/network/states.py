@@ -22,6 +22,15 @@ class State(Enum):
     LOST = "the client is gone"
 
 
+class Wait(Enum):
+    """Why no requests are read of a connection that is FULL, besides what it has in flight."""
+
+    TURN = "those before it at the entrance are let in first, at the rate of new connections"
+    PLACE = "as many connections are served as there may be"
+    MEMORY = "it is in the middle of a frame, and there is too much of these"
+    CLOSE = "it is refused, and closed after a while"
+
+
 class Event(Enum):
     """What moves a connection from one state to another."""
 

@@ -22,6 +22,7 @@ from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
 from kshim.network.intake import PATIENCE_S, Intake
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
+from kshim.network.states import Wait
 from kshim.quotas.connections import UNLIMITED
 from kshim.requests.once import Once
 from kshim.requests.unread import MOST_BYTES, Unread
@@ -302,13 +303,13 @@ def test_the_bound_by_default() -> None:
     clock = Clock()
     unread = Unread(clock)
     intake = Intake(clock, unread, -1)
-    waits: list[bool] = []
+    waits: list[Wait] = []
 
     class Sender:
-        def wait(self) -> None:
-            waits.append(True)
+        def wait(self, reason: Wait) -> None:
+            waits.append(reason)
 
-        def go_on(self) -> None:
+        def go_on(self, reason: Wait) -> None:
             """Not called."""
 
         refuse_slow = print
@@ -316,7 +317,7 @@ def test_the_bound_by_default() -> None:
     intake.count(Sender(), MOST_BYTES - 1)
     assert waits == []
     intake.count(Sender(), MOST_BYTES)
-    assert waits == [True]
+    assert waits == [Wait.MEMORY]
 
 
 # ---- how fast
@@ -422,3 +423,16 @@ def test_a_connection_waits_for_its_time_and_then_for_a_place() -> None:
     assert not last.is_read
     first.leave()
     assert last.is_read
+
+
+def test_what_a_connection_has_sent_meanwhile_waits_for_the_place_too() -> None:
+    listening = at_rate(1, max_connections="10")
+    peers = [listening.connect() for _ in range(11)]
+    first, last = peers[0], peers[10]
+    assert first
+    assert last
+    last.send(frame(b"a"))
+    listening.clock.advance(1)
+    assert listening.requests == []
+    first.leave()
+    assert listening.requests == [b"a"]
