@@ -1,4 +1,4 @@
-"""A long array of a response, whose elements exist only while they are written.
+"""Long arrays of a response, whose elements exist only while they are written.
 
 A tuple of 300,000 partitions takes 100 MB, and as much time to free as to make.
 """
@@ -6,6 +6,7 @@ A tuple of 300,000 partitions takes 100 MB, and as much time to free as to make.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from schemas.message import TooManyElements
@@ -46,6 +47,24 @@ class Mapped(Sequence[R]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+class Chained(Mapped[R]):
+    """Arrays, one after the other."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, *parts: Sequence[R]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[R]:
+        return chain.from_iterable(self._parts)
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
 
 
 class Written(Mapped[R]):

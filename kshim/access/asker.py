@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Hashable, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any, Final
 
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.cluster.authorizer import Authorizer
@@ -28,6 +28,11 @@ ERRORS: Final = {
     AclResource.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
 """How a client is told that it may not use a resource."""
+
+Resource = tuple[AclResource, str]
+"""What is asked for: its type, and its name."""
+Divided = tuple[Sequence[Any], Sequence[Any]]
+"""The entries that the caller may use, and those it may not."""
 
 
 class Asker:
@@ -84,6 +89,39 @@ class Asker:
             return allowed
 
         return then(in_slices(self.broker, self.context, names, check, lambda _: NAME_US), sort_out)
+
+    def divide(
+        self,
+        operation: AclOperation,
+        entries: Sequence[Any],
+        resource_of: Callable[[Any], Resource | None],
+    ) -> Later[Divided]:
+        """The entries that the caller may use so, and the others, in slices if they are many.
+
+        resource_of: what an entry is about; None for one that is not to be asked for.
+        """
+        who, host, allows = self._principal, self._host, self._authorizer.allows
+        known: dict[Resource, bool] = {}
+
+        def may(entry: Any) -> bool:
+            resource = resource_of(entry)
+            if resource is None:
+                return True
+            allowed = known.get(resource)
+            if allowed is None:
+                allowed = known[resource] = allows(who, host, operation, *resource)
+            return allowed
+
+        def divided(allowed: list[bool]) -> Divided:
+            if all(allowed):
+                return entries, ()
+            both = list(zip(entries, allowed, strict=True))
+            denied = [resource for resource, may in known.items() if not may]
+            for kind in dict.fromkeys(kind for kind, _ in denied):
+                self._tell(operation, kind, [name for each, name in denied if each is kind])
+            return [entry for entry, may in both if may], [entry for entry, may in both if not may]
+
+        return then(in_slices(self.broker, self.context, entries, may, lambda _: NAME_US), divided)
 
     def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
         """Whether there may be a resource to which the caller may do that."""

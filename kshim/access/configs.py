@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from kshim.access.asker import ERRORS, Asker
+from kshim.access.asker import ERRORS, Asker, Divided, Resource
 from kshim.access.rules import Perform, joined
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.cluster.config_changes import (
@@ -18,7 +18,7 @@ from kshim.cluster.config_changes import (
     refuse_requests,
 )
 from kshim.requests.alter import cost_us
-from kshim.requests.later import gather, then
+from kshim.requests.later import then
 from kshim.requests.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -37,15 +37,13 @@ MESSAGES: Final = {
     AclResource.GROUP: "Group authorization failed.",
     AclResource.CLUSTER: "Cluster authorization failed.",
 }
-Resource = tuple[AclResource, str]
 
 
 def describe_configs(asker: Asker, request: Any, perform: Perform) -> Any:
     """A request with a type that Kafka lacks fails as a whole, whoever asks."""
-    resources = [_resource(each) for each in request.resources]
-    if None in resources:
+    if any(each.resource_type not in _KINDS for each in request.resources):
         return perform(request)
-    return _each(asker, request, perform, AclOperation.DESCRIBE_CONFIGS, resources)
+    return _each(asker, request, perform, AclOperation.DESCRIBE_CONFIGS, _resource)
 
 
 def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
@@ -53,11 +51,14 @@ def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
 
     def check(changes: list[ConfigChange]) -> Any:
         refusals = refuse_requests(changes, asker.broker.node_id)
-        resources = [
-            None if refusal else _resource(each)
-            for each, refusal in zip(request.resources, refusals, strict=True)
-        ]
-        return _each(asker, request, perform, AclOperation.ALTER_CONFIGS, resources)
+        refused = {
+            change.resource for change, refusal in zip(changes, refusals, strict=True) if refusal is not None
+        }
+
+        def resource_of(entry: Any) -> Resource | None:
+            return None if (entry.resource_type, entry.resource_name) in refused else _resource(entry)
+
+        return _each(asker, request, perform, AclOperation.ALTER_CONFIGS, resource_of)
 
     made = in_slices(asker.broker, asker.context, request.resources, partial(_change, asker), cost_us)
     return then(made, check)
@@ -81,37 +82,26 @@ def _each(
     request: Any,
     perform: Perform,
     operation: AclOperation,
-    resources: Sequence[Resource | None],
+    resource_of: Callable[[Any], Resource | None],
 ) -> Any:
     """Refuse those entries that the caller may not use so, and perform the rest.
 
-    resources: what each entry is about; None for one that is performed whoever asks.
+    resource_of: what an entry is about; None for one that is performed whoever asks.
     """
-    names: dict[AclResource, set[str]] = {}
-    for resource in filter(None, resources):
-        names.setdefault(resource[0], set()).add(resource[1])
-    asked = [asker.may_each(operation, kind, sorted(some)) for kind, some in names.items()]
 
-    def answer(allowed: list[set[str]]) -> Any:
-        denied = {
-            (kind, name)
-            for (kind, some), may in zip(names.items(), allowed, strict=True)
-            for name in some - may
-        }
+    def answer(divided: Divided) -> Any:
+        kept, denied = divided
         if not denied:
             return perform(request)
-        entries = list(zip(request.resources, resources, strict=True))
-        kept = tuple(entry for entry, resource in entries if resource not in denied)
-        response = perform(replace(request, resources=kept))
+        response = perform(replace(request, resources=tuple(kept)))
         others: dict[int, list[Any]] = {}
-        for entry, resource in entries:
-            if resource in denied:
-                others.setdefault(entry.resource_type, []).append(entry)
+        for entry in denied:
+            others.setdefault(entry.resource_type, []).append(entry)
         for kind, some in others.items():
             response = joined(asker, response, some, *_error(kind, operation))
         return response
 
-    return then(gather(asked, lambda allowed: allowed), answer)
+    return then(asker.divide(operation, request.resources, resource_of), answer)
 
 
 def _error(kind: int, operation: AclOperation) -> tuple[ErrorCode, str | None]:

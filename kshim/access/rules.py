@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kshim.access.asker import ERRORS, Asker
+from kshim.access.asker import ERRORS, Asker, Divided, Resource
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.requests import Broker
 from kshim.requests import error_answers as errors
 from kshim.requests.divide import merged
 from kshim.requests.later import Promise, then
 from schemas.error_code import ErrorCode
-from schemas.mapped import Mapped
+from schemas.mapped import Chained, Mapped
 
 Perform = Callable[[Any], Any]
 Rule = Callable[[Asker, Any, Perform], Any]
@@ -68,22 +68,20 @@ def each(
     """
 
     def rule(asker: Asker, request: Any, perform: Perform) -> Any:
-        entries = getattr(request, array)
-        names = [name_of(asker.broker, entry, named) for entry in entries]
         left_out = spared(asker.broker, request) if spared is not None else ()
-        asked = [name for name in dict.fromkeys(names) if name is not None and name not in left_out]
 
-        def answer(allowed: set[str]) -> Any:
-            denied = set(asked) - allowed
+        def resource_of(entry: Any) -> Resource | None:
+            name = name_of(asker.broker, entry, named)
+            return None if name is None or name in left_out else (resource, name)
+
+        def answer(divided: Divided) -> Any:
+            kept, denied = divided
             if not denied:
                 return perform(request)
-            both = list(zip(entries, names, strict=True))
-            kept = tuple(entry for entry, name in both if name not in denied)
-            others = [entry for entry, name in both if name in denied]
-            response = perform(replace(request, **{array: kept}))
-            return joined(asker, response, others, ERRORS[resource], message)
+            response = perform(replace(request, **{array: tuple(kept)}))
+            return joined(asker, response, denied, ERRORS[resource], message)
 
-        return then(asker.may_each(operation, resource, asked), answer)
+        return then(asker.divide(operation, getattr(request, array), resource_of), answer)
 
     return rule
 
@@ -123,14 +121,8 @@ def _with_message(value: Any, where: Iterable[str], message: str | None) -> Any:
     name, *inner = where
     if not inner:
         return replace(value, error_message=message) if hasattr(value, "error_message") else value
-    entries = tuple(_with_message(entry, inner, message) for entry in getattr(value, name))
-    return replace(value, **{name: entries})
-
-
-class Denied(NamedTuple):
-    """An entry of a request, in the place of its answer."""
-
-    entry: Any
+    entries: Sequence[Any] = getattr(value, name)
+    return replace(value, **{name: Mapped(lambda entry: _with_message(entry, inner, message), entries)})
 
 
 def joined(
@@ -148,16 +140,13 @@ def joined(
         denied = denied if len(places) == len(denied) else merged(denied)
 
     def made(each: Any) -> Any:
-        if not isinstance(each, Denied):
-            return each
-        entry = errors.entry(api_key, version, each.entry, error)
+        entry = errors.entry(api_key, version, each, error)
         return entry if message == "" else _with_message(entry, inner, message)
 
     def join(response: Any) -> Any:
         asker.context.stays_the_same = False
         if getattr(response, "error_code", ErrorCode.NONE):
             return response
-        entries = (*getattr(response, array), *map(Denied, denied))
-        return replace(response, **{array: Mapped(made, entries)})
+        return replace(response, **{array: Chained(getattr(response, array), Mapped(made, denied))})
 
     return then(answer.deferred() if isinstance(answer, Promise) else answer, join)

@@ -166,11 +166,24 @@ def delete_topics(asker: Asker, request: DeleteTopicsRequest, perform: Perform) 
     if asker.may(AclOperation.DELETE, AclResource.CLUSTER, quietly=True):
         return perform(request)
     by_id = asker.version >= FIRST_VERSION_TO_DELETE_BY_ID
-    wanted = request.topics if by_id else [DeleteTopicState(name=name) for name in request.topic_names]
-    times = Counter((topic.name, topic.topic_id.int) for topic in wanted)
-    names = [
-        _name(asker.broker, topic) if times[topic.name, topic.topic_id.int] == 1 else None for topic in wanted
-    ]
+    wanted = request.topics if by_id else list(map(_by_name, request.topic_names))
+    times = Counter((topic.name, topic.topic_id) for topic in wanted)
+
+    def name_of(topic: DeleteTopicState) -> str | None:
+        return _name(asker.broker, topic) if times[topic.name, topic.topic_id] == 1 else None
+
+    names = in_slices(asker.broker, asker.context, wanted, name_of, lambda _: ENTRY_US)
+    return then(names, partial(_delete_allowed, asker, request, perform, wanted))
+
+
+def _delete_allowed(
+    asker: Asker,
+    request: DeleteTopicsRequest,
+    perform: Perform,
+    wanted: Sequence[DeleteTopicState],
+    names: Sequence[str | None],
+) -> Any:
+    """Delete what the caller may delete. names: of the topics that are meant."""
     asked = [name for name in dict.fromkeys(names) if name is not None]
 
     def answer(allowed: Sequence[set[str]]) -> Any:
@@ -212,6 +225,10 @@ def _delete_others(
     else:
         request = replace(request, topic_names=tuple(topic.name or "" for topic in kept))
     return then(perform(request), lambda made: replace(made, responses=(*made.responses, *refused)))
+
+
+def _by_name(name: str) -> DeleteTopicState:
+    return DeleteTopicState(name=name)
 
 
 def _name(broker: Broker, topic: DeleteTopicState) -> str | None:

@@ -7,7 +7,7 @@ clients look for it further in (`FURTHER_IN`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from typing import Any, Final
 
@@ -123,20 +123,29 @@ def _with_entries(
     def made(each: Any) -> Any:
         return _with_error(field.type.element, tuple(inner), each, error, version)
 
-    entries: Sequence[Any]
-    if len(inner) == 1:  # made when they are written, as they may be many
-        entries = Mapped(made, tuple(asked))
-    else:
-        entries = tuple(entry for each in asked if (entry := made(each)) is not None)
+    # Made when they are written, as they may be many.
+    entries = Mapped(made, tuple(each for each in asked if _names_any(each, len(inner) - 1, version)))
     return cls(**_repeated(cls, above, version), **{name: entries}) if entries else None
+
+
+def _names_any(asked: Any, depth: int, version: int) -> bool:
+    """Whether a thing that was asked for names anything so many arrays further in."""
+    return not depth or any(_names_any(each, depth - 1, version) for each in _entries(asked, version))
 
 
 def _entries(asked: Any, version: int) -> Iterable[Any]:
     """The first array of an entity of a request."""
-    for field in definition(type(asked)).fields:
+    name = _array(asked.__class__, version)
+    return () if name is None else getattr(asked, name) or ()
+
+
+@cache
+def _array(cls: Any, version: int) -> str | None:
+    """The name of the first array of an entity."""
+    for field in definition(cls).fields:
         if field.exists(version) and hasattr(field.type, "element"):
-            return getattr(asked, field.name) or ()
-    return ()
+            return str(field.name)
+    return None
 
 
 def _repeated(cls: Any, asked: Any, version: int) -> dict[str, Any]:

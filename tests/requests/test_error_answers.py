@@ -13,7 +13,12 @@ from kshim.requests import error_answers as errors
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.message import definition
-from schemas.messages.offset_commit import OffsetCommitResponseTopic
+from schemas.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponseTopic,
+)
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_response
 from tests.faults.world import one_of_each
 from tests.schemas.strategies import messages
@@ -123,3 +128,17 @@ def _field_names(cls: Any) -> set[str]:
         if isinstance(entity, type):
             found |= _field_names(entity)
     return found
+
+
+def test_the_entries_of_a_refusal_are_made_when_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    partitions = (OffsetCommitRequestPartition(partition_index=3),)
+    topics = [OffsetCommitRequestTopic(name=f"topic-{number}", partitions=partitions) for number in range(9)]
+    empty = OffsetCommitRequestTopic(name="empty", partitions=())
+    request = OffsetCommitRequest(group_id="g", topics=(*topics, empty))
+    made: list[object] = []
+    repeated = errors._repeated
+    monkeypatch.setattr(errors, "_repeated", lambda *each: made.append(each) or repeated(*each))
+    refused = errors.answer(ApiKey.OFFSET_COMMIT, 8, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    assert refused is not None
+    assert (len(made), len(refused.topics)) == (1, 9)
+    assert [each.partitions[0].partition_index for each in refused.topics] == [3] * 9

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from schemas.mapped import Mapped, Written
+from schemas.mapped import Chained, Mapped, Written
 from schemas.message import TooManyElements
 from schemas.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from schemas.registry import MESSAGES, encode_response
@@ -26,6 +26,17 @@ def test_it_equals_its_tuple() -> None:
     assert mapped != made[:2]
     assert (len(mapped), mapped[1], tuple(mapped[1:]), hash(mapped)) == (3, made[1], made[1:], hash(made))
     assert repr(mapped) == repr(made)
+
+
+def test_a_chain_equals_the_tuple_of_its_parts() -> None:
+    made = tuple(map(partition, range(5)))
+    chained = Chained(made[:2], Mapped(partition, range(2, 5)))
+    assert chained == made
+    assert chained == Mapped(partition, range(5))
+    assert (len(chained), chained[4], chained[1:3], hash(chained)) == (5, made[4], made[1:3], hash(made))
+    topics = [MetadataResponseTopic(name="a", partitions=each) for each in (chained, made)]
+    one, other = (encode_response(METADATA, VERSION, 7, MetadataResponse(topics=(each,))) for each in topics)
+    assert one == other
 
 
 def test_a_long_message_is_written_in_little_more_memory_than_its_bytes() -> None:
