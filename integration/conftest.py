@@ -48,7 +48,7 @@ def new_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
     def new(*options: str, **settings: object) -> Server:
         data_dir = settings.pop("data_dir", tmp_path / f"data{len(servers)}")
-        server = Server(data_dir, options, **settings)  # type: ignore[arg-type]
+        server = Server(data_dir, options, **settings)
         servers.append(server)
         return server
 

@@ -354,7 +354,7 @@ def test_stop_before_the_start_is_through() -> None:
     reactor = Reactor()
     written: Deferred[None] = Deferred()
     store = Store()
-    store.metadata.put = lambda changes: written  # type: ignore[method-assign]
+    store.metadata.put = lambda changes: written
     server = Server(CONFIG, reactor, store)
     started = server.start()
     stopped = results(server.stop())

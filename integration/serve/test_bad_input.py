@@ -309,7 +309,7 @@ def assert_ends_or_answers(server: Server, frame: bytes) -> None:
 def fetch(topic: str, *, max_wait_ms: int = 0, max_bytes: int = 64 * MIB, **header: object) -> bytes:
     partition = struct.pack(">iqi", 0, 0, max_bytes)
     body = struct.pack(">iiiib", -1, max_wait_ms, 1, max_bytes, 0) + array(string(topic) + array(partition))
-    return request(FETCH, 4, body, **header)  # type: ignore[arg-type]
+    return request(FETCH, 4, body, **header)
 
 
 def good_frames(topic: str) -> dict[str, bytes]:

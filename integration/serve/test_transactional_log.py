@@ -132,7 +132,7 @@ class Client:
         )
         self.until_served(lambda: self.ask(ApiKey.END_TXN, 1, request))
         for index in indexes:
-            wait_until(lambda i=index: self.log_end_offset(i) == ends[i] + 1, 10, "the marker")  # type: ignore[misc]
+            wait_until(lambda i=index: self.log_end_offset(i) == ends[i] + 1, 10, "the marker")
 
     def until_served(self, ask: Any) -> Any:
         answers: list[Any] = []

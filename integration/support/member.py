@@ -24,7 +24,7 @@ def emit(event: str, **facts: Any) -> None:
     sys.stdout.flush()
 
 
-class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class Listener(ConsumerRebalanceListener):
     def __init__(self, consumer: KafkaConsumer) -> None:
         self.consumer = consumer
 

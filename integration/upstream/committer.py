@@ -47,7 +47,7 @@ def fetch_request(group_id: str, topic: str) -> OffsetFetchRequest:
 
 def read_of(answer: object) -> Read:
     """What an answer to `fetch_request` says."""
-    (group,) = answer.groups  # type: ignore[attr-defined]
+    (group,) = answer.groups
     if group.error_code:
         return Read(ErrorCode(group.error_code), -1)
     return Read(ErrorCode.NONE, group.topics[0].partitions[0].committed_offset)

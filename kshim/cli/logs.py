@@ -65,4 +65,4 @@ def take_in_twisted() -> None:
     from twisted.python.log import PythonLoggingObserver
 
     logging.getLogger("twisted").setLevel(logging.WARNING)
-    PythonLoggingObserver().start()  # type: ignore[no-untyped-call]
+    PythonLoggingObserver().start()

@@ -111,14 +111,14 @@ class DirectSocket(tcp.Connection):
         if self.producer is not None and self._unsent_bytes > self.bufferSize:
             self.producerPaused = True
             self.producer.pauseProducing()
-        self.startWriting()  # type: ignore[no-untyped-call]
+        self.startWriting()
 
     def doWrite(self) -> Any:  # noqa: N802
         """Called when the socket has room. Returns None, or why it is lost."""
         lost = self._send()
         if lost is not None or self._unsent_bytes:
             return lost
-        self.stopWriting()  # type: ignore[no-untyped-call]
+        self.stopWriting()
         if self.producer is not None and self.producerPaused:
             self.producerPaused = False
             self.producer.resumeProducing()

@@ -82,7 +82,7 @@ class EncryptedSocket(DirectSocket):
         except ssl.SSLWantReadError:
             self._send_own()
             if not self._is_paused:
-                self.startReading()  # type: ignore[no-untyped-call]
+                self.startReading()
         except ssl.SSLError as error:
             self._fail(error)
         else:
@@ -114,7 +114,7 @@ class EncryptedSocket(DirectSocket):
             return self._open()
         if not self._is_due:
             self._is_due = True
-            self.stopReading()  # type: ignore[no-untyped-call]
+            self.stopReading()
             self._plan(self._shake_hands)
         return None
 
@@ -159,19 +159,19 @@ class EncryptedSocket(DirectSocket):
 
     def pauseProducing(self) -> None:
         self._is_paused = True
-        super().pauseProducing()  # type: ignore[no-untyped-call]
+        super().pauseProducing()
 
     def resumeProducing(self) -> None:
         self._is_paused = False
         if self._is_due:
             return
-        super().resumeProducing()  # type: ignore[no-untyped-call]
+        super().resumeProducing()
         if self._is_secure and self._arrived():
             self._encryption.clock.callLater(0, self._open_rest)
 
     def _open_rest(self) -> None:
         if self.connected and not self.disconnecting and self._open() is not None:
-            self.loseConnection()  # type: ignore[no-untyped-call]
+            self.loseConnection()
 
     # ---- sending
 
@@ -220,9 +220,9 @@ class EncryptedSocket(DirectSocket):
         self._sealed_bytes += len(sealed)
         self._unsent_bytes += len(sealed)
         if len(self._sealed) > MOST_SEALED_BYTES:
-            self.abortConnection()  # type: ignore[no-untyped-call]
+            self.abortConnection()
         elif self.connected:
-            self.startWriting()  # type: ignore[no-untyped-call]
+            self.startWriting()
 
     def doWrite(self) -> Any:  # noqa: N802
         """Called when the socket has room. Returns None, or why it is lost."""

@@ -127,7 +127,7 @@ class TlsSocket(EncryptedSocket, tcp.Server):
         elif not self.disconnecting:
             self.protocol.insecure(Mistake.NO_HANDSHAKE, seconds=HANDSHAKE_S)
         else:
-            self.abortConnection()  # type: ignore[no-untyped-call]
+            self.abortConnection()
 
     def connectionLost(self, reason: Any) -> None:
         if self._timer.active():

@@ -61,6 +61,6 @@ class AsideThread:
             try:
                 result = function()
             except Exception:
-                result = Failure()  # type: ignore[no-untyped-call]
+                result = Failure()
             self._reactor.callFromThread(done.callback, result)
             del job, function, done, result  # else they would live until the next job comes

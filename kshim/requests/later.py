@@ -110,7 +110,7 @@ def if_not_stored(answer: Callable[[], R]) -> Callable[[Failure], R]:
     """
 
     def errback(failure: Failure) -> R:
-        failure.trap(StorageError)  # type: ignore[no-untyped-call]
+        failure.trap(StorageError)
         return answer()
 
     return errback

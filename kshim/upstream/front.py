@@ -300,7 +300,7 @@ def _refusal(asked: Asked, why: str) -> Refused:
 
 
 def _not_read(asked: Asked, failure: Failure) -> Reply:
-    failure.trap(MalformedMessage)  # type: ignore[no-untyped-call]
+    failure.trap(MalformedMessage)
     raise _not_understood(asked, failure.value)
 
 
@@ -309,5 +309,5 @@ def _not_understood(asked: Asked, error: object) -> Refused:
 
 
 def _not_learned(asked: Asked, failure: Failure) -> Reply:
-    failure.trap(LinkError)  # type: ignore[no-untyped-call]
+    failure.trap(LinkError)
     raise _refusal(asked, f"names topics that cannot be asked for: {failure.value}")

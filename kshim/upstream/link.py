@@ -259,7 +259,7 @@ async def _connect(reactor: Any, address: Endpoint, client_id: str, timeout_s: f
     endpoint = HostnameEndpoint(reactor, address.host, address.port, timeout=timeout_s)
     link = Link(reactor, address, client_id)
     try:
-        await connectProtocol(endpoint, link)  # type: ignore[no-untyped-call]
+        await connectProtocol(endpoint, link)
     except (ConnectError, UserError, OSError) as error:
         raise LinkError(f"cannot connect to upstream broker {address}: {reason_of(error)}") from None
     return await link.negotiate(timeout_s)

@@ -197,5 +197,5 @@ def _topic(found: MetadataResponseTopic, before: Topic | None, partition_nos: It
 
 
 def _not_now(failure: Failure) -> None:
-    failure.trap(LinkError)  # type: ignore[no-untyped-call]
+    failure.trap(LinkError)
     logger.debug("topics were not looked at: %s", failure.value)

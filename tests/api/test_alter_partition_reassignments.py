@@ -135,7 +135,7 @@ def test_what_waits_for_a_stopped_broker_can_be_listed_and_cancelled(broker: Bro
 
 def test_what_cannot_be_stored_does_not_happen(store: MemoryStore, broker: Broker) -> None:
     before = broker.cluster.topics["t"]
-    store.metadata.put = lambda changes: fail(StorageError("full"))  # type: ignore[method-assign]
+    store.metadata.put = lambda changes: fail(StorageError("full"))
     topic = ReassignableTopic(name="t", partitions=(ReassignablePartition(partition_index=0, replicas=(2,)),))
     request = AlterPartitionReassignmentsRequest(topics=(topic,))
     response = ask(alter_partition_reassignments, broker, request, 0)

@@ -46,7 +46,7 @@ def test_by_name(broker: Broker) -> None:
 
 def test_groups_forget_what_they_committed_for_it(broker: Broker) -> None:
     by_name(broker, "b", "nope", "a", "__consumer_offsets")
-    assert broker.groups.deleted == ["b", "a"]  # type: ignore[attr-defined]
+    assert broker.groups.deleted == ["b", "a"]
 
 
 def test_a_name_given_twice_is_not_deleted(broker: Broker) -> None:

@@ -123,7 +123,7 @@ def test_an_election_that_kafka_does_not_know(broker: Broker) -> None:
 
 def test_what_cannot_be_stored_does_not_happen(store: MemoryStore, broker: Broker) -> None:
     before = broker.cluster.topics["t"]
-    store.metadata.put = lambda changes: fail(StorageError("full"))  # type: ignore[method-assign]
+    store.metadata.put = lambda changes: fail(StorageError("full"))
     response = ask(elect_leaders, broker, ElectLeadersRequest(topic_partitions=None), 2)
     assert response.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert broker.cluster.topics["t"] is before

@@ -273,8 +273,8 @@ class Parked:
     def partitions(self) -> tuple[PartitionData, ...]:
         """The answer; no watcher or timer may be left."""
         (response,) = self.seen
-        assert self.broker.clock.getDelayedCalls() == []  # type: ignore[attr-defined]
-        assert self.broker.log._watchers._callbacks == {}  # type: ignore[attr-defined]
+        assert self.broker.clock.getDelayedCalls() == []
+        assert self.broker.log._watchers._callbacks == {}
         return tuple(response.responses[0].partitions)
 
 

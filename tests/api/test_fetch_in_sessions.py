@@ -154,7 +154,7 @@ def test_a_parked_fetch_of_a_session_waits_for_all_its_partitions(broker: Broker
         assert seen == []
         append(broker, index)
         assert list(parts(seen[0])) == [index]
-        assert broker.clock.getDelayedCalls() == []  # type: ignore[attr-defined]
+        assert broker.clock.getDelayedCalls() == []
         client.fetch(wanted(index, broker.log.offsets(number(broker, index)).high_watermark))
 
 
@@ -234,7 +234,7 @@ def test_nothing_is_left_of_sessions_that_end(broker: Broker) -> None:
         client.epoch = -1
         client.fetch(wanted(1, 0))
     assert (client.id, len(broker.fetch_sessions)) == (0, 0)
-    assert broker.log._watchers._callbacks == {}  # type: ignore[attr-defined]
+    assert broker.log._watchers._callbacks == {}
 
 
 def test_a_session_with_nothing_left_has_no_id_any_more(broker: Broker) -> None:
@@ -253,4 +253,4 @@ def test_without_slots_every_answer_is_a_full_one() -> None:
         client.epoch = 0
         assert list(client.fetch(wanted(0, 0), wanted(1, 0))) == [0, 1]
         assert client.id == 0
-    assert broker.log._watchers._callbacks == {}  # type: ignore[attr-defined]
+    assert broker.log._watchers._callbacks == {}

@@ -104,7 +104,7 @@ class FetchSessionModel(RuleBasedStateMachine):
             self.open.add(partition_no)
             ids = {"producer_id": PRODUCER_ID, "producer_epoch": 0, "base_sequence": sequence}
             records = [Record(0, NOW_MS, None, b"v")]
-            self._append(key, encode(records, is_transactional=True, **ids))  # type: ignore[arg-type]
+            self._append(key, encode(records, is_transactional=True, **ids))
 
     @rule(key=KEYS, committed=st.booleans())
     def end_a_transaction(self, key: Key, committed: bool) -> None:

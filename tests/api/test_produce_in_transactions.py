@@ -206,7 +206,7 @@ def test_what_the_coordinator_refuses_is_not_appended(
     coordinator.errors["t", 1] = [error]
     for version, answer in zip((OLD, ABORTABLE, ADDS), answers, strict=True):
         seen = start(broker, data(), data(), version=version)
-        broker.clock.pump([0.02] * 6)  # type: ignore[attr-defined]
+        broker.clock.pump([0.02] * 6)
         assert errors(seen)[1] is answer
         assert seen[0].responses[0].partition_responses[1].error_message
     second = broker.cluster.topics["t"].partitions[1].partition_no

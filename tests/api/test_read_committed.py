@@ -35,7 +35,7 @@ class Log:
         self.sequences[producer_id] = sequence + 1
         record = Record(0, self._at_ms(), None, b"v")
         ids = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
-        self._append(encode([record], is_transactional=True, **ids))  # type: ignore[arg-type]
+        self._append(encode([record], is_transactional=True, **ids))
 
     def end(self, producer_id: int, *, committed: bool) -> None:
         self._append(encode_marker(EndTxnMarker(producer_id, 0, committed, 0, self._at_ms())))
@@ -112,7 +112,7 @@ def test_a_marker_wakes_a_waiting_fetch(broker: Broker, log: Log) -> None:
         log.end(1, committed=True)
         (response,) = seen
         assert offsets(response.responses[0].partitions[0])
-        assert broker.clock.getDelayedCalls() == []  # type: ignore[attr-defined]
+        assert broker.clock.getDelayedCalls() == []
         log = Log(new_broker())
         broker = log.broker
         log.send(1)

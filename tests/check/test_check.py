@@ -155,7 +155,7 @@ def without(*last_offsets: int) -> Callable[[Directory], None]:
 
 def put(database: str, key: bytes, value: bytes) -> Callable[[Directory], None]:
     def apply(directory: Directory) -> None:
-        directory.change(lambda env, transaction: transaction.put(key, value, db=getattr(env, database)))  # type: ignore[func-returns-value]
+        directory.change(lambda env, transaction: transaction.put(key, value, db=getattr(env, database)))
 
     return apply
 

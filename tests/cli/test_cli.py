@@ -35,7 +35,7 @@ class Run:
         with pytest.raises(SystemExit) as caught:
             main()
         out, err = self._capsys.readouterr()
-        return caught.value.code or 0, out, err  # type: ignore[return-value]
+        return caught.value.code or 0, out, err
 
 
 @pytest.fixture

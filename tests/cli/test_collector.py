@@ -25,7 +25,7 @@ def test_survivors_of_a_long_collection_are_left_alone(
     monkeypatch.setattr(collector, "LONG_S", long_s)
     collector.defer()
     collector.begin()
-    kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
+    kept = [[] for _ in range(1000)]
     before = gc.get_freeze_count()
     gc.collect(1)
     assert gc.get_freeze_count() <= before

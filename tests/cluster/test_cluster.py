@@ -68,7 +68,7 @@ def test_nothing_is_shown_before_it_is_durable() -> None:
 def test_compacted_topics_are_compacted_with_their_own_configs_or_the_brokers() -> None:
     store = MemoryStore()
     asked: dict[int, Cleanup] = {}
-    store.log.configure = asked.__setitem__  # type: ignore[method-assign]
+    store.log.configure = asked.__setitem__
     configs: dict[str, Any] = {"offsets_topic_num_partitions": 2, "log_cleaner_min_cleanable_ratio": 0.25}
     cluster = start(store, **configs)
     make(cluster, "deleted")
@@ -293,7 +293,7 @@ def test_a_move_that_cannot_be_stored_is_not_seen() -> None:
     before = make(cluster, "a")
     seen: list[Any] = []
     cluster.watch_leaders(seen.extend)
-    store.metadata.put = lambda changes: fail(StorageError("full"))  # type: ignore[method-assign]
+    store.metadata.put = lambda changes: fail(StorageError("full"))
     with pytest.raises(StorageError):
         result(leaders.stop_broker(cluster, 1))
     assert (cluster.topics["a"], cluster.running, seen) == (before, (1, 2), [])
@@ -311,7 +311,7 @@ def test_what_a_version_with_one_broker_stored_is_read() -> None:
 def test_the_broker_that_leads_gives_a_partition_its_defaults() -> None:
     store = MemoryStore()
     asked: dict[int, Cleanup] = {}
-    store.log.configure = asked.__setitem__  # type: ignore[method-assign]
+    store.log.configure = asked.__setitem__
     cluster = start(store, brokers=2, offsets_topic_num_partitions=1)
     assignments = [(0, (1, 2)), (1, (2, 1))]
     result(cluster.create_topics([NewTopic("t", assignments=assignments)]))

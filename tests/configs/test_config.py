@@ -58,11 +58,11 @@ def test_kafkas_own_file() -> None:
 
 def test_the_config_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        Config().num_partitions = 2  # type: ignore[misc]
+        Config().num_partitions = 2
 
 
 @pytest.mark.parametrize("property_", PROPERTIES.values(), ids=list(PROPERTIES))
-def test_every_default_is_a_value_that_may_be_set(property_) -> None:  # type: ignore[no-untyped-def]
+def test_every_default_is_a_value_that_may_be_set(property_) -> None:
     if property_.default:
         config, _ = new_config({property_.name: property_.default})
         assert config == Config()

@@ -83,7 +83,7 @@ class World:
         self.history: list[str] = []
         self.cluster.watch_leaders(lambda moves: self.history.append(f"{len(moves)} moved"))
         self.listeners = {node_id: Listener(node_id, self.history) for node_id in (1, 2, 3)}
-        self.steering = BrokerSteering(self.cluster, Groups(), self.listeners)  # type: ignore[arg-type]
+        self.steering = BrokerSteering(self.cluster, Groups(), self.listeners)
 
     def leaders(self, topic: str = "t") -> list[int]:
         return [partition.leader for partition in self.cluster.topics[topic].partitions]
@@ -116,7 +116,7 @@ def test_a_coordinator_is_the_leader_of_its_groups_partition(world: World) -> No
 
 
 def test_a_group_is_explained() -> None:
-    steering = GroupSteering(Groups())  # type: ignore[arg-type]
+    steering = GroupSteering(Groups())
     explained = steering.explain("g")
     assert explained is not None
     assert explained["state"] == "Stable"
@@ -174,7 +174,7 @@ def test_impossible_changes_are_refused(world: World) -> None:
 
 
 def test_what_cannot_be_stored_is_not_done(world: World) -> None:
-    world.store.metadata.put = lambda changes: fail(StorageError("the disk is full"))  # type: ignore[method-assign]
+    world.store.metadata.put = lambda changes: fail(StorageError("the disk is full"))
     assert world.refused(world.steering.stop_broker(1)) == "the disk is full"
     assert (world.cluster.running, world.history) == ((1, 2, 3), [])
 

@@ -382,7 +382,7 @@ def test_a_transaction_whose_time_is_up_is_aborted(
     clock = setting.broker.clock
     for _ in range(7):
         assert setting.marked == []
-        clock.advance(INTERVAL_S)  # type: ignore[attr-defined]
+        clock.advance(INTERVAL_S)
     assert not setting.write().committed
     assert setting.state() == "CompleteAbort"
     assert "transactional id payments: aborted, its time is up" in caplog.text
@@ -391,7 +391,7 @@ def test_a_transaction_whose_time_is_up_is_aborted(
 def test_nothing_is_scheduled_after_the_end(setting: Setting) -> None:
     setting.begin(T0)
     setting.runtime.stop()
-    assert setting.broker.clock.getDelayedCalls() == []  # type: ignore[attr-defined]
+    assert setting.broker.clock.getDelayedCalls() == []
 
 
 # ---- producer ids

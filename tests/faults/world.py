@@ -112,7 +112,7 @@ class World:
 
     def __init__(self, **config: Any) -> None:
         self.groups = Groups()
-        self.broker = replace(new_broker(**config), groups=self.groups)  # type: ignore[arg-type]
+        self.broker = replace(new_broker(**config), groups=self.groups)
         clock: Any = self.broker.clock
         self.plain = partial(answer, self.broker)
         self.shared = Shared(

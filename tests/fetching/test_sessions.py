@@ -359,7 +359,7 @@ def test_fields_that_are_not_known_are_not_kept() -> None:
     sessions = Sessions()
     asked = request(("t", 0))
     (topic,) = asked.topics
-    tagged = replace(topic.partitions[0], unknown_tags=((77, b"x"),))  # type: ignore[call-arg]
+    tagged = replace(topic.partitions[0], unknown_tags=((77, b"x"),))
     session = sessions.open(replace(asked, topics=(replace(topic, partitions=(tagged,)),)), False, 0)
     assert isinstance(session, FetchSession)
     assert [cached.wanted for cached in session.partitions()] == [topic.partitions[0]]

@@ -53,7 +53,7 @@ def _read(data: bytes) -> tuple[list[bytes], bool]:
         logger.removeHandler(errors)
         logger.propagate = propagates
     for record in errors.records:
-        raise record.exc_info[1] if record.exc_info else AssertionError(record)  # type: ignore[misc]
+        raise record.exc_info[1] if record.exc_info else AssertionError(record)
     return transport.value().splitlines(keepends=True), transport.disconnecting
 
 

@@ -39,7 +39,7 @@ def _joined(key: bytes, value: bytes) -> bytes:
 def _without_tags(value: Any) -> Any:
     """The value as it is written: in a version that keeps no tags that are unknown."""
     if isinstance(value, Value):
-        fields = dataclasses.fields(value)  # type: ignore[arg-type]
+        fields = dataclasses.fields(value)
         given = {
             it.name: _without_tags(getattr(value, it.name)) for it in fields if it.name != "unknown_tags"
         }

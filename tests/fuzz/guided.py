@@ -48,7 +48,7 @@ def main() -> None:
 
     finish = Text.finish
     # The compiled readers and writers are made while the target runs.
-    Text.finish = lambda *arguments: atheris.instrument_func(finish(*arguments))  # type: ignore[method-assign]
+    Text.finish = lambda *arguments: atheris.instrument_func(finish(*arguments))
     _, name, directory, *options = sys.argv
     target = TARGETS[name]
     places = set()

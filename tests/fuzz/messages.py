@@ -70,9 +70,9 @@ def _check(frame: bytes, found: tuple[RequestHeader, Any] | None) -> None:
 
 def _by_construct(frame: bytes) -> tuple[RequestHeader, Any] | None:
     key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
-    if len(frame) < 4 or version not in VERSIONS.get(key, ()):  # type: ignore[call-overload]
+    if len(frame) < 4 or version not in VERSIONS.get(key, ()):
         return None
-    cls = MESSAGES[key][0]  # type: ignore[index]
+    cls = MESSAGES[key][0]
     header = read_by_construct(
         RequestHeader, request_header_version(definition(cls).is_flexible(version)), frame
     )

@@ -67,7 +67,7 @@ class Reply:
             def makefile(self, mode: str) -> io.BytesIO:
                 return io.BytesIO(received)
 
-        response = HTTPResponse(Received(), method=method)  # type: ignore[arg-type]
+        response = HTTPResponse(Received(), method=method)
         response.begin()
         self.status = response.status
         self.headers = response.headers

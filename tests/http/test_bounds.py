@@ -93,7 +93,7 @@ def test_a_client_that_reads_nothing_is_disconnected() -> None:
 
 def test_the_listener_goes_with_the_server() -> None:
     kshim = Kshim()
-    kshim.site = kshim.server._http._site  # type: ignore[union-attr]
+    kshim.site = kshim.server._http._site
     browser = kshim.browser()
     browser.send("GET", "/events")
     kshim.server.stop()

@@ -76,7 +76,7 @@ class Listening:
             max_request_bytes=MEMORY,
         )
         text = self.limits.__getitem__
-        self.addresses = AddressRates(self.quotas, self._resolve)  # type: ignore[arg-type]
+        self.addresses = AddressRates(self.quotas, self._resolve)
         pace = Pace(text, self.config, self.addresses, self.clock)
         self.connections = Connections(self.clock, Places(text, self._resolve), pace)
         self._entrance = Entrance(shared, self.connections)

@@ -88,7 +88,7 @@ def test_however_it_is_cut_the_same_frames_come_out(payloads: list[bytes], data:
 
 @pytest.mark.parametrize("chunked", [lambda data: [data], one_by_one], ids=["whole", "byte by byte"])
 @pytest.mark.parametrize("size", [-1, -(2**31), LIMIT + 1, 2**31 - 1])
-def test_a_size_that_cannot_be_is_refused_after_the_frames_before_it(size: int, chunked) -> None:  # type: ignore[no-untyped-def]
+def test_a_size_that_cannot_be_is_refused_after_the_frames_before_it(size: int, chunked) -> None:
     chunks = chunked(WIRE + size.to_bytes(4, "big", signed=True) + b"rest")
     frames = Frames(LIMIT)
     seen: list[bytes] = []
@@ -146,7 +146,7 @@ def test_there_is_room_for_what_the_system_has_received() -> None:
     frames.receive((100_000_000).to_bytes(4) + bytes(1000))
     assert frames.next_frame() is None
     for arrived in (0, 1000, 1_000_000):
-        room = frames.room(lambda arrived=arrived: arrived)  # type: ignore[misc]
+        room = frames.room(lambda arrived=arrived: arrived)
         assert room is not None
         assert arrived <= len(room) <= 3 * (frames.cut_bytes + arrived)
         frames.filled(len(room))

@@ -52,7 +52,7 @@ def test_a_certificate_that_has_changed(
 
 def served(reactor: Reactor, tls: object) -> int:
     """The serial number of the certificate that a new client sees."""
-    pair = Pair(tls, reactor)  # type: ignore[arg-type]
+    pair = Pair(tls, reactor)
     pair.handshake()
     found = pair.client.getpeercert()
     pair.close()

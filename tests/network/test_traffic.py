@@ -26,7 +26,7 @@ def ask(traffic: Traffic, frame: bytes, reply: Any) -> Turn:
         return reply
 
     turn = Turn()
-    assert traffic.measured(answer, None)(frame, None, turn) is reply  # type: ignore[arg-type]
+    assert traffic.measured(answer, None)(frame, None, turn) is reply
     return turn
 
 
@@ -91,7 +91,7 @@ def test_no_answer_is_missed_although_few_are_timed(count: int, monkeypatch: pyt
     traffic = Traffic()
     measured = traffic.measured(lambda *_: b"reply", None)
     for _ in range(count):
-        measured(HEARTBEAT, None, None)  # type: ignore[arg-type]
+        measured(HEARTBEAT, None, None)
     assert len(looks) == 2 * (1 + (count - 1) // EACH)
     ((_, durations),) = traffic.durations()
     counts_, sum_s = durations.measured()
@@ -105,7 +105,7 @@ def test_answers_of_both_kinds_are_told_apart() -> None:
     measured = traffic.measured(lambda reply, *_: reply.pop(0), replies)
     turns = [Turn() for _ in range(7)]
     for turn in turns:
-        measured(HEARTBEAT, None, turn)  # type: ignore[arg-type]
+        measured(HEARTBEAT, None, turn)
     assert counts(traffic) == {"Heartbeat": 5}
     for turn in turns:
         if turn.made is not None:
@@ -128,7 +128,7 @@ def test_a_refusal_is_not_counted_among_the_answers(before: int) -> None:
     for number in range(before + 3):
         if number == before:
             with pytest.raises(Refused):
-                measured(HEARTBEAT, None, None)  # type: ignore[arg-type]
+                measured(HEARTBEAT, None, None)
         else:
-            measured(HEARTBEAT, None, None)  # type: ignore[arg-type]
+            measured(HEARTBEAT, None, None)
     assert (counts(traffic), traffic.refused) == ({"Heartbeat": before + 2}, 1)

@@ -274,7 +274,7 @@ def test_records_are_a_slice_of_the_frame_and_bytes_are_a_copy() -> None:
 def test_a_memoryview_can_be_read_and_written() -> None:
     frame = encode(HeartbeatRequest(group_id="g"), 4)
     assert decode(HeartbeatRequest, 4, memoryview(frame)) == HeartbeatRequest(group_id="g")
-    protocol = JoinGroupRequestProtocol(metadata=memoryview(b"xyz")[1:])  # type: ignore[arg-type]
+    protocol = JoinGroupRequestProtocol(metadata=memoryview(b"xyz")[1:])
     assert encode(JoinGroupRequest(protocols=(protocol,)), 0).endswith(b"\0\0\0\2yz")
 
 

@@ -49,7 +49,7 @@ def test_a_long_message_is_written_in_little_more_memory_than_its_bytes() -> Non
     data = encode_response(METADATA, VERSION, 7, response)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    struct = MESSAGES[METADATA][1].struct(VERSION)  # type: ignore[index]
+    struct = MESSAGES[METADATA][1].struct(VERSION)
     assert data == b"\0\0\0\7\0" + struct.build(response)
     assert peak_bytes < 2 * len(data) + 3_000_000
 

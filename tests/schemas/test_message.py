@@ -74,7 +74,7 @@ def test_equality_and_hash_are_of_all_fields() -> None:
     assert Part(name="a", size=1) == Part(size=1, name="a")
     assert hash(Part(name="a")) == hash(Part(name="a"))
     assert Part(name="a") != Part(name="b")
-    assert Part() != Part(unknown_tags=((1, b""),))  # type: ignore[call-arg]
+    assert Part() != Part(unknown_tags=((1, b""),))
     assert Part() != Whole()
     assert {Part(): 1}[Part()] == 1
 
@@ -88,20 +88,20 @@ def test_repr_shows_what_is_not_default() -> None:
 def test_values_cannot_change() -> None:
     part = Part(name="a")
     with pytest.raises(AttributeError, match="Part is frozen: name cannot change"):
-        part.name = "b"  # type: ignore[misc]
+        part.name = "b"
     with pytest.raises(AttributeError, match="frozen"):
         del part.name
     with pytest.raises(AttributeError):
-        part.other = 1  # type: ignore[attr-defined]
+        part.other = 1
     assert not hasattr(part, "__dict__")
     assert part == Part(name="a")
 
 
 def test_only_known_fields_by_name() -> None:
     with pytest.raises(TypeError):
-        Part(nome="a")  # type: ignore[call-arg]
+        Part(nome="a")
     with pytest.raises(TypeError):
-        Part("a")  # type: ignore[misc]
+        Part("a")
 
 
 def test_dataclasses_functions_work() -> None:
@@ -158,7 +158,7 @@ def test_bytes_of_each_version(version: int, data: str) -> None:
 
 
 def test_null_only_since_a_version() -> None:
-    whole = Whole(title=None, other=Part())  # type: ignore[arg-type]
+    whole = Whole(title=None, other=Part())
     assert struct_of(Whole, 2).build(whole)[:2] == b"\xff\xff"
     with pytest.raises(ConstructError, match="null is not allowed"):
         struct_of(Whole, 1).build(whole)
@@ -169,7 +169,7 @@ def test_null_only_since_a_version() -> None:
 
 def test_tagged_fields_ascend_and_are_left_out_when_default() -> None:
     frame = bytes.fromhex("01 01 01 ffffffff 00 ff 03 00 07 0262 ffffffff 00 01 02 0261 05 01 7a")
-    whole = Whole(note="a", best=Part(name="b"), unknown_tags=((5, b"z"),))  # type: ignore[call-arg]
+    whole = Whole(note="a", best=Part(name="b"), unknown_tags=((5, b"z"),))
     assert struct_of(Whole, 4).build(whole) == frame
     assert struct_of(Whole, 4).parse(frame) == whole
 

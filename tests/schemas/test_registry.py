@@ -91,8 +91,8 @@ def test_requests_and_responses_come_back(api_key: ApiKey, version: int, data: s
 
 
 def test_unknown_tags_of_header_and_body_come_back() -> None:
-    header = RequestHeader(api_key=12, api_version=4, unknown_tags=((0, b"x"), (9, b"")))  # type: ignore[call-arg]
-    request = HeartbeatRequest(unknown_tags=((3, b"y"),))  # type: ignore[call-arg]
+    header = RequestHeader(api_key=12, api_version=4, unknown_tags=((0, b"x"), (9, b"")))
+    request = HeartbeatRequest(unknown_tags=((3, b"y"),))
     assert decode_request(encode_request(header, request)) == (header, request)
 
 

@@ -83,7 +83,7 @@ def report(**fields: object) -> Report:
         latest=(rebalance(),),
         causes=(("a member joined", 3),),
     )
-    return Report(**{**vars(known), **fields})  # type: ignore[arg-type]
+    return Report(**{**vars(known), **fields})
 
 
 def test_it_says_what_the_report_holds() -> None:

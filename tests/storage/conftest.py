@@ -21,7 +21,7 @@ def open_embedded(reactor: Reactor, tmp_path: Path) -> Iterator[Callable[..., Em
     with ExitStack() as closing:
 
         def open_store(data_dir: Path = tmp_path / "data", **options: object) -> EmbeddedStore:
-            store = EmbeddedStore(data_dir, reactor, **{"sync": False, **options})  # type: ignore[arg-type]
+            store = EmbeddedStore(data_dir, reactor, **{"sync": False, **options})
             store.open()
             closing.callback(lambda: reactor.result(store.close()))
             return store

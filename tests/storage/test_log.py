@@ -40,7 +40,7 @@ class TestLog:
 
     def append(self, partition_no: int, batch: bytes, **options: object) -> Appended:
         options.setdefault("now_ms", 0)
-        result: Appended = self.reactor.result(self.log.append(partition_no, batch, **options))  # type: ignore[arg-type]
+        result: Appended = self.reactor.result(self.log.append(partition_no, batch, **options))
         return result
 
     def test_partition_that_was_never_appended_to_is_empty(self) -> None:

@@ -35,7 +35,7 @@ def settle(store: Store, reactor: Reactor) -> None:
     quiet = 0 if isinstance(store, EmbeddedStore) else 3
     while quiet < 3:
         reactor.result(store.metadata.put({b"turn": None}))
-        quiet = 0 if any(chore.due for chore in store.log._chores) else quiet + 1  # type: ignore[attr-defined]
+        quiet = 0 if any(chore.due for chore in store.log._chores) else quiet + 1
 
 
 def stored(store: Store, partition_no: int = 1) -> list[int]:

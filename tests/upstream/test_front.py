@@ -113,13 +113,13 @@ class World:
         self.brokers = Brokers(Indexes(None), lambda node_id, index: Port())
         self.brokers.told({1: Endpoint("10.0.0.1", 9092), 2: Endpoint("10.0.0.2", 9092)})
         self.shards = Shards()
-        self.front = Front(self.here, self.brokers, self.topics, self.shards)  # type: ignore[arg-type]
+        self.front = Front(self.here, self.brokers, self.topics, self.shards)
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
         self.client.relay = Relay()
 
     @property
     def passage(self) -> Passage:
-        return self.client.relay.passage  # type: ignore[no-any-return]
+        return self.client.relay.passage
 
     def ask_upstream(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
         if self.is_down:

@@ -50,7 +50,7 @@ class Upstream:
         answer: Deferred[MetadataResponse] = Deferred()
         answer.addCallback(lambda _: self.response(request))
         if self.waiting is None:
-            answer.callback(None)  # type: ignore[arg-type]
+            answer.callback(None)
         else:
             self.waiting.append(answer)
         return answer

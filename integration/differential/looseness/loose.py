@@ -114,7 +114,7 @@ def frame(api_key: ApiKey, version: int, request: Any, looseness: Looseness) -> 
     write = _Writer(looseness)
     return b"".join(
         (
-            write(RequestHeader.struct(request_header_version(is_flexible)), header),  # type: ignore[attr-defined]
+            write(RequestHeader.struct(request_header_version(is_flexible)), header),
             write(type(request).struct(version), request),
             looseness.behind,
         )

@@ -52,7 +52,7 @@ def by_rule(
     """`found` up to the point where the servers are meant to part, each with its key if a rule knows one."""
     end = min(parting(steps, apache_kafka), parting(steps, kshim))
     forgotten = dict(forgotten_requests(apache_kafka, kshim))
-    connections = {kshim.seen[number].step.connection for number in forgotten}  # type: ignore[union-attr]
+    connections = {kshim.seen[number].step.connection for number in forgotten}
 
     def key(difference: Difference) -> str:
         if (

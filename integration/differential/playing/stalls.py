@@ -42,7 +42,7 @@ class Watch:
             while True:
                 asked_s = loop.time()
                 answered = asyncio.Event()
-                connection.send(QUESTION, lambda _, answered=answered: answered.set())  # type: ignore[misc]
+                connection.send(QUESTION, lambda _, answered=answered: answered.set())
                 await answered.wait()
                 await asyncio.sleep(EVERY_S)
                 if loop.time() - EVERY_S - asked_s > NOTABLE_S:

@@ -71,9 +71,9 @@ class Batch(Word):
                 for delta, (later_ms, key, value) in zip(deltas, self.records, strict=True)
             ],
             compression=Compression(self.codec),
-            producer_id=self.producer_id,  # type: ignore[arg-type]
-            producer_epoch=self.epoch,  # type: ignore[arg-type]
-            base_sequence=self.sequence,  # type: ignore[arg-type]
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=self.sequence,
             is_transactional=self.is_transactional,
         )
         header = decode_header(made)._replace(**dict(self.header))
@@ -81,7 +81,7 @@ class Batch(Word):
         covered = HEADER.pack(*header)[ATTRIBUTES_AT:] + payload
         header = header._replace(crc=(crc32c(covered) + self.crc) % 2**32)
         whole = HEADER.pack(*header) + payload
-        return whole[: len(whole) - self.cut] + self.tail  # type: ignore[operator]
+        return whole[: len(whole) - self.cut] + self.tail
 
 
 def told(data: bytes | memoryview, when: Callable[[int], Any], who: Callable[[int], Any]) -> list[Any]:

@@ -94,7 +94,7 @@ def join(
         group_id=group,
         session_timeout_ms=session_ms,
         rebalance_timeout_ms=rebalance_ms,
-        member_id=id,  # type: ignore[arg-type]
+        member_id=id,
         group_instance_id=instance,
         protocol_type=type,
         protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=data) for name, data in protocols),
@@ -133,15 +133,15 @@ def sync(
     """SyncGroup. assign: a client's name or an Id, and its assignment's bytes."""
     assignments = tuple(
         SyncGroupRequestAssignment(
-            member_id=Id(owner) if isinstance(owner, str) else owner,  # type: ignore[arg-type]
+            member_id=Id(owner) if isinstance(owner, str) else owner,
             assignment=data,
         )
         for owner, data in (assign or {}).items()
     )
     request = SyncGroupRequest(
         group_id=group,
-        generation_id=generation,  # type: ignore[arg-type]
-        member_id=Id(client) if id is None else id,  # type: ignore[arg-type]
+        generation_id=generation,
+        member_id=Id(client) if id is None else id,
         group_instance_id=instance,
         protocol_type=type,
         protocol_name=protocol,
@@ -161,8 +161,8 @@ def heartbeat(
 ) -> Ask:
     request = HeartbeatRequest(
         group_id=group,
-        generation_id=generation,  # type: ignore[arg-type]
-        member_id=Id(client) if id is None else id,  # type: ignore[arg-type]
+        generation_id=generation,
+        member_id=Id(client) if id is None else id,
         group_instance_id=instance,
     )
     return Ask(client=client, request=request, **options)
@@ -179,9 +179,9 @@ def leave(
     members = members or ((Id(client), None),)
     request = LeaveGroupRequest(
         group_id=group,
-        member_id=members[0][0],  # type: ignore[arg-type]
+        member_id=members[0][0],
         members=tuple(
-            MemberIdentity(member_id=member_id, group_instance_id=instance, reason=reason)  # type: ignore[arg-type]
+            MemberIdentity(member_id=member_id, group_instance_id=instance, reason=reason)
             for member_id, instance in members
         ),
     )
@@ -219,8 +219,8 @@ def commit(
         id = "" if isinstance(generation, int) and generation < 0 else Id(client)
     request = OffsetCommitRequest(
         group_id=group,
-        generation_id_or_member_epoch=generation,  # type: ignore[arg-type]
-        member_id=id,  # type: ignore[arg-type]
+        generation_id_or_member_epoch=generation,
+        member_id=id,
         group_instance_id=instance,
         retention_time_ms=retention_ms,
         topics=tuple(
@@ -327,8 +327,8 @@ def init_producer(
     request = InitProducerIdRequest(
         transactional_id=transaction,
         transaction_timeout_ms=timeout_ms,
-        producer_id=id,  # type: ignore[arg-type]
-        producer_epoch=epoch,  # type: ignore[arg-type]
+        producer_id=id,
+        producer_epoch=epoch,
     )
     return Ask(client=client, request=request, **options)
 
@@ -347,8 +347,8 @@ def add_partitions(
         topics.setdefault(topic, []).append(index)
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transaction,
-        v3_and_below_producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
-        v3_and_below_producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        v3_and_below_producer_id=ProducerId(client) if id is None else id,
+        v3_and_below_producer_epoch=Epoch(client) if epoch is None else epoch,
         v3_and_below_topics=tuple(
             AddPartitionsToTxnTopic(name=name, partitions=tuple(indexes)) for name, indexes in topics.items()
         ),
@@ -367,8 +367,8 @@ def add_offsets(
 ) -> Ask:
     request = AddOffsetsToTxnRequest(
         transactional_id=transaction,
-        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
-        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        producer_id=ProducerId(client) if id is None else id,
+        producer_epoch=Epoch(client) if epoch is None else epoch,
         group_id=group,
     )
     return Ask(client=client, request=request, **options)
@@ -399,10 +399,10 @@ def txn_commit(
     request = TxnOffsetCommitRequest(
         transactional_id=transaction,
         group_id=group,
-        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
-        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
-        generation_id=generation,  # type: ignore[arg-type]
-        member_id=member,  # type: ignore[arg-type]
+        producer_id=ProducerId(client) if id is None else id,
+        producer_epoch=Epoch(client) if epoch is None else epoch,
+        generation_id=generation,
+        member_id=member,
         group_instance_id=instance,
         topics=tuple(
             TxnOffsetCommitRequestTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()
@@ -422,8 +422,8 @@ def end_transaction(
 ) -> Ask:
     request = EndTxnRequest(
         transactional_id=transaction,
-        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
-        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        producer_id=ProducerId(client) if id is None else id,
+        producer_epoch=Epoch(client) if epoch is None else epoch,
         committed=committed,
     )
     return Ask(client=client, request=request, **options)

@@ -41,7 +41,7 @@ class Word:
     """A dataclass whose repr is its source text, without the fields that have their default."""
 
     def __repr__(self) -> str:
-        usual = {each.name: each.default for each in dataclasses.fields(self)}  # type: ignore[arg-type]
+        usual = {each.name: each.default for each in dataclasses.fields(self)}
         given = {name: getattr(self, name) for name in usual}
         words = [f"{name}={value!r}" for name, value in given.items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(words)})"

@@ -32,8 +32,8 @@ def add_as_broker(
     """AddPartitionsToTxn of one transaction as brokers send it, from v4 on."""
     asked = AddPartitionsToTxnTransaction(
         transactional_id=transaction,
-        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
-        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        producer_id=ProducerId(client) if id is None else id,
+        producer_epoch=Epoch(client) if epoch is None else epoch,
         verify_only=verify_only,
         topics=tuple(
             AddPartitionsToTxnTopic(name=topic, partitions=parts)
@@ -55,8 +55,8 @@ def write_markers(
 ) -> Ask:
     """WriteTxnMarkers of one marker."""
     marker = WritableTxnMarker(
-        producer_id=ProducerId(client) if id is None else id,  # type: ignore[arg-type]
-        producer_epoch=Epoch(client) if epoch is None else epoch,  # type: ignore[arg-type]
+        producer_id=ProducerId(client) if id is None else id,
+        producer_epoch=Epoch(client) if epoch is None else epoch,
         transaction_result=committed,
         topics=tuple(
             WritableTxnMarkerTopic(name=topic, partition_indexes=parts)
@@ -83,7 +83,7 @@ def list_transactions(
     """ListTransactions of some producer ids, or of all."""
     request = ListTransactionsRequest(
         state_filters=states,
-        producer_id_filters=producers,  # type: ignore[arg-type]
+        producer_id_filters=producers,
         duration_filter=duration_ms,
         transactional_id_pattern=pattern,
     )

@@ -44,7 +44,7 @@ def _fetch_sessions(wire: Wire) -> Sequence[Volley]:
     create_topic(wire)
     partition = FetchPartition(partition=0, partition_max_bytes=1)
     tags = ((1000, bytes(TAGS_BYTES)),)
-    tagged = FetchPartition(partition=0, partition_max_bytes=1, unknown_tags=tags)  # type: ignore[call-arg]
+    tagged = FetchPartition(partition=0, partition_max_bytes=1, unknown_tags=tags)
     long = tuple(
         FetchTopic(topic=f"{number:x<{MOST_NAME_BYTES}}", partitions=(partition,))
         for number in range(LONG_NAMES)

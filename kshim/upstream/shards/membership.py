@@ -305,7 +305,7 @@ _ADVICE: Mapping[int, str] = {
 
 
 def _log_unless_stopped(failure: Failure) -> None:
-    if failure.check(CancelledError) is None:  # type: ignore[no-untyped-call]
+    if failure.check(CancelledError) is None:
         logger.error("a fault of ours: %s", failure.getTraceback())
 
 

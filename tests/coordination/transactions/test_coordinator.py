@@ -198,7 +198,7 @@ def test_transactions_are_listed(filters: dict[str, object], expected: list[str]
         history.ask(AddPartitions(name, producer_id, 0, (T0,)))
         history.now_ms += 5 if name == "long" else 0
     answer = history.coordinator.list_transactions(
-        ListTransactionsRequest(**filters),  # type: ignore[arg-type]
+        ListTransactionsRequest(**filters),
         0,
         history.now_ms,
     )

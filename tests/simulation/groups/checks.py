@@ -415,7 +415,7 @@ class Checks:
     def stepped(self, node: Node) -> None:
         node.is_touched = False
         assert node.wakes_in_time or not node.is_alive, f"{node.name} sleeps on"
-        invariants.check(node)  # type: ignore[arg-type]
+        invariants.check(node)
         for shard in node.coordinator._shards.values():
             known = shard.hard_state.group_ids()
             assert shard.is_loading or set(known) <= shard.groups.keys(), "records without a group"

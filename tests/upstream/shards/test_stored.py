@@ -55,7 +55,7 @@ def test_what_others_have_written_does_not_count() -> None:
 def test_an_upstream_may_compress() -> None:
     entries = [Record(0, NOW_MS, b"a", b"1")]
     ids = {"producer_id": FIRST_TERM.producer_id, "producer_epoch": 0, "base_sequence": 0}
-    data = encode(entries, compression=Compression.GZIP, **ids)  # type: ignore[arg-type]
+    data = encode(entries, compression=Compression.GZIP, **ids)
     (batch,) = loaded([data])
     assert list(batch.records) == [(b"a", b"1")]
 

@@ -56,7 +56,7 @@ class Loop:
         return self.run(called())
 
 
-class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class Listener(ConsumerRebalanceListener):
     """Tells of the partitions, and commits before some are given up if it is to."""
 
     def __init__(self, polling: Polling, consumer: AIOKafkaConsumer, commits: bool) -> None:

@@ -32,7 +32,7 @@ POLL_MS = 500 if VERSION >= (3, 0) else 50
 ALL_CONFIGS = {"config_filter": "all"} if VERSION >= (3, 0) else {}
 
 
-class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class Listener(ConsumerRebalanceListener):
     """Tells of the partitions, and commits before some are given up if it is to."""
 
     def __init__(self, polling: Polling, consumer: KafkaConsumer, commits: bool) -> None:

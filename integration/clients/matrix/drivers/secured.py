@@ -37,7 +37,7 @@ def of_kafka_python() -> dict[str, Any]:
     if "token" in SECURITY:
         from kafka.net.sasl.oauth import AbstractTokenProvider
 
-        class Token(AbstractTokenProvider):  # type: ignore[misc]
+        class Token(AbstractTokenProvider):
             def token(self) -> str:
                 return SECURITY["token"]
 
