@@ -2,11 +2,15 @@
 
 Some clients find a coordinator by its node id alone, among the brokers that they were told of. So each kshim
 has a node id of its own, made of its addresses, and every other one tells of it.
+
+A client asks for the brokers again after minutes. If it asks while a kshim is restarted, and the one it is
+connected to goes next, it must not know that one alone. So those that have gone are told of for a while, but
+only to who asks for topics: tools that ask for brokers want something of each, and would wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
@@ -18,6 +22,8 @@ from schemas.messages.metadata import MetadataResponseBroker
 
 FIRST_NODE_ID = 1 << 30
 """Kafka's own node ids are small."""
+REMEMBERED_S = 300.0
+"""How long clients are told of a kshim that has gone: as long as they keep what they know, by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +41,42 @@ def new_fellow(addresses: Mapping[str, Endpoint]) -> Fellow:
     return Fellow(FIRST_NODE_ID | crc32(text.encode()) & (FIRST_NODE_ID - 1), addresses)
 
 
-def with_fellows(api_key: int, response: Any, fellows: Iterable[Fellow], listener_name: str) -> Any:
-    """The answer to Metadata or DescribeCluster with all kshim among the brokers; any other as it is."""
+class Gone:
+    """The kshim that have gone, for as long as clients may need them. Pure: times are arguments, in s."""
+
+    def __init__(self) -> None:
+        self._gone: dict[int, tuple[Fellow, float]] = {}
+        """By node id: who has gone, and when."""
+
+    def note(self, before: Iterable[Fellow], now: Iterable[Fellow], now_s: float) -> None:
+        """Note who runs now, and who did before."""
+        running = {each.node_id for each in now}
+        self._gone |= {each.node_id: (each, now_s) for each in before}
+        self._gone = {
+            node_id: gone
+            for node_id, gone in self._gone.items()
+            if node_id not in running and now_s < gone[1] + REMEMBERED_S
+        }
+
+    def at(self, now_s: float) -> tuple[Fellow, ...]:
+        """Those that are still to be told of."""
+        return tuple(each for each, since_s in self._gone.values() if now_s < since_s + REMEMBERED_S)
+
+
+def with_fellows(
+    api_key: int, response: Any, fellows: Sequence[Fellow], gone: Sequence[Fellow], listener_name: str
+) -> Any:
+    """The answer to Metadata or DescribeCluster with all kshim among the brokers; any other as it is.
+
+    fellows: those that run. gone: those that have run lately; for answers with topics only.
+    """
     new = _BROKERS.get(api_key)
     if new is None:
         return response
+    told = (*fellows, *gone) if api_key == ApiKey.METADATA and response.topics else fellows
     added = [
         new(fellow.node_id, address)
-        for fellow in fellows
+        for fellow in told
         if (address := fellow.addresses.get(listener_name)) is not None
     ]
     return replace(response, brokers=(*response.brokers, *added)) if added else response

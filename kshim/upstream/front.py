@@ -145,8 +145,9 @@ class Front:
 
         def write(decoded: tuple[int, Any]) -> Later[Reply]:
             correlation_id, response = decoded
-            fellows, listener_name = self._shards.fellows(), asked.client.listener_name
-            rewritten = with_fellows(api_key, changed(api_key, response, place), fellows, listener_name)
+            fellows, gone = self._shards.fellows(), self._shards.gone()
+            ours = changed(api_key, response, place)
+            rewritten = with_fellows(api_key, ours, fellows, gone, asked.client.listener_name)
             if rewritten is response:
                 return frame
             write = partial(encode_response, api_key, version, correlation_id, rewritten)

@@ -62,6 +62,9 @@ class GroupShards(Protocol):
     def fellows(self) -> Sequence[Fellow]:
         """All processes that share the shards, this one included; none if it is alone."""
 
+    def gone(self) -> Sequence[Fellow]:
+        """Processes that have shared the shards until lately."""
+
     def stop(self) -> Deferred[None]:
         """Give up all shards; the runtime is stopped already. Fires when others may lead them."""
 

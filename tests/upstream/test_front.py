@@ -98,6 +98,9 @@ class Shards:
     def fellows(self) -> list[Fellow]:
         return [] if self.elsewhere is None else [OURSELVES, OTHER]
 
+    def gone(self) -> list[Fellow]:
+        return []
+
 
 class World:
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
 from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
-from kshim.upstream.fellows import Fellow
+from kshim.upstream.fellows import Fellow, Gone
 from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
@@ -61,6 +61,7 @@ class SharedShards:
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
         self._assigned: Assigned | None = None
+        self._gone = Gone()
         self._membership: Membership | None = None
         self._poll_later: Any = None
         self._first: Deferred[None] | None = None
@@ -158,6 +159,10 @@ class SharedShards:
         everybody = () if self._assigned is None else self._assigned.everybody
         return everybody if len(everybody) > 1 else ()
 
+    def gone(self) -> tuple[Fellow, ...]:
+        """Processes that have shared the shards until lately."""
+        return self._gone.at(self._reactor.seconds())
+
     # ---- the journal
 
     def append(
@@ -194,6 +199,8 @@ class SharedShards:
     def _assign(self, assigned: Assigned) -> None:
         """Let go of the shards that others are to lead, and take over those that this process is to lead."""
         before, self._assigned = self._assigned, assigned
+        known = () if before is None else before.everybody
+        self._gone.note(known, assigned.everybody, self._reactor.seconds())
         logger.info(
             "is to lead %d of %d shards of %s, as one of %d kshim",
             *(len(assigned.ours), self.partitions, TOPIC, len(assigned.everybody)),
