@@ -18,7 +18,7 @@ from kshim.storage.interfaces import StorageDamaged, StorageError
 from kshim.upstream.shards.answers import Answer, Meaning
 from kshim.upstream.shards.partitions import Fetched
 from kshim.upstream.shards.stored import encode_batch, read_batches
-from kshim.upstream.shards.takeover import Append, GiveUp, Lead, Read, Takeover, Wait
+from kshim.upstream.shards.takeover import Append, GiveUp, Lead, Read, State, Takeover, Wait
 from kshim.upstream.shards.tenure import Entry, Outgoing, Tenure, Token
 from schemas.internal_topics.shard_claim import KEY, ShardClaim, encode_claim
 
@@ -28,6 +28,8 @@ AGAIN_S = 0.1
 """The pause before the same is asked again."""
 LOST_S = (0.05, 0.5)
 """The pause before a shard that somebody else was quicker to claim is claimed again: between these."""
+OVERTAKEN_S = 1.0
+"""The pause before a shard is taken back. Whoever has slept is told by then that others are to lead it."""
 REFUSED_S = 5.0
 """The pause after a claim that the upstream has refused."""
 
@@ -59,7 +61,7 @@ class World:
     once: Once
     """Keeps lines from being repeated, for each shard and attempt."""
     reading: DeferredSemaphore
-    """How many shards are read at a time."""
+    """How many shards are read to their ends at a time."""
 
 
 class _CalledOff(Exception):
@@ -140,9 +142,9 @@ class Shard:
 
     # ---- taking over
 
-    def _begin(self) -> None:
+    def _begin(self, after_s: float = 0) -> None:
         self._attempt += 1
-        Deferred.fromCoroutine(self._take_over(self._attempt)).addErrback(self._failed)
+        Deferred.fromCoroutine(self._take_over(self._attempt, after_s)).addErrback(self._failed)
 
     def _failed(self, failure: Any) -> None:
         if failure.check(_CalledOff) is None:
@@ -150,8 +152,10 @@ class Shard:
                 "shard %d cannot be taken over by a fault of ours: %s", self.index, failure.getTraceback()
             )
 
-    async def _take_over(self, attempt: int) -> None:
+    async def _take_over(self, attempt: int, after_s: float) -> None:
         """Try until the shard is led. Raises _CalledOff."""
+        if after_s:
+            await self._pause(after_s, attempt)
         while True:
             claim = self._claim = self._world.new_claim()
             takeover = Takeover(claim)
@@ -178,18 +182,24 @@ class Shard:
         try:
             self._check(attempt)
             self.fetched = []
-            while True:
-                match takeover.wants():
-                    case Read(offset):
-                        await self._read(takeover, offset, attempt)
-                    case Append(term, claim):
-                        await self._append_claim(takeover, Outgoing(term, 0, (_entry(claim),)), attempt)
-                    case _:
-                        return
+            while takeover.state is State.READING:
+                await self._read(takeover, attempt)
         finally:
             self._world.reading.release()
+        # Claims do not wait for one another: those of many shards go to a broker in one request.
+        while True:
+            match takeover.wants():
+                case Read():
+                    await self._read(takeover, attempt)
+                case Append(term, claim):
+                    await self._append_claim(takeover, Outgoing(term, 0, (_entry(claim),)), attempt)
+                case _:
+                    return
 
-    async def _read(self, takeover: Takeover, offset: int, attempt: int) -> None:
+    async def _read(self, takeover: Takeover, attempt: int) -> None:
+        wanted = takeover.wants()
+        assert isinstance(wanted, Read), wanted
+        offset = wanted.offset
         fetched = await self._world.log.fetch(self.index, offset)
         self._check(attempt)
         if fetched is None:
@@ -286,7 +296,7 @@ class Shard:
         if released is not None:
             released.callback(None)
         if self._is_wanted:
-            self._begin()
+            self._begin(after_s=0 if released is not None else OVERTAKEN_S)
 
 
 def _entry(claim: ShardClaim) -> Entry:

@@ -17,7 +17,7 @@ from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryLog
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
 from kshim.upstream.shards.partitions import Fetched
-from kshim.upstream.shards.shard import AGAIN_S, REFUSED_S, Shard, World
+from kshim.upstream.shards.shard import AGAIN_S, OVERTAKEN_S, REFUSED_S, Shard, World
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import TIMEOUT_MS
 from schemas.error_code import ErrorCode
@@ -223,6 +223,19 @@ def test_a_takeover_is_called_off(log: OneLog, new: Callable[[], Process], clock
     pass_s(clock, 2, first, second)
     assert not second.shard.is_led
     assert first.led == 2, "it had to take the shard over again"
+
+
+def test_whoever_was_taken_over_takes_nothing_back_before_it_may_have_been_told(
+    new: Callable[[], Process], clock: Clock
+) -> None:
+    first, second = new(), new()
+    first.shard.want()
+    second.shard.want()
+    pass_s(clock, OVERTAKEN_S - 0.2, first, second)
+    assert (first.shard.is_led, second.shard.is_led) == (False, True)
+    result(first.shard.release())
+    pass_s(clock, 2 * OVERTAKEN_S, first, second)
+    assert (first.led, second.lost) == (1, 0)
 
 
 def test_what_is_under_way_is_settled_before_the_shard_is_let_go(
