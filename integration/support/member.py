@@ -17,11 +17,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import KafkaConnectionError, KafkaError
 
 from integration.support.clients import ASSIGNORS, POLL_MS, generation_id, new_consumer
-
-
-def emit(event: str, **facts: Any) -> None:
-    sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
-    sys.stdout.flush()
+from integration.support.events import emit
 
 
 class Listener(ConsumerRebalanceListener):
@@ -73,7 +69,7 @@ def main() -> None:
         group_id=options["group_id"],
         client_id=options["client_id"],
         partition_assignment_strategy=[ASSIGNORS[options["assignor"]]],
-        session_timeout_ms=6000,
+        session_timeout_ms=options["session_timeout_ms"],
         heartbeat_interval_ms=300,
         max_poll_interval_ms=30_000,
         metadata_max_age_ms=options["metadata_max_age_ms"],

@@ -20,21 +20,26 @@ from kafka.errors import KafkaError
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_producer, until_served
 
-MEMBER = "integration.support.member"
+KAFKA_PYTHON = "integration.support.member"
+LIBRDKAFKA = "integration.support.librdkafka_member"
+"""The programs that members are."""
 ROOT = Path(__file__).resolve().parents[2]
 FEED_INTERVAL_S = 0.005
 
 
 class Member:
-    """A handle of one `integration.support.member` process: what it has printed so far, and signals to end
-    it."""
+    """A handle of one member process: what it has printed so far, and signals to end it."""
 
-    def __init__(self, name: str, options: dict[str, Any], log_path: Path) -> None:
+    def __init__(
+        self, name: str, options: dict[str, Any], log_path: Path, program: str = KAFKA_PYTHON
+    ) -> None:
         self.name = name
         self.owned: set[int] = set()
         self.generations: dict[int, frozenset[int]] = {}
         self.consumed: list[tuple[int, int, str]] = []
         self.committed: dict[int, int] = {}
+        self.commits_s: list[float] = []
+        """When commits were acknowledged."""
         self.failed_commits: list[str] = []
         self.said: set[str] = set()
         self.close_s = -1.0
@@ -45,7 +50,7 @@ class Member:
                 [
                     sys.executable,
                     "-m",
-                    "integration.support.member",
+                    program,
                     json.dumps({**options, "client_id": name}),
                 ],
                 cwd=ROOT,
@@ -78,6 +83,7 @@ class Member:
 
     def _on_committed(self, fact: dict[str, Any]) -> None:
         self.committed.update({int(partition): offset for partition, offset in fact["offsets"].items()})
+        self.commits_s.append(time.monotonic())
 
     def _on_commit_failed(self, fact: dict[str, Any]) -> None:
         self.failed_commits.append(fact["error"])
@@ -269,9 +275,10 @@ class Story:
         tmp_path: Path,
         replication_factor: int = 1,
         metadata_max_age_ms: int = 300_000,
+        session_timeout_ms: int = 6_000,
     ) -> None:
         self.bootstrap, self.topic, self.assignor = bootstrap, topic, assignor
-        self._metadata_max_age_ms = metadata_max_age_ms
+        self._metadata_max_age_ms, self._session_timeout_ms = metadata_max_age_ms, session_timeout_ms
         self.partitions = frozenset(range(partitions))
         self.group_id = f"group-of-{topic}"
         self.members: list[Member] = []
@@ -287,15 +294,16 @@ class Story:
         _close_quietly(self.admin)
         self.admin = until_served(lambda: Admin(self.bootstrap))
 
-    def join(self, name: str) -> Member:
+    def join(self, name: str, program: str = KAFKA_PYTHON) -> Member:
         options = {
             "bootstrap": self.bootstrap,
             "topic": self.topic,
             "group_id": self.group_id,
             "assignor": self.assignor,
             "metadata_max_age_ms": self._metadata_max_age_ms,
+            "session_timeout_ms": self._session_timeout_ms,
         }
-        member = Member(name, options, self._tmp_path / f"{name}.log")
+        member = Member(name, options, self._tmp_path / f"{self.topic}-{name}.log", program)
         self.members.append(member)
         return member
 
@@ -366,12 +374,12 @@ class Story:
             pauses += [later - earlier for earlier, later in pairwise([*times, time.monotonic()])]
         return max(pauses)
 
-    def finish(self) -> None:
+    def finish(self, timeout_s: float = 20) -> None:
         """Stop the feed and check what must hold at the end of every story."""
         acknowledged = self.feed.stop()
         assert not self.feed.errors, self.feed.errors[:3]
         assert len(acknowledged) >= self.feed.sent > 0
-        self.wait_consumed()
+        self.wait_consumed(timeout_s)
         self.watch.wait_look()
         assert self.watch.faults == []
         for generation, owners in self.generations().items():

@@ -64,12 +64,15 @@ class Committer:
 
     def leader(self) -> Server | None:
         """The server that coordinates the group, as any of them says that answers."""
-        for server in self.servers:
-            if (address := self._found(server)) is not None:
-                for each in self.servers:
-                    if (each.host, each.port) == address:
-                        return each
-        return None
+        address = self._coordinator()
+        if address is None:
+            return None
+        (found,) = (each for each in self.servers if "{}:{}".format(*address) in each.bootstrap.split(","))
+        return found
+
+    def _coordinator(self) -> tuple[str, int] | None:
+        """Where it is. A kshim that is alone names any of its ports."""
+        return next((found for each in self.servers if (found := self._found(each)) is not None), None)
 
     def _found(self, server: Server) -> tuple[str, int] | None:
         try:
@@ -110,11 +113,11 @@ class Committer:
 
     def _ask(self, version: int, request: object) -> object:
         if self._wire is None:
-            leader = self.leader()
-            if leader is None:
+            address = self._coordinator()
+            if address is None:
                 time.sleep(PAUSE_S)
                 return None
-            self._wire = Wire(leader.host, leader.port, timeout_s=PATIENCE_S)
+            self._wire = Wire(*address, timeout_s=PATIENCE_S)
         return self._wire.ask(version, request)
 
     def _forget(self) -> None:

@@ -1,8 +1,10 @@
 """Kill, stop and freeze kshim and Apache Kafka by turns, while groups commit.
 
-Nothing that was acknowledged is lost, no read goes back; and how long could nobody commit?
+Nothing that was acknowledged is lost, no read goes back, no partition is owned twice in a generation; and how
+long could nobody commit?
 
-    python -m integration.upstream.gaps --rounds 20
+    python -m integration.upstream.gaps --rounds 21 --kshim 3 --faults kill,stop,freeze
+    python -m integration.upstream.gaps --rounds 50 --kafka 3 --consumers kafka-python,librdkafka
     python -m integration.upstream.gaps --rounds 8 --kafka 3 --faults kafka
 
 Prints for each kind of fault how long the groups had to wait that were coordinated by the process it happened
@@ -12,147 +14,15 @@ to: from the last commit before it to the first one after. Exit status 1 if some
 from __future__ import annotations
 
 import argparse
-import random
-import signal
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 
-from integration.apache_kafka.nodes import Nodes
-from integration.support.awaiting import wait_until
-from integration.support.clients import Admin
-from integration.support.server import Server
-from integration.upstream.committer import Committer
+from integration.upstream.load import PROGRAMS, Consumers
+from integration.upstream.play import FAULTS, Play, load_average
 
 GROUPS = 8
-BREATH_S = 0.02
-"""Between two commits of a group."""
-FROZEN_S = 9.0
-"""Longer than the session of the processes."""
-WITHIN_S = 60.0
-TOPIC = "committed"
-
-
-class Group(threading.Thread):
-    """Commits and reads, and notes when commits were acknowledged."""
-
-    def __init__(self, servers: list[Server], name: str) -> None:
-        super().__init__(daemon=True)
-        self.committer = Committer(servers, name, TOPIC)
-        self.acknowledged_s: list[float] = []
-        self.is_over = False
-
-    def run(self) -> None:
-        offset = 0
-        while not self.is_over:
-            offset += 1
-            if self.committer.commit(offset):
-                self.acknowledged_s.append(time.monotonic())
-            self.committer.read()
-            time.sleep(BREATH_S)
-
-    def gap_s(self, since_s: float) -> float:
-        """The longest time without an acknowledged commit that has ended since then."""
-        times = list(self.acknowledged_s)
-        return max((later - earlier for earlier, later in pairwise(times) if later > since_s), default=0.0)
-
-
-class Play:
-    def __init__(self, directory: Path, kafka: int, kshim: int, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.nodes = Nodes(directory, kafka).start()
-        options = ["--upstream", self.nodes.bootstrap]
-        self.servers = [Server(directory / f"kshim{number}", options) for number in range(kshim)]
-        for server in self.servers:
-            server.start()
-        admin = Admin(self.nodes.bootstrap)
-        admin.create_topic(TOPIC, 1, replication_factor=kafka)
-        admin.close()
-        self.groups = [Group(self.servers, f"group-{number}") for number in range(GROUPS)]
-        self.gaps: dict[str, list[float]] = {}
-
-    def begin(self) -> None:
-        for group in self.groups:
-            group.start()
-        self.wait_committed(time.monotonic())
-
-    def wait_committed(self, since_s: float) -> None:
-        def committed() -> bool:
-            return all(group.acknowledged_s and group.acknowledged_s[-1] > since_s for group in self.groups)
-
-        wait_until(committed, WITHIN_S, lambda: f"commits of all\n{self.report()}")
-
-    def round(self, fault: str) -> None:
-        """Let the fault happen, wait until all goes on, and undo it."""
-        server = self.random.choice(self.servers)
-        hit = [group for group in self.groups if group.committer.leader() is server]
-        begun_s = time.monotonic()
-        undo = FAULTS[fault](self, server)
-        time.sleep(BREATH_S * 2)
-        self.wait_committed(time.monotonic())
-        undo()
-        self.wait_committed(time.monotonic())
-        of = self.groups if fault == "kafka" else hit
-        self.gaps.setdefault(fault, []).extend(group.gap_s(begun_s) for group in of)
-        wait_until(self.is_shared, WITHIN_S, lambda: f"all to lead their share\n{self.report()}")
-        self.wait_committed(time.monotonic())
-
-    def is_shared(self) -> bool:
-        """Whether each process that runs is to lead about as much as the others."""
-        count = f"as one of {len(self.servers)} kshim"
-        told = [[line for line in each.log if " shards of __kshim_groups" in line] for each in self.servers]
-        return all(lines and count in lines[-1] for lines in told)
-
-    def kill(self, server: Server) -> Callable[[], object]:
-        server.kill()
-        return server.start
-
-    def stop(self, server: Server) -> Callable[[], object]:
-        server.stop()
-        return server.start
-
-    def freeze(self, server: Server) -> Callable[[], object]:
-        server.process.send_signal(signal.SIGSTOP)
-        time.sleep(FROZEN_S)
-        return lambda: server.process.send_signal(signal.SIGCONT)
-
-    def kill_kafka(self, _: Server) -> Callable[[], object]:
-        node = self.random.choice(self.nodes.running())
-        node.kill()
-        return node.start
-
-    def end(self) -> None:
-        for group in self.groups:
-            group.is_over = True
-        for group in self.groups:
-            if group.is_alive():
-                group.join(WITHIN_S)
-        for server in self.servers:
-            if server.running:
-                server.process.send_signal(signal.SIGCONT)
-                server.kill()
-        self.nodes.kill()
-
-    def judge(self) -> list[str]:
-        """What was lost, or went back."""
-        for group in self.groups:
-            wait_until(lambda group=group: group.committer.read() is not None, WITHIN_S, "a last read")
-        return [fault for group in self.groups for fault in group.committer.faults]
-
-    def report(self) -> str:
-        return "\n".join(server.report() for server in self.servers)
-
-
-FAULTS: dict[str, Callable[[Play, Server], Callable[[], object]]] = {
-    "kill": Play.kill,
-    "stop": Play.stop,
-    "freeze": Play.freeze,
-    "kafka": Play.kill_kafka,
-}
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -160,36 +30,84 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def row(fault: str, what: str, values: Sequence[float]) -> str:
+    figures = (percentile(values, 0.5), percentile(values, 0.99), max(values))
+    return f"{fault:8}{what:36}{len(values):5}" + "".join(f"{figure:8.2f}" for figure in figures)
+
+
+def table(play: Play) -> list[str]:
+    """What was measured, in s."""
+    lines = [f"{'fault':8}{'what':36}{'times':>5}{'p50 s':>8}{'p99 s':>8}{'most s':>8}"]
+    for fault in FAULTS:
+        if play.told_s[fault]:
+            lines.append(row(fault, "until others are to lead its shards", play.told_s[fault]))
+        lines += [
+            row(fault, f"without commits: {kind}", values)
+            for (of, kind), values in play.gaps.items()
+            if of == fault
+        ]
+    return lines
+
+
+def names(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """A type for argparse: names with commas between them."""
+
+    def read(text: str) -> list[str]:
+        found = [each for each in text.split(",") if each]
+        if unknown := set(found) - set(known):
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(sorted(unknown))}: expected some of {', '.join(known)}"
+            )
+        return found
+
+    return read
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="integration.upstream.gaps", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="integration.upstream.gaps",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--rounds", type=int, default=9, help="how many faults (default: %(default)s)")
     parser.add_argument("--kafka", type=int, default=1, help="nodes of Apache Kafka (default: %(default)s)")
-    parser.add_argument("--kshim", type=int, default=3, help="processes (default: %(default)s)")
-    parser.add_argument("--faults", default="kill,stop,freeze", help="by turns (default: %(default)s)")
+    parser.add_argument("--kshim", type=int, default=2, help="processes (default: %(default)s)")
+    parser.add_argument(
+        "--faults", type=names(list(FAULTS)), default=["kill"], help="by turns (default: kill)"
+    )
+    parser.add_argument("--groups", type=int, default=GROUPS, help="of bare commits (default: %(default)s)")
+    parser.add_argument(
+        "--consumers",
+        type=names(list(PROGRAMS)),
+        default=[],
+        help=f"a group of each of these real clients, too: {', '.join(PROGRAMS)}",
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    faults = options.faults.split(",")
     with tempfile.TemporaryDirectory() as directory:
         play = Play(Path(directory), options.kafka, options.kshim, options.seed)
         try:
-            play.begin()
+            play.begin(options.groups, options.consumers)
             for number in range(options.rounds):
-                play.round(faults[number % len(faults)])
-                print(f"round {number + 1}: {faults[number % len(faults)]}", flush=True)
-            for group in play.groups:
-                group.is_over = True
-            for group in play.groups:
-                group.join(WITHIN_S)
+                fault = options.faults[number % len(options.faults)]
+                play.round(fault)
+                print(f"round {number + 1}: {fault}, load average {load_average():.1f}", flush=True)
             wrong = play.judge()
         finally:
             play.end()
-    commits = sum(len(group.acknowledged_s) for group in play.groups)
-    print(f"{commits} commits acknowledged; {len(wrong)} lost, or gone back", *wrong[:20], sep="\n")
-    for fault, gaps in play.gaps.items():
-        if gaps:
-            p50, p99 = percentile(gaps, 0.5), percentile(gaps, 0.99)
-            print(f"{fault}: {len(gaps)} groups without commits, p50 {p50:.2f} s, p99 {p99:.2f} s")
+    print(*report(play, wrong), sep="\n")
     return 1 if wrong else 0
+
+
+def report(play: Play, wrong: Sequence[str]) -> list[str]:
+    commits = sum(len(times) for group in play.groups for times in group.series())
+    rebalances = sum(each.rebalances() for each in play.groups if isinstance(each, Consumers))
+    return [
+        f"{commits:,} commits acknowledged; {len(wrong)} lost, gone back, or owned twice",
+        *wrong[:20],
+        f"{rebalances} rebalances of real consumers; load average up to {play.most_loaded:.1f}",
+        *table(play),
+    ]
 
 
 if __name__ == "__main__":

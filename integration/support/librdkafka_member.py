@@ -1,0 +1,93 @@
+"""As `integration.support.member`, with confluent-kafka: the same options, the same lines on stdout.
+
+Run as `python -m integration.support.librdkafka_member JSON`. SIGTERM: close between two polls.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import struct
+import sys
+import time
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from integration.support.events import emit
+
+POLL_S = 0.5
+MOST_RECORDS = 500
+GENERATION_AT = len(b"CGMDv2:")
+
+
+def generation_id(consumer: Consumer) -> int:
+    """The generation the consumer is in; it stands at the front of what a transaction would be told."""
+    told: bytes = consumer.consumer_group_metadata()
+    assert told.startswith(b"CGMDv2:"), told
+    return int(struct.unpack_from("=i", told, GENERATION_AT)[0])
+
+
+def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    emit(
+        "assigned",
+        generation_id=generation_id(consumer),
+        partitions=sorted(each.partition for each in partitions),
+    )
+
+
+def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
+    emit("revoked", partitions=sorted(each.partition for each in partitions))
+
+
+def consume(consumer: Consumer, stopping: list[int]) -> None:
+    """Print what was read, then commit it: a record counts as consumed before its offset is committed."""
+    while not stopping:
+        records = [each for each in consumer.consume(MOST_RECORDS, POLL_S) if each.error() is None]
+        if not records:
+            continue
+        emit("records", records=[_plain(each) for each in records])
+        ends = {each.partition(): each.offset() + 1 for each in records}
+        topic = records[0].topic()
+        try:
+            answered = consumer.commit(
+                offsets=[TopicPartition(topic, *each) for each in ends.items()], asynchronous=False
+            )
+        except KafkaException as error:
+            emit("commit_failed", error=error.args[0].name())
+        else:
+            done = {each.partition: each.offset for each in answered if each.error is None}
+            emit("committed", offsets=done)
+
+
+def _plain(record: Message) -> tuple[int, int, str]:
+    return record.partition(), record.offset(), record.value().decode()
+
+
+def main() -> None:
+    options: dict[str, Any] = json.loads(sys.argv[1])
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    consumer = Consumer(
+        {
+            "bootstrap.servers": options["bootstrap"],
+            "group.id": options["group_id"],
+            "client.id": options["client_id"],
+            "partition.assignment.strategy": options["assignor"],
+            "session.timeout.ms": options["session_timeout_ms"],
+            "heartbeat.interval.ms": 300,
+            "topic.metadata.refresh.interval.ms": options["metadata_max_age_ms"],
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    emit("started")
+    consumer.subscribe([options["topic"]], on_assign=assigned, on_revoke=revoked, on_lost=revoked)
+    consume(consumer, stopping)
+    began_s = time.monotonic()
+    consumer.close()
+    emit("closed", seconds=time.monotonic() - began_s)
+
+
+if __name__ == "__main__":
+    main()
