@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kshim.control.commands import Command, Commands, SteeringError
+from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
-from kshim.upstream.shards.coordinators import ANSWER_S, UpstreamCoordinators
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.offset_commit import (

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,11 +13,12 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, note_software
+from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.network import dispatch
 from kshim.network.dispatch import MAX_ELEMENTS, Reply, now_or_deferred
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
-from kshim.requests.slices import in_slices
+from kshim.requests.slices import Slices, in_slices
 from kshim.upstream import peek
 from kshim.upstream.fellows import with_fellows
 from kshim.upstream.interfaces import GroupShards
@@ -32,10 +32,12 @@ from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.registry import VERSIONS, decode_request, decode_response, encode_reply, encode_response
 
 if TYPE_CHECKING:
     from kshim.upstream.brokers import Brokers
+    from kshim.upstream.upstream_groups import UpstreamGroups
 
 HERE = 0
 """The node id of the one coordinator that all ports of this process have in common."""
@@ -45,6 +47,7 @@ FIRST_FIND_WITH_KEYS = 4
 FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_BY_ID = 10
 KEY_US = 10
+LISTED_US = 10
 LARGE_BYTES = 64 * 1024
 """A larger answer is read and written aside."""
 
@@ -68,12 +71,20 @@ class Asked(NamedTuple):
 class Front:
     """Answers for all ports; `broker.node_id` is the upstream broker at whose port a request arrived."""
 
-    def __init__(self, here: Broker, brokers: Brokers, topics: Topics, shards: GroupShards) -> None:
+    def __init__(
+        self,
+        here: Broker,
+        brokers: Brokers,
+        topics: Topics,
+        shards: GroupShards,
+        upstream_groups: UpstreamGroups,
+    ) -> None:
         """here: answers what is not forwarded; its node id is HERE."""
         self._here = here
         self._brokers = brokers
         self._topics = topics
         self._shards = shards
+        self._upstream_groups = upstream_groups
         of_ways = {
             Way.FORWARDED: self._forward,
             Way.REWRITTEN: self._rewrite,
@@ -206,13 +217,40 @@ class Front:
             return Coordinator(key=group_id, node_id=-1, port=-1, error_code=error, error_message=why)
         return Coordinator(key=group_id, node_id=node_id, host=found.host, port=found.port, error_message="")
 
-    def _list_groups(self, asked: Asked) -> Reply:
-        """At each port, the groups whose coordinator clients find there: tools ask all brokers."""
-        header, request = asked.decoded or _decode(asked)
+    def _list_groups(self, asked: Asked) -> Deferred[Reply]:
+        """At each port, the groups whose coordinator clients find there, and those that only the upstream's
+        broker of that port has: tools ask all brokers. Where several kshim are, each lists at one port what
+        it coordinates, and what it would of the groups that only the upstream has.
+        """
+        decoded = asked.decoded or _decode(asked)
+        return Deferred.fromCoroutine(self._list(asked, *decoded))
+
+    async def _list(self, asked: Asked, header: RequestHeader, request: ListGroupsRequest) -> Reply:
+        here, at = asked.broker.node_id, self._brokers
+        nodes: Sequence[int] = (here,)
+        if self._shards.fellows():
+            nodes = at.running if here == at.anchor else ()
+        theirs = await self._upstream_groups.list([at.address(each) for each in nodes], request)
+        context, groups = _context(asked, header), self._here.groups
+        ours = groups.list_groups(context, request)
+        if error := ours.error_code or theirs.error_code:
+            return _encode(header, ListGroupsResponse(error_code=error))
+        found = [group for group in ours.groups if self._is_at(group.group_id, here)]
+        slices = Slices(self._here.clock, asked.turn)
+        for group in theirs.groups:
+            await slices.spend(LISTED_US)
+            if self._is_theirs(context, group.group_id):
+                found.append(group)
+        return _encode(header, ListGroupsResponse(groups=tuple(found)))
+
+    def _is_theirs(self, context: RequestContext, group_id: str) -> bool:
+        """Whether a group of the upstream is not known here, and no other kshim would coordinate it."""
         groups = self._here.groups
-        response = groups.list_groups(_context(asked, header), request)
-        of_port = [group for group in response.groups if self._is_at(group.group_id, asked.broker.node_id)]
-        return _encode(header, replace(response, groups=tuple(of_port)))
+        return (
+            group_id != self._shards.group_id
+            and groups.see(group_id) is None
+            and groups.refusal(context, DescribeGroup(group_id)) is ErrorCode.NONE
+        )
 
     def _is_at(self, group_id: str, node_id: int) -> bool:
         """Whether a group that is coordinated here is found at the port of a broker."""

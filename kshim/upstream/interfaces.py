@@ -40,6 +40,10 @@ class GroupShards(Protocol):
         """How many shards there are; fixed once `prepare` has fired."""
 
     @property
+    def group_id(self) -> str:
+        """The group of the upstream that its processes are; it is none of the clients' groups."""
+
+    @property
     def journal(self) -> Journal:
         """What the runtime appends to, and loads from."""
 
@@ -67,9 +71,3 @@ class GroupShards(Protocol):
 
     def stop(self) -> Deferred[None]:
         """Give up all shards; the runtime is stopped already. Fires when others may lead them."""
-
-
-NewShards = Callable[[Any, Upstream, int], GroupShards]
-"""Makes the shards of a process: (reactor, upstream, node_id). node_id: by which the runtime knows this
-process.
-"""

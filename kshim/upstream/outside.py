@@ -46,6 +46,8 @@ class Outside:
     """Opened once clients may come, closed first."""
 
     here: Broker
+    merged: Broker
+    """The same with the groups of both sides."""
     ends: Ends
     topics: Topics
     groups: GroupRuntime
@@ -99,6 +101,7 @@ class Outside:
 
         here, recorder, reactor, clock = self.here, self.recorder, self.reactor, self.clock
         groups, coordinators = GroupSteering(here.groups), Coordinators(here, is_alone=True)
+        deletion = MemberSteering(Coordinators(self.merged, is_alone=True)).commands()["delete-group"]
         overview = Overview(here.cluster, here.groups, here.log, recorder, reactor, clock)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
         faults = FaultSteering(self.brokers, self.listeners, self.measured, recorder.add, self._usual)
@@ -107,6 +110,7 @@ class Outside:
             **{name: self._after_look(command) for name, command in overview.commands().items()},
             **Questions(recorder, groups, here.aside, reactor, clock).commands(),
             **MemberSteering(coordinators).commands(),
+            "delete-group": deletion,
             **Adoption(self.upstream, coordinators).commands(),
             **faults.commands(),
             **self._time.commands(),

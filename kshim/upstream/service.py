@@ -34,11 +34,13 @@ from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.contact import CONNECT_S, Contact
+from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.ends import Ends
 from kshim.upstream.front import HERE, Front
 from kshim.upstream.indexes import Indexes, WrongUpstream
-from kshim.upstream.interfaces import NewShards
+from kshim.upstream.interfaces import GroupShards, Upstream
 from kshim.upstream.link import LinkError
+from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.outside import Measured, Outside
 from kshim.upstream.passage import Passage
@@ -47,6 +49,7 @@ from kshim.upstream.relay import Relay
 from kshim.upstream.shards.sharing import SharedShards
 from kshim.upstream.sockets import connect_passage
 from kshim.upstream.topics import Topics
+from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
 from schemas.messages.metadata import MetadataRequest, MetadataResponse
 
@@ -61,6 +64,11 @@ OLDEST_METADATA = 10
 """Of Kafka 2.8: the first version with topic ids."""
 MOST_RESPONSE_BYTES = 2**31 - 1
 
+NewShards = Callable[[Any, Upstream, UpstreamCoordinators, int], GroupShards]
+"""Makes the shards of a process: (reactor, upstream, coordinators, node_id). coordinators: those that the
+upstream has. node_id: by which the runtime knows this process.
+"""
+
 
 class UpstreamServer:
     """`start()` it once, `stop()` it once; as `kshim.service.Server`."""
@@ -73,7 +81,9 @@ class UpstreamServer:
         self._contact = Contact(reactor, config.upstream)
         self._topics = Topics(self._contact.ask, reactor)
         self._mirror = Mirror(config, self._topics)
-        self._shards = new_shards(reactor, self._contact, HERE)
+        self._coordinators = UpstreamCoordinators(self._contact)
+        self._upstream_groups = UpstreamGroups(reactor, self._coordinators)
+        self._shards = new_shards(reactor, self._contact, self._coordinators, HERE)
         self._loader = Loader(reactor)
         self._aside = AsideThread(reactor)
         self._unread = Unread(reactor)
@@ -90,6 +100,8 @@ class UpstreamServer:
         """What each port answers by, by the node id of the upstream broker."""
         self._groups: GroupRuntime | None = None
         self._here: Broker | None = None
+        self._merged: Broker | None = None
+        """The same with the groups of both sides: what clients are answered by."""
         self._front: Front | None = None
         self._outside: Outside | None = None
         self._traffic: Traffic | None = None
@@ -179,7 +191,9 @@ class UpstreamServer:
             wall_clock=clock,
             quotas=Quotas(self._mirror.client_quotas, config, self._reactor),
         )
-        self._front = Front(self._here, self._known, self._topics, shards)
+        merged = MergedGroups(groups, self._upstream_groups, self._topics, self._once, has_twins=True)
+        self._merged = replace(self._here, groups=merged)
+        self._front = Front(self._merged, self._known, self._topics, shards, self._upstream_groups)
 
     def _open_ports(self, found: MetadataResponse) -> None:
         """Open the ports of all brokers that run. Raises CannotListen, WrongUpstream, StartError."""
@@ -198,10 +212,12 @@ class UpstreamServer:
 
     def _open_outside(self) -> None:
         assert self._here is not None
+        assert self._merged is not None
         assert self._groups is not None
         assert self._front is not None
         self._outside = Outside(
             here=self._here,
+            merged=self._merged,
             ends=self._ends,
             topics=self._topics,
             groups=self._groups,
@@ -299,6 +315,7 @@ class UpstreamServer:
         self._aside.stop()
         await gatherResults([listener.disconnect() for listener in listeners])
         self._ends.stop()
+        self._coordinators.close()
         self._contact.stop()
 
 

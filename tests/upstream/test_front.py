@@ -15,6 +15,7 @@ from kshim.coordination.loading import Leader
 from kshim.network.dispatch import now_or_deferred
 from kshim.requests import Client, Refused, Turn
 from kshim.requests.later import Promise
+from kshim.requests.once import Once
 from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore
 from kshim.upstream.brokers import Brokers
@@ -22,9 +23,11 @@ from kshim.upstream.fellows import Fellow
 from kshim.upstream.front import HERE, LARGE_BYTES, Front
 from kshim.upstream.indexes import Indexes
 from kshim.upstream.link import LinkError
+from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.table import TABLE, Way
 from kshim.upstream.topics import Topics
+from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -48,6 +51,7 @@ from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequest
 from schemas.messages.produce import NodeEndpoint, ProduceRequest, ProduceResponse
 from schemas.registry import VERSIONS, decode_response, encode_request, encode_response
 from tests.api.harness import PENDING, AtOnce, advance, new_broker, result
+from tests.upstream.kafka_groups import KafkaGroups
 
 ADVERTISED = Endpoint("kshim", 9100)
 OURSELVES = Fellow(1000, {"PLAINTEXT": Endpoint("kshim", 9100)})
@@ -87,6 +91,8 @@ class Port:
 class Shards:
     """Another kshim leads the shards in `elsewhere`; there is none while that is None."""
 
+    group_id = "__kshim"
+
     def __init__(self) -> None:
         self.elsewhere: set[int] | None = None
 
@@ -103,7 +109,7 @@ class Shards:
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, *, has_twins: bool = True) -> None:
         self.here = replace(new_broker(), node_id=HERE)
         coordinator = new_coordinator(self.here.config, SHARDS)
         self.groups = GroupRuntime(coordinator, LogJournal(MemoryStore().log, range(SHARDS)), self.here.clock)
@@ -116,7 +122,13 @@ class World:
         self.brokers = Brokers(Indexes(None), lambda node_id, index: Port())
         self.brokers.told({1: Endpoint("10.0.0.1", 9092), 2: Endpoint("10.0.0.2", 9092)})
         self.shards = Shards()
-        self.front = Front(self.here, self.brokers, self.topics, self.shards)
+        self.kafka = KafkaGroups(brokers=2)
+        theirs = UpstreamGroups(self.here.clock, self.kafka)
+        merged: Any = MergedGroups(
+            self.groups, theirs, self.topics, Once(self.here.clock), has_twins=has_twins
+        )
+        here = replace(self.here, groups=merged)
+        self.front = Front(here, self.brokers, self.topics, self.shards, theirs)  # type: ignore[arg-type]
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
         self.client.relay = Relay()
 

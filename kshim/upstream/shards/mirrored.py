@@ -15,9 +15,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kshim.requests.once import Once
-from kshim.upstream.interfaces import Upstream
+from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.link import LinkError
-from kshim.upstream.shards.coordinators import ANSWER_S, UpstreamCoordinators
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     OffsetCommitKey,
@@ -73,10 +72,10 @@ Partitions = Mapping[tuple[str, int], OffsetCommitValue | None]
 class MirroredOffsets:
     """The offsets that the upstream has not been told yet, and the links to its coordinators."""
 
-    def __init__(self, reactor: Any, upstream: Upstream, once: Once) -> None:
+    def __init__(self, reactor: Any, coordinators: UpstreamCoordinators, once: Once) -> None:
         """once: keeps lines from being repeated."""
         self._reactor = reactor
-        self._coordinators = UpstreamCoordinators(upstream)
+        self._coordinators = coordinators
         self._once = once
         self._untold: dict[bytes, bytes | None] = {}
         """Values by key, as in the journal."""
@@ -100,7 +99,6 @@ class MirroredOffsets:
             self._flush_later.cancel()
             self._flush_later = None
             await self._tell_some()
-        self._coordinators.close()
 
     def _flush(self) -> None:
         self._flush_later = None

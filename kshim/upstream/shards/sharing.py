@@ -15,6 +15,7 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
 from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
+from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone
 from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
@@ -47,16 +48,17 @@ class SharedShards:
         self,
         reactor: Any,
         upstream: Upstream,
+        coordinators: UpstreamCoordinators,
         node_id: int,
     ) -> None:
-        """node_id: by which the runtime knows this process."""
+        """coordinators: the upstream's own. node_id: by which the runtime knows this process."""
         self._reactor = reactor
         self._upstream = upstream
         self._node_id = node_id
         self._addresses: Callable[[], Addresses] = dict
         self._log = Partitions(reactor, TOPIC, upstream)
         self._once = Once(reactor)
-        self._mirrored = MirroredOffsets(reactor, upstream, self._once)
+        self._mirrored = MirroredOffsets(reactor, coordinators, self._once)
         self._shards: dict[int, Shard] = {}
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
@@ -72,6 +74,10 @@ class SharedShards:
     @property
     def partitions(self) -> int:
         return len(self._shards)
+
+    @property
+    def group_id(self) -> str:
+        return GROUP_ID
 
     @property
     def journal(self) -> SharedShards:

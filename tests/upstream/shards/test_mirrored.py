@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 
 from kshim.configs.endpoint import Endpoint
 from kshim.requests.once import Once
+from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.link import LinkError
 from kshim.upstream.shards.mirrored import FLUSH_S, MOST_AT_ONCE, MirroredOffsets
 from schemas.error_code import ErrorCode
@@ -105,7 +106,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def told(upstream: Upstream, clock: Clock) -> MirroredOffsets:
-    return MirroredOffsets(clock, upstream, Once(clock))
+    return MirroredOffsets(clock, UpstreamCoordinators(upstream), Once(clock))
 
 
 def test_the_last_offset_of_each_partition_is_told(
@@ -176,5 +177,4 @@ def test_at_the_end_all_is_told(upstream: Upstream, told: MirroredOffsets, clock
     told.note([commit("a", 0, 1)])
     result(Deferred.fromCoroutine(told.stop()))
     assert upstream.offsets == {("a", "t", 0): 1}
-    assert not upstream.is_open
     assert clock.getDelayedCalls() == []

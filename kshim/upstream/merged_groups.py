@@ -1,0 +1,212 @@
+"""The groups of both sides as clients see them: one that kshim knows is kshim's, any other the upstream's.
+
+A group of kshim has a twin at the upstream, which has the offsets that were told there, and no members. The
+twin is not shown, and goes with its group.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.coordination.group_runtime import GroupRuntime
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
+from kshim.coordination.groups.states import State
+from kshim.requests import RequestContext
+from kshim.requests.later import Later, then
+from kshim.requests.once import Once
+from kshim.upstream.link import LinkError
+from kshim.upstream.topics import Topics
+from kshim.upstream.upstream_groups import DELETE, DESCRIBE, FETCH, FETCH_STABLE, Question, UpstreamGroups
+from schemas.error_code import ErrorCode
+from schemas.messages.delete_groups import DeletableGroupResult
+from schemas.messages.describe_groups import DescribedGroup
+from schemas.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from schemas.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+
+logger = logging.getLogger(__name__)
+
+FIRST_FETCH_BY_ID = 10
+ABSENT = frozenset((ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND))
+NOT_OURS_TO_SEE = frozenset((ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+STOPS_DELETION = frozenset(
+    (
+        ErrorCode.NON_EMPTY_GROUP,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    )
+)
+"""What the upstream may say to the deletion of a twin that keeps kshim from deleting its group."""
+
+
+class MergedGroups:
+    """Implements `kshim.coordination.interfaces.Groups`."""
+
+    def __init__(
+        self, groups: GroupRuntime, upstream: UpstreamGroups, topics: Topics, once: Once, *, has_twins: bool
+    ) -> None:
+        """groups: kshim's own. once: keeps lines from being repeated. has_twins: whether the upstream is told
+        offsets.
+        """
+        self._groups = groups
+        self._upstream = upstream
+        self._topics = topics
+        self._once = once
+        self._has_twins = has_twins
+        self._merges: dict[type, Callable[[RequestContext, Any], Later[Any]]] = {
+            DescribeGroup: self._describe,
+            DeleteGroup: self._delete,
+            OffsetDeleteRequest: self._delete_offsets,
+            OffsetFetchRequestGroup: self._fetch,
+            StableOffsetFetch: self._fetch,
+        }
+        self.heartbeat = groups.heartbeat
+        self.promise = groups.promise
+        self.list_groups = groups.list_groups
+        self.refusal = groups.refusal
+        self.shard_for = groups.shard_for
+        self.waits_for = groups.waits_for
+        self.group_ids = groups.group_ids
+        self.see = groups.see
+        self.write_marker = groups.write_marker
+        self.topics_deleted = groups.topics_deleted
+
+    def submit(self, context: RequestContext, request: Any) -> Any:
+        """See `Groups.submit`."""
+        merge = self._merges.get(type(request))
+        return self._groups.submit(context, request) if merge is None else merge(context, request)
+
+    # ---- single requests
+
+    def _describe(self, context: RequestContext, request: DescribeGroup) -> Later[DescribedGroup]:
+        return then(self._groups.submit(context, request), partial(self._described, context, request))
+
+    def _described(
+        self, context: RequestContext, request: DescribeGroup, ours: DescribedGroup
+    ) -> Later[DescribedGroup]:
+        if ours.group_state != State.DEAD or ours.error_code not in ABSENT:
+            return ours
+
+        def choose(theirs: DescribedGroup) -> DescribedGroup:
+            is_absent = theirs.error_code in ABSENT and theirs.group_state == State.DEAD
+            if self._is_hidden(theirs.error_code, request.group_id) or (is_absent and not theirs.error_code):
+                return ours
+            return theirs
+
+        return self._upstream.ask(DESCRIBE, request.group_id, context.api_version).addCallback(choose)
+
+    def _delete(self, context: RequestContext, request: DeleteGroup) -> Later[DeletableGroupResult]:
+        group = self._groups.see(request.group_id)
+        if group is None:
+            return then(self._groups.submit(context, request), self._delete_there)
+        if group.members or not self._has_twins:
+            return self._groups.submit(context, request)
+
+        def delete_here(twin: DeletableGroupResult) -> Later[DeletableGroupResult]:
+            if twin.error_code in STOPS_DELETION:
+                return twin
+            self._is_hidden(twin.error_code, request.group_id)
+            return self._groups.submit(context, request)
+
+        return self._upstream.ask(DELETE, request.group_id).addCallback(delete_here)
+
+    def _delete_there(self, ours: DeletableGroupResult) -> Later[DeletableGroupResult]:
+        """Delete a group that is not known here."""
+        if ours.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
+            return ours
+        return self._upstream.ask(DELETE, ours.group_id)
+
+    def _delete_offsets(
+        self, context: RequestContext, request: OffsetDeleteRequest
+    ) -> Later[OffsetDeleteResponse]:
+        return then(
+            self._groups.submit(context, request),
+            lambda ours: Deferred.fromCoroutine(self._delete_offsets_there(request, ours)),
+        )
+
+    async def _delete_offsets_there(
+        self, request: OffsetDeleteRequest, ours: OffsetDeleteResponse
+    ) -> OffsetDeleteResponse:
+        """Delete what was deleted here at the twin, too, or all of a group that is not known here."""
+        if ours.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+            return await self._upstream.delete_offsets(request)
+        deleted = _deleted(request.group_id, ours)
+        if self._has_twins and deleted.topics:
+            theirs = await self._upstream.delete_offsets(deleted)
+            errors = {theirs.error_code, *(each.error_code for t in theirs.topics for each in t.partitions)}
+            if errors - ABSENT:
+                logger.log(
+                    self._once.level(("offsets", request.group_id)),
+                    "offsets of group %s were deleted here, and are still at the upstream: error %s",
+                    *(request.group_id, ", ".join(str(error) for error in sorted(errors - ABSENT))),
+                )
+        return ours
+
+    def _fetch(
+        self, context: RequestContext, request: OffsetFetchRequestGroup | StableOffsetFetch
+    ) -> Later[OffsetFetchResponseGroup]:
+        """Tools ask for all offsets of a group. Consumers name partitions, and are told what was committed
+        here, as they commit here.
+        """
+        ours = self._groups.submit(context, request)
+        is_stable = isinstance(request, StableOffsetFetch)
+        wanted = request.request if isinstance(request, StableOffsetFetch) else request
+        if wanted.topics is not None:
+            return ours
+        return then(ours, partial(self._fetched, context, FETCH_STABLE if is_stable else FETCH))
+
+    def _fetched(
+        self, context: RequestContext, question: Question, ours: OffsetFetchResponseGroup
+    ) -> Later[OffsetFetchResponseGroup]:
+        if ours.error_code or ours.topics or self._groups.see(ours.group_id) is not None:
+            return ours
+        return Deferred.fromCoroutine(self._fetched_there(context, question, ours))
+
+    async def _fetched_there(
+        self, context: RequestContext, question: Question, ours: OffsetFetchResponseGroup
+    ) -> OffsetFetchResponseGroup:
+        theirs: OffsetFetchResponseGroup = await self._upstream.ask(question, ours.group_id)
+        if self._is_hidden(theirs.error_code, ours.group_id):
+            return ours
+        if context.api_version >= FIRST_FETCH_BY_ID:
+            try:
+                await self._topics.learn(self._topics.missing(topic.name for topic in theirs.topics))
+            except LinkError:
+                return OffsetFetchResponseGroup(
+                    group_id=ours.group_id, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE
+                )
+        return theirs
+
+    def _is_hidden(self, error_code: int, group_id: str) -> bool:
+        """Whether kshim may not see a group at the upstream; then there is none for its clients."""
+        if error_code not in NOT_OURS_TO_SEE:
+            return False
+        level = self._once.level("groups at the upstream")
+        logger.log(level, "the upstream hides groups from kshim, as group %s: error %d", group_id, error_code)
+        return True
+
+
+def _deleted(group_id: str, answer: OffsetDeleteResponse) -> OffsetDeleteRequest:
+    """The deletion of those partitions that an answer says are deleted."""
+    topics = (
+        OffsetDeleteRequestTopic(
+            name=topic.name,
+            partitions=tuple(
+                OffsetDeleteRequestPartition(partition_index=each.partition_index)
+                for each in topic.partitions
+                if not each.error_code
+            ),
+        )
+        for topic in answer.topics
+    )
+    return OffsetDeleteRequest(group_id=group_id, topics=tuple(topic for topic in topics if topic.partitions))
