@@ -35,6 +35,7 @@ class Entry(NamedTuple):
 
 _FORWARDED = Entry(Way.FORWARDED)
 _GROUP = Entry(Way.OURS, "groups are kshim's own")
+_BOTH_SIDES = Entry(Way.OURS, "groups that kshim does not know are asked of the upstream")
 _ADDRESSES = Entry(Way.REWRITTEN, "the brokers get kshim's addresses")
 _LOGIN = Entry(Way.OURS, "clients log in to kshim, and kshim to the upstream")
 _NEW_GROUPS = Entry(Way.HIDDEN, "consumer groups of KIP-848 are not served yet")
@@ -54,7 +55,11 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.LIST_OFFSETS: _FORWARDED,
     ApiKey.METADATA: _ADDRESSES,
     ApiKey.OFFSET_COMMIT: _GROUP,
-    ApiKey.OFFSET_FETCH: _GROUP,
+    ApiKey.OFFSET_FETCH: Entry(
+        Way.OURS,
+        "groups are kshim's own; who asks for all offsets of one that kshim does not know is answered by the "
+        "upstream",
+    ),
     ApiKey.FIND_COORDINATOR: Entry(
         Way.REWRITTEN, "for a group, answered by kshim; for anything else, the brokers get kshim's addresses"
     ),
@@ -62,8 +67,8 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.HEARTBEAT: _GROUP,
     ApiKey.LEAVE_GROUP: _GROUP,
     ApiKey.SYNC_GROUP: _GROUP,
-    ApiKey.DESCRIBE_GROUPS: _GROUP,
-    ApiKey.LIST_GROUPS: _GROUP,
+    ApiKey.DESCRIBE_GROUPS: _BOTH_SIDES,
+    ApiKey.LIST_GROUPS: _BOTH_SIDES,
     ApiKey.SASL_HANDSHAKE: _LOGIN,
     ApiKey.API_VERSIONS: Entry(Way.REWRITTEN, "the versions and features that both sides know"),
     ApiKey.CREATE_TOPICS: _FORWARDED,
@@ -89,12 +94,12 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.RENEW_DELEGATION_TOKEN: _TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: _TOKENS,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: _TOKENS,
-    ApiKey.DELETE_GROUPS: _GROUP,
+    ApiKey.DELETE_GROUPS: _BOTH_SIDES,
     ApiKey.ELECT_LEADERS: _FORWARDED,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _FORWARDED,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _FORWARDED,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _FORWARDED,
-    ApiKey.OFFSET_DELETE: _GROUP,
+    ApiKey.OFFSET_DELETE: _BOTH_SIDES,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: _FORWARDED,
     ApiKey.ALTER_CLIENT_QUOTAS: _FORWARDED,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _FORWARDED,
