@@ -13,10 +13,11 @@ from typing import NoReturn
 import click
 
 from benchmarks import plotting
-from benchmarks.cases import CASES, COMPARED, problems
+from benchmarks.cases import CASES, COMPARED, OWN_SERVERS, PASSED, problems
+from benchmarks.processor import load_average
 from benchmarks.reporting import LEGEND, as_json, rows, titles
 from benchmarks.running import Failed, Plan, Series, draw_flames, run, run_alone
-from benchmarks.servers import APACHE_KAFKA, ServerFailed, Side
+from benchmarks.servers import APACHE_KAFKA, UPSTREAM, ServerFailed, Side
 from kshim.cli.faults import fail
 from kshim.cli.tables import print_table
 
@@ -25,7 +26,13 @@ COMMAND = "benchmarks"
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--against", metavar="PEER", default="", help="apache-kafka, or HOST:PORT of a running server.")
+@click.option(
+    "--against",
+    metavar="PEER",
+    default="",
+    help="apache-kafka, HOST:PORT of a running server, or upstream: kshim in front of Apache Kafka, compared "
+    "with the same one, reached directly.",
+)
 @click.option(
     "--load", metavar="TEXT", default="", help="Only loads with this in their name, such as `8 x 16`."
 )
@@ -72,14 +79,17 @@ def benchmarks(
     if listing:
         print_table(("Case", "What it measures"), [(name, case.summary) for name, case in CASES.items()])
         return
-    wrong = (problems(names, load) if names else problems(COMPARED)) + _wrong_options(against, plot_file)
+    default = PASSED if against == UPSTREAM else COMPARED
+    wrong = (problems(names, load) if names else problems(default)) + _wrong_options(against, plot_file)
+    if own := [name for name in names if name in OWN_SERVERS and against == UPSTREAM]:
+        wrong.append(f"--against {UPSTREAM}: name cases that use one server, not {', '.join(own)}")
     if wrong:
         fail(*wrong, command=COMMAND)
     plan = Plan(against, flush or "", rounds, seconds, load)
     if flames_dir is not None:
         _draw_flames(names, plan, flames_dir)
         return
-    found, failed = _run_all(names or COMPARED, plan)
+    found, failed = _run_all(names or default, plan)
     if json_file is not None:
         flat = [series for each in found for series in each]
         json_file.write_text(json.dumps(as_json(flat, plan), indent=1) + "\n")
@@ -91,8 +101,8 @@ def benchmarks(
 def _wrong_options(against: str, plot_file: Path | None) -> list[str]:
     """A line for each option that cannot be followed."""
     found = []
-    if against and against != APACHE_KAFKA and not re.fullmatch(r"[^:\s]+:\d+", against):
-        found.append(f"--against {against}: expected {APACHE_KAFKA} or HOST:PORT")
+    if against not in ("", APACHE_KAFKA, UPSTREAM) and not re.fullmatch(r"[^:\s]+:\d+", against):
+        found.append(f"--against {against}: expected {APACHE_KAFKA}, {UPSTREAM} or HOST:PORT")
     if plot_file is not None:
         found.append(plotting.problem(plot_file))
         if not against:
@@ -102,7 +112,7 @@ def _wrong_options(against: str, plot_file: Path | None) -> list[str]:
 
 def _draw_flames(names: tuple[str, ...], plan: Plan, into: Path) -> None:
     """Raises SystemExit if a case has no server to look into."""
-    own = [name for name in names if CASES[name].servers in ("own", "alone")]
+    own = [name for name in names if name in OWN_SERVERS]
     if own or not names:
         fail(f"--flames: name cases that use one server, not {', '.join(own) or 'none'}", command=COMMAND)
     for name in names:
@@ -117,6 +127,7 @@ def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bo
     for name in names:
         case = CASES[name]
         begin = len(all_found)
+        load_before = load_average()
         try:
             if case.servers == "alone":
                 run_alone(case, plan)
@@ -132,6 +143,7 @@ def _run_all(names: tuple[str, ...], plan: Plan) -> tuple[list[list[Series]], bo
             click.echo(f"{COMMAND}: {name}: {error}", err=True)
         if all_found[begin:]:
             print_table(titles(all_found[begin]), [row for found in all_found[begin:] for row in rows(found)])
+            click.echo(f"load of the machine: {load_before:.1f} before, {load_average():.1f} at the end")
             click.echo()
     if all_found:
         click.echo(LEGEND)

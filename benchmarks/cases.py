@@ -154,6 +154,13 @@ CASES = {
         {f"{count:,} idle": {"connections": count} for count in (1_000, 10_000)},
         servers="new",
     ),
+    "halves": Case(
+        "memory of a connection that has sent half of a Produce request of 8 MB",
+        "loads.halves:halves",
+        {"100 connections": {"connections": 100}},
+        servers="new",
+        warm_up=False,
+    ),
     "rebalance": Case(
         "how long a rebalance takes when a real consumer joins, leaves or crashes",
         "loads.rebalancing:rebalance",
@@ -192,6 +199,10 @@ CASES = {
 
 COMPARED = tuple(name for name, case in CASES.items() if case.servers != "alone")
 """What runs when no case is named."""
+OWN_SERVERS = frozenset(name for name, case in CASES.items() if case.servers in ("own", "alone"))
+"""They do not measure a server that runs already."""
+PASSED = ("batches", "produce", "consume", "produce-sync", "tail", "connections", "halves")
+"""What runs by default against the upstream: what passes through."""
 
 
 def problems(names: Iterable[str], load: str = "") -> list[str]:

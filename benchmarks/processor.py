@@ -30,6 +30,11 @@ def memory_mib(pid: int, line: str) -> float:
     return int(found.split()[1]) / 1024
 
 
+def load_average() -> float:
+    """How many processes ran or wanted to, in the last minute."""
+    return os.getloadavg()[0]
+
+
 def reset_peak(pid: int) -> None:
     """Let VmHWM begin at what is resident now, where the system permits it."""
     with suppress(OSError):

@@ -13,9 +13,9 @@ from statistics import median
 from typing import Any
 
 from benchmarks.comparing import Spread, ratios, spread
-from benchmarks.processor import Measured
+from benchmarks.processor import Measured, load_average
 from benchmarks.running import Plan, Series
-from benchmarks.servers import APACHE_KAFKA, KSHIM
+from benchmarks.servers import APACHE_KAFKA, KSHIM, UPSTREAM
 from integration import apache_kafka
 
 GENERATOR_LIMIT = 0.9
@@ -107,10 +107,11 @@ def as_json(all_found: Sequence[Series], plan: Plan) -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             **{name: found for name in PACKAGES if (found := _version(name))},
-            **({"Apache Kafka": _kafka_version()} if plan.peer == APACHE_KAFKA else {}),
+            **({"Apache Kafka": _kafka_version()} if plan.peer in (APACHE_KAFKA, UPSTREAM) else {}),
         },
         "peer": plan.peer or None,
         "seconds": plan.seconds,
+        "load average": load_average(),
         "measured": [
             {
                 "case": each.case,

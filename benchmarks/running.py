@@ -15,7 +15,7 @@ from benchmarks import flames
 from benchmarks.cases import BOTH, Case
 from benchmarks.generator import GeneratorFailed, Load, find, generate
 from benchmarks.processor import Measured, memory_mib, reset_peak
-from benchmarks.servers import KSHIM, Side, Target, all_serving
+from benchmarks.servers import KSHIM, UPSTREAM, Side, Target, all_serving
 
 WARM_UP_S = 1.5
 """So long the load runs on a server before it counts."""
@@ -39,7 +39,7 @@ class Plan:
     """What the user asked for."""
 
     peer: str = ""
-    """`apache-kafka`, an address, or "" to compare with nobody."""
+    """`apache-kafka`, `upstream`, an address, or "" to compare with nobody."""
     flush: str = ""
     """`commit`, `os` or `both`; "": both where it matters."""
     rounds: int = 3
@@ -52,6 +52,8 @@ class Plan:
 
     def sides(self, case: Case) -> list[Side]:
         """kshim, once or with both ways to flush, then the peer."""
+        if self.peer == UPSTREAM:
+            return [Side(KSHIM, is_in_front=True), Side(UPSTREAM)]
         policies = {"": case.flush, "both": BOTH}
         ours = [Side(KSHIM, flush) for flush in policies.get(self.flush, (self.flush,))]
         return [*ours, Side(self.peer)] if self.peer else ours
@@ -89,7 +91,9 @@ def draw_flames(name: str, case: Case, plan: Plan, into: Path) -> Iterator[Path]
     """For each load, and each way to flush, a flame graph of a server of its own. Raises ServerFailed."""
     into.mkdir(parents=True, exist_ok=True)
     for load, arguments in plan.loads(case).items():
-        for side in replace(plan, peer="").sides(case):
+        for side in plan.sides(case):
+            if side.kind != KSHIM:
+                continue
             with _directory() as directory:
                 sampled = replace(side, samples=directory / "stacks")
                 with all_serving([sampled], directory, case.settings) as targets:

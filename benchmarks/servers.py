@@ -1,4 +1,7 @@
-"""Those that are compared: kshim and Apache Kafka, which are started here, or a server at an address."""
+"""Those that are compared: kshim and Apache Kafka, which are started here, or a server at an address.
+
+kshim may also stand in front of Apache Kafka, and be compared with the same one, reached directly.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from pathlib import Path
 from integration import apache_kafka
 
 ROOT = Path(__file__).parents[1]
-KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
+KSHIM, APACHE_KAFKA, UPSTREAM = "kshim", "apache-kafka", "upstream"
 READY_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 60
 POLL_S = 0.002
@@ -56,14 +59,16 @@ class Side:
     """One that is compared. It may be started more than once."""
 
     kind: str
-    """`kshim`, `apache-kafka`, or an address."""
+    """`kshim`, `apache-kafka`, `upstream`, or an address."""
     flush: str = ""
+    is_in_front: bool = False
+    """Whether it is kshim in front of the upstream."""
     samples: Path | None = None
     """The file for the stacks of kshim, if they are to be noted."""
 
     @property
     def name(self) -> str:
-        return {APACHE_KAFKA: "Apache Kafka"}.get(self.kind, self.kind)
+        return {APACHE_KAFKA: "Apache Kafka", UPSTREAM: "directly"}.get(self.kind, self.kind)
 
     @property
     def label(self) -> str:
@@ -72,7 +77,7 @@ class Side:
 
     @property
     def is_started_here(self) -> bool:
-        return self.kind in (KSHIM, APACHE_KAFKA)
+        return self.kind in (KSHIM, APACHE_KAFKA, UPSTREAM)
 
     @property
     def folder(self) -> str:
@@ -80,24 +85,26 @@ class Side:
         return f"{self.kind}-{self.flush}".replace(":", "-")
 
     @contextmanager
-    def serving(self, data_dir: Path, settings: Settings, *, quick_start: bool = False) -> Iterator[Running]:
+    def serving(
+        self, data_dir: Path, settings: Settings, *, quick_start: bool = False, upstream: str = ""
+    ) -> Iterator[Running]:
         """Start a server on this directory, and stop it at the end.
 
         With `quick_start` Apache Kafka's JVM has the options with which it starts soonest, else those of its
-        start script. Raises ServerFailed.
+        start script. upstream: what kshim is to stand in front of. Raises ServerFailed.
         """
         data_dir.parent.mkdir(parents=True, exist_ok=True)
         log = data_dir.with_name(f"{data_dir.name}.log")
         began_at = time.perf_counter()
         with log.open("ab") as stderr:
             process = subprocess.Popen(
-                self._command(data_dir, settings, quick_start),
+                self._command(data_dir, settings, quick_start, upstream),
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdout=subprocess.PIPE,
                 stderr=stderr,
             )
         try:
-            if self.kind == APACHE_KAFKA:
+            if self.kind != KSHIM:
                 began_at = _became_java(process)
             bootstrap = _ready(process, log)
             started_s = time.perf_counter() - began_at
@@ -106,7 +113,7 @@ class Side:
         finally:
             _stop(process)
 
-    def _command(self, data_dir: Path, settings: Settings, quick_start: bool) -> list[str]:
+    def _command(self, data_dir: Path, settings: Settings, quick_start: bool, upstream: str) -> list[str]:
         properties = dict(settings.get(self.kind, {}))
         if self.flush:
             properties["flush.policy"] = self.flush
@@ -115,6 +122,8 @@ class Side:
             command = [sys.executable, "-m", "kshim"]
             if self.samples is not None:
                 command = [sys.executable, "-m", "benchmarks.sampled", str(self.samples)]
+            if upstream:
+                options += ["--upstream", upstream]
         else:
             command, options = apache_kafka.COMMAND, [*options, *([] if quick_start else ["--benchmark"])]
         return [*command, "serve", "--listen", "127.0.0.1:0", "--data-dir", str(data_dir), *options]
@@ -122,15 +131,20 @@ class Side:
 
 @contextmanager
 def all_serving(sides: Sequence[Side], directory: Path, settings: Settings) -> Iterator[dict[Side, Target]]:
-    """Every side, each with a new data directory. Raises ServerFailed."""
+    """Every side, each with a new data directory; there is one upstream for all. Raises ServerFailed."""
     with ExitStack() as stack:
         targets = {}
+        upstream = Side(UPSTREAM)
+        if any(side.is_in_front or side == upstream for side in sides):
+            running = stack.enter_context(upstream.serving(directory / upstream.folder / "data", settings))
+            targets[upstream] = running.target
         for side in sides:
-            if side.is_started_here:
-                running = stack.enter_context(side.serving(directory / side.folder / "data", settings))
-                targets[side] = running.target
-            else:
+            if not side.is_started_here:
                 targets[side] = Target(side.kind)
+            elif side not in targets:
+                behind = targets[upstream].bootstrap if side.is_in_front else ""
+                data_dir = directory / side.folder / "data"
+                targets[side] = stack.enter_context(side.serving(data_dir, settings, upstream=behind)).target
         yield targets
 
 

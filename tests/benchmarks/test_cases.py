@@ -9,9 +9,9 @@ import pytest
 
 import benchmarks
 from benchmarks.__main__ import main
-from benchmarks.cases import BOTH, CASES, COMPARED, Case
+from benchmarks.cases import BOTH, CASES, COMPARED, OWN_SERVERS, PASSED, Case
 from benchmarks.running import Plan, turns
-from benchmarks.servers import APACHE_KAFKA, KSHIM, Side
+from benchmarks.servers import APACHE_KAFKA, KSHIM, UPSTREAM, Side
 
 ROOT = Path(benchmarks.__file__).parent
 COMMIT, OS, PEER = Side(KSHIM, "commit"), Side(KSHIM, "os"), Side(APACHE_KAFKA)
@@ -56,6 +56,12 @@ def test_the_sides_take_turns_in_either_order() -> None:
     assert list(turns([COMMIT, PEER], 3)) == [COMMIT, PEER, PEER, COMMIT, COMMIT, PEER]
 
 
+def test_in_front_of_an_upstream_kshim_is_compared_with_the_same_one() -> None:
+    case = Case("", "", flush=BOTH)
+    assert Plan(UPSTREAM).sides(case) == [Side(KSHIM, is_in_front=True), Side(UPSTREAM)]
+    assert not OWN_SERVERS.intersection(PASSED)
+
+
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
     monkeypatch.setattr("sys.argv", ["benchmarks", *arguments])
     with pytest.raises(SystemExit) as ended:
@@ -82,7 +88,8 @@ def test_an_unknown_case_is_a_line_that_says_which_there_are(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--against", "kafka"], "--against kafka: expected apache-kafka or HOST:PORT"),
+        (["--against", "kafka"], "--against kafka: expected apache-kafka, upstream or HOST:PORT"),
+        (["--against", "upstream"], "--against upstream: name cases that use one server, not start"),
         (["--load", "x"], "start has no load 'x'; there are none"),
         (["--rounds", "0"], "Invalid value for '--rounds': 0 is not in the range x>=1."),
         (["--against", "a:1", "--plot", "x.gif"], "--plot x.gif: expected a name that ends in .svg or .png"),
