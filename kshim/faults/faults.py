@@ -79,7 +79,7 @@ class Faults:
         in_force = any(map(self.is_in_force, self._rules))
         answer = self._faulty if in_force else self._usual.answer
         for node_id, listener in self._listeners.items():
-            listener.answer_by(self._measured(answer, self._brokers[node_id]))
+            listener.answer_by(self._measured(answer, self._brokers[node_id]), looks_into=in_force)
 
     def _struck(self, struck: Struck) -> None:
         logger.log(logging.INFO if struck.times == 1 else logging.DEBUG, "%s", struck)

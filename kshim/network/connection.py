@@ -74,6 +74,8 @@ class Shared:
 
     answer: Dispatch
     """Exchanged while there are faults."""
+    looks_into: bool = False
+    """Whether `answer` looks into requests, and so needs them whole; exchanged with it."""
     clock: Clock
     unread: Unread
     intake: Intake
@@ -146,7 +148,7 @@ class Connection(Protocol):
             listener_name=self.shared.listener_name,
         )
         self._server: Server = self.shared
-        self._frames = Frames(self.shared.max_request_bytes)
+        self._frames = self._new_frames(self.shared.max_request_bytes)
         gates = self.shared.gates
         if gates is not None:
             self._server = gates.new_gate(self.shared, self.client, self._opened)
@@ -211,6 +213,10 @@ class Connection(Protocol):
         self._refusal_delay_s = 0.0
         if not is_watched:
             self._server = self.shared
+
+    def _new_frames(self, max_bytes: int) -> Frames:
+        """What cuts the client's bytes."""
+        return Frames(max_bytes)
 
     def see(self) -> SeenConnection:
         """What people are shown."""
@@ -476,7 +482,7 @@ class Connection(Protocol):
 
     def _forget_requests(self) -> None:
         """Drop the requests in flight, and make the parked ones finish."""
-        self._frames = Frames(0)
+        self._frames = self._new_frames(0)
         self._count_cut()
         waiting, self._in_flight = self._in_flight, deque()
         self.shared.unread.bytes -= self._held_bytes

@@ -105,7 +105,7 @@ class Frames:
                 return frame
         return self._whole()
 
-    def _collect(self) -> bytearray | None:
+    def _collect(self) -> bytes | bytearray | None:
         """Move the first chunk's part of a cut frame to the frame; return it once complete."""
         if self._cut is None:
             self._start += self._take(_SIZE_BYTES - len(self._start))

@@ -143,10 +143,10 @@ class BrokerListeners:
         """Accept nothing more. Fires when the ports are free."""
         return gatherResults([each.close() for each in self._listeners]).addCallback(lambda _: None)
 
-    def answer_by(self, answer: Dispatch) -> None:
-        """Answer all further requests by another function."""
+    def answer_by(self, answer: Dispatch, *, looks_into: bool = False) -> None:
+        """Answer all further requests by another function. looks_into: whether it needs them whole."""
         for listener in self._listeners:
-            listener.shared.answer = answer
+            listener.shared.answer, listener.shared.looks_into = answer, looks_into
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""

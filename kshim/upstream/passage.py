@@ -16,13 +16,17 @@ from typing import Protocol as Typed
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
+from kshim.network.client_socket import Piece
 from kshim.requests import Turn
 from kshim.requests.later import Afterwards, Promise, do_all
 from kshim.storage.clock import Clock
+from kshim.upstream.requests import Beginning
 from kshim.upstream.responses import BadResponse, Part, Responses
 
 RECEIVED_BYTES = 256 * 1024
 """At once from the broker."""
+EARLY_BYTES = 64 * 1024
+"""As soon as so much waits for the connection to be made, the client is not read from."""
 CLOSE_S = 30.0
 """How long the broker may take to read what a client has sent before it left."""
 
@@ -79,14 +83,17 @@ class Passage(Protocol):
         self._broker = broker
         self._responses = Responses(max_response_bytes)
         self._expected: deque[Expected] = deque()
-        self._outgoing: list[bytes | bytearray] = []
+        self._outgoing: list[Piece] = []
         self._gathers = False
         self._is_responding = False
         self._is_made = False
+        self._broker_reads = True
         self._is_closed = False
         self._client_reads = True
         self._reads = True
         """Whether the transport receives."""
+        self._is_early = False
+        """Whether the client waits for the connection to be made."""
         self._aborts: Any = None
         self._collected: bytearray | None = None
         """The parts of a large response that is wanted whole."""
@@ -100,9 +107,14 @@ class Passage(Protocol):
     def flush(self) -> None:
         """Send what was gathered."""
         self._gathers = False
-        if self._outgoing and self._is_made:
+        if not self._outgoing:
+            return
+        if self._is_made:
             outgoing, self._outgoing = self._outgoing, []
             self.transport.send_at_once(outgoing)
+        elif not self._is_early and sum(map(len, self._outgoing)) >= EARLY_BYTES:
+            self._is_early = True
+            self._client.wait_for_broker()
 
     def forward(self, frame: bytes | bytearray, turn: Turn, *, is_read: bool) -> Promise[bytes | Passed]:
         """Send a request. The promise is kept with its response: without its size, or Passed."""
@@ -113,7 +125,13 @@ class Passage(Protocol):
 
     def send(self, frame: bytes | bytearray) -> None:
         """Send a request that has no response."""
-        self._outgoing += (len(frame).to_bytes(4), frame)
+        size = frame.size if isinstance(frame, Beginning) else len(frame)
+        self._outgoing.append(size.to_bytes(4))
+        self.send_part(frame)
+
+    def send_part(self, part: Piece) -> None:
+        """Send more of a request that was forwarded, or sent, as its Beginning."""
+        self._outgoing.append(part)
         if not self._gathers:
             self.flush()
 
@@ -164,6 +182,8 @@ class Passage(Protocol):
         self.flush()
         if self._is_closed:
             self._lose_connection()
+        elif self._is_early and self._broker_reads:
+            self._client.go_on_with_broker()
 
     def room(self, arrived: Callable[[], int]) -> memoryview | None:
         """See `client_socket.Receiver`."""
@@ -188,10 +208,12 @@ class Passage(Protocol):
 
     def pauseProducing(self) -> None:
         """The transport's buffer is full: the broker does not read."""
+        self._broker_reads = False
         self._client.wait_for_broker()
 
     def resumeProducing(self) -> None:
         """The broker has read what the transport held."""
+        self._broker_reads = True
         self._client.go_on_with_broker()
 
     def stopProducing(self) -> None:

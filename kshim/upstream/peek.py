@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+Frame = bytes | bytearray | memoryview
+"""A request without its size, or its first bytes."""
 HEAD_BYTES = 8
 """api_key, api_version, correlation_id: the part that all versions of the header share."""
 _FIRST_FLEXIBLE_PRODUCE = 9
@@ -18,7 +20,7 @@ class Head(NamedTuple):
     correlation_id: int
 
 
-def head(frame: bytes | bytearray) -> Head:
+def head(frame: Frame) -> Head:
     """The head of a request of at least HEAD_BYTES."""
     return Head(
         int.from_bytes(frame[:2], signed=True),
@@ -27,14 +29,16 @@ def head(frame: bytes | bytearray) -> Head:
     )
 
 
-def client_id(frame: bytes | bytearray) -> str:
+def client_id(frame: Frame) -> str:
     """The client id, as far as it can be read; it is at the same place in all versions."""
     length = int.from_bytes(frame[8:10], signed=True)
     return bytes(frame[10 : 10 + max(0, length)]).decode(errors="replace")
 
 
-def acks(frame: bytes | bytearray, api_version: int) -> int | None:
-    """The acks of a Produce; None if they cannot be read, and then the broker will close the connection."""
+def acks(frame: Frame, api_version: int) -> int | None:
+    """The acks of a Produce; None if they cannot be read. If it is whole, the broker will close the
+    connection for that.
+    """
     is_flexible = api_version >= _FIRST_FLEXIBLE_PRODUCE
     try:
         at = 10 + max(0, int.from_bytes(frame[8:10], signed=True))
@@ -49,7 +53,7 @@ def acks(frame: bytes | bytearray, api_version: int) -> int | None:
     return int.from_bytes(frame[at : at + 2], signed=True) if at + 2 <= len(frame) else None
 
 
-def _behind_tags(frame: bytes | bytearray, at: int) -> int:
+def _behind_tags(frame: Frame, at: int) -> int:
     """Where the header's tagged fields end."""
     count, at = _varint(frame, at)
     for _ in range(count):
@@ -59,7 +63,7 @@ def _behind_tags(frame: bytes | bytearray, at: int) -> int:
     return at
 
 
-def _varint(frame: bytes | bytearray, at: int) -> tuple[int, int]:
+def _varint(frame: Frame, at: int) -> tuple[int, int]:
     """An unsigned varint, and where it ends. Raises IndexError."""
     value = 0
     for place in range(_MOST_VARINT_BYTES):

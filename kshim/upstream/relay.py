@@ -14,6 +14,7 @@ from kshim.network.connection import ENDED, Connection, InFlight, Response, Shar
 from kshim.network.states import Event, State
 from kshim.requests import Refused, Turn
 from kshim.upstream.passage import Passage, Passed
+from kshim.upstream.requests import Requests
 
 NewPassage = Callable[["Relay"], Passage]
 """Begins to connect to the broker."""
@@ -21,6 +22,8 @@ NewPassage = Callable[["Relay"], Passage]
 
 class Relay(Connection):
     """One client of one upstream broker."""
+
+    _frames: Requests
 
     def __init__(
         self,
@@ -77,6 +80,13 @@ class Relay(Connection):
 
     # ---- as a Connection
 
+    def _new_frames(self, max_bytes: int) -> Requests:
+        return Requests(max_bytes, self._may_begin)
+
+    def _may_begin(self) -> bool:
+        """Whether nobody looks into requests, so that one may go on before it is whole."""
+        return self._server is self.shared and not self.shared.looks_into
+
     def connectionMade(self) -> None:
         super().connectionMade()
         self.client.relay = self
@@ -106,6 +116,8 @@ class Relay(Connection):
             return
         if self._passage is not None:
             self._passage.gather()
+            while self._state is State.READING and (part := self._frames.next_part()) is not None:
+                self._passage.send_part(part)
         super()._read_ahead()
         if self._passage is not None:
             self._passage.flush()

@@ -26,6 +26,7 @@ from kshim.upstream.responses import LARGE_BYTES
 from tests.network.test_connection import Transport as ClientTransport
 from tests.network.test_frames import frame
 
+MOST_BYTES = 1 << 20
 LARGE = b"r" * (LARGE_BYTES + 1000)
 
 
@@ -71,7 +72,7 @@ class World:
             unread=self.unread,
             intake=Intake(self.clock, self.unread, 1 << 24),
             once=Once(self.clock),
-            max_request_bytes=1 << 20,
+            max_request_bytes=MOST_BYTES,
         )
         self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage)
         self.relay.makeConnection(self.client)
