@@ -25,6 +25,7 @@ BATCHES = {
     "1 of 100 B, idempotent": {"records": 1, "value_bytes": 100, "idempotent": True},
     "16 of 1 KB": {"records": 16, "value_bytes": 1000, "idempotent": False},
     "16 of 1 KB, idempotent": {"records": 16, "value_bytes": 1000, "idempotent": True},
+    "10 of 100 KB": {"records": 10, "value_bytes": 100_000, "idempotent": False},
     "160 of 90 B, idempotent": {"records": 160, "value_bytes": 90, "idempotent": True},
 }
 SIZES = {"100 B": (100, 1_000_000), "1 KB": (1_000, 250_000), "100 KB": (100_000, 2_500)}
@@ -39,6 +40,7 @@ RECORDS = {
     for size, (value_bytes, records) in SIZES.items()
     for partitions in (1, 16)
 }
+ANSWERS = {"16 KB": 16_000, "1 MB": 1_000_000}
 REBALANCES = {
     f"{client}, {assignor}": {"client": client, "assignor": assignor, "cycles": 5}
     for client, assignor in (
@@ -109,6 +111,12 @@ CASES = {
         "loads.batches:batches",
         BATCHES,
         flush=BOTH,
+    ),
+    "fetch": Case(
+        "bytes a second in answers to raw Fetches, 4 connections",
+        "loads.fetching:fetch",
+        {size: {"answer_bytes": answer_bytes} for size, answer_bytes in ANSWERS.items()},
+        needs=("confluent_kafka",),
     ),
     "produce": Case(
         "records a second that librdkafka produces with acks=all",
@@ -201,7 +209,7 @@ COMPARED = tuple(name for name, case in CASES.items() if case.servers != "alone"
 """What runs when no case is named."""
 OWN_SERVERS = frozenset(name for name, case in CASES.items() if case.servers in ("own", "alone"))
 """They do not measure a server that runs already."""
-PASSED = ("batches", "produce", "consume", "produce-sync", "tail", "connections", "halves")
+PASSED = ("batches", "fetch", "produce", "consume", "produce-sync", "tail", "connections", "halves")
 """What runs by default against the upstream: what passes through."""
 
 

@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import SecurityProtocol
 from kshim.network.addresses import java_host, unmapped
+from kshim.network.client_socket import ClientSocket
 from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.intake import MODEST_BYTES, Intake
@@ -89,6 +90,8 @@ class Shared:
     """None stands for the address that a connection arrived at."""
     gates: GateContext | None = None
     """What clients have to pass first; None where nobody authenticates with SASL."""
+    socket: Callable[..., ClientSocket] = ClientSocket
+    """Makes the transport of a connection that is not encrypted, as Twisted's Port does."""
     new: Callable[..., Connection] | None = None
     """Makes a connection of these, as `Connection` does, which is what None stands for."""
 

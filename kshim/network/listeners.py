@@ -16,7 +16,6 @@ from kshim.cluster.settings import ClientQuotas
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT, ListenerConfig
-from kshim.network.client_socket import ClientSocket
 from kshim.network.connection import Connection, Dispatch, Shared
 from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
@@ -68,7 +67,7 @@ class Listener:
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise CannotListen(f"cannot listen at {address}: {reason}") from error
-        self._port.transport = ClientSocket if self.tls is None else self.tls.transport
+        self._port.transport = self.shared.socket if self.tls is None else self.tls.transport
         host = self._port.getHost()
         self.address = Endpoint(host.host, host.port)
         self.shared.advertised = self._advertised()

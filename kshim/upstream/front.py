@@ -50,6 +50,8 @@ KEY_US = 10
 LISTED_US = 10
 LARGE_BYTES = 64 * 1024
 """A larger answer is read and written aside."""
+KEPT_BYTES = 1024
+"""Of a request that waits for its answer: enough to say whose it was."""
 
 Decoded = tuple[RequestHeader, Any]
 Answer = Reply | Deferred[Reply] | Promised
@@ -130,10 +132,10 @@ class Front:
 
     def _rewrite(self, asked: Asked) -> Promised:
         self._check_version(asked)
-        relay = asked.client.relay
-        place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
-        answer = relay.passage.forward(asked.frame, asked.turn, is_read=True)
-        return Promised(answer, partial(self._rewritten, asked, place))
+        answer = asked.client.relay.passage.forward(asked.frame, asked.turn, is_read=True)
+        if len(asked.frame) > KEPT_BYTES:
+            asked = asked._replace(frame=asked.frame[:KEPT_BYTES], decoded=None)
+        return Promised(answer, partial(self._rewritten, asked))
 
     def _answer_here(self, asked: Asked) -> Answer:
         return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, asked.decoded)
@@ -148,11 +150,12 @@ class Front:
         if version > newest or (versions is not None and version not in versions):
             raise _refusal(asked, "is a version that was not announced")
 
-    def _rewritten(self, asked: Asked, place: Place, frame: bytes) -> Later[Reply]:
+    def _rewritten(self, asked: Asked, frame: bytes) -> Later[Reply]:
         """The upstream's answer with kshim's addresses."""
         api_key, version = asked.api_key, asked.api_version
         if not is_rewritten(api_key, version, frame):
             return frame
+        place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
 
         def write(decoded: tuple[int, Any]) -> Later[Reply]:
             correlation_id, response = decoded

@@ -22,9 +22,10 @@ from kshim.requests.later import Afterwards, Promise, do_all
 from kshim.storage.clock import Clock
 from kshim.upstream.requests import Beginning
 from kshim.upstream.responses import BadResponse, Part, Responses
+from kshim.upstream.splicing import SplicingSocket, Way
 
-RECEIVED_BYTES = 256 * 1024
-"""At once from the broker."""
+RECEIVED_BYTES = 64 * 1024
+"""At once from the broker, of what does not go straight on."""
 EARLY_BYTES = 64 * 1024
 """As soon as so much waits for the connection to be made, the client is not read from."""
 CLOSE_S = 30.0
@@ -60,6 +61,10 @@ class Client(Typed):
 
     def pass_on(self, data: bytes | memoryview) -> None:
         """Send some bytes of the reply that is next."""
+
+    @property
+    def socket(self) -> SplicingSocket | None:
+        """Where more of the reply that is next may go without having been here."""
 
     def wait_for_broker(self) -> None:
         """Read no requests before `go_on_with_broker`: the broker does not read."""
@@ -134,6 +139,31 @@ class Passage(Protocol):
         self._outgoing.append(part)
         if not self._gathers:
             self.flush()
+
+    # ---- what goes straight on
+
+    @property
+    def socket(self) -> SplicingSocket | None:
+        """Where more of a request may go without having been here."""
+        transport = self.transport
+        if self._is_made and not self._outgoing and isinstance(transport, SplicingSocket):
+            return transport if transport.is_ready else None
+        return None
+
+    def straight_on(self) -> Way | None:
+        """See `splicing.Passing`: the rest of a large response, once it is its turn."""
+        left_bytes = self._responses.left_bytes
+        if not left_bytes or self._is_closed or not self._client_reads or self._expected[0].is_read:
+            return None
+        to = self._client.socket
+        return None if to is None else Way(to, left_bytes)
+
+    def passed(self, passed_bytes: int) -> None:
+        """See `splicing.Passing`."""
+        afterwards: Afterwards = {}
+        self._take(self._responses.passed(passed_bytes), afterwards)
+        do_all(afterwards)
+        self._receive_or_not()
 
     # ---- the client's side
 

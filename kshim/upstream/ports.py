@@ -13,6 +13,7 @@ from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners
 from kshim.network.places import Limits
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
+from kshim.upstream.splicing import PassingClientSocket
 
 if TYPE_CHECKING:
     from kshim.cluster.settings import ClientQuotas
@@ -66,7 +67,7 @@ class Ports:
         )
         listeners = found[number]
         for listener in listeners:
-            listener.shared.new = new
+            listener.shared.new, listener.shared.socket = new, PassingClientSocket
             first = self._first.get(listener.name)
             address = listener.address if first is None else Endpoint(first.host, first.port + index)
             if address.port > LAST_PORT:

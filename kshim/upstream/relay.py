@@ -15,6 +15,7 @@ from kshim.network.states import Event, State
 from kshim.requests import Refused, Turn
 from kshim.upstream.passage import Passage, Passed
 from kshim.upstream.requests import Requests
+from kshim.upstream.splicing import SplicingSocket, Way
 
 NewPassage = Callable[["Relay"], Passage]
 """Begins to connect to the broker."""
@@ -63,6 +64,14 @@ class Relay(Connection):
             self._unread_bytes += len(data)
             self.shared.unread.bytes += len(data)
 
+    @property
+    def socket(self) -> SplicingSocket | None:
+        """Where more of the reply that is next may go without having been here."""
+        transport = self.transport
+        if self._state in ENDED or self._outgoing or not isinstance(transport, SplicingSocket):
+            return None
+        return transport if transport.is_ready else None
+
     def wait_for_broker(self) -> None:
         """Read no requests before `go_on_with_broker`."""
         self._broker_reads = False
@@ -77,6 +86,21 @@ class Relay(Connection):
     def lost_broker(self, why: str) -> None:
         """Close, as the broker did."""
         self._refuse(Refused(f"{self.client.address}: {why}", once=why))
+
+    # ---- what goes straight on
+
+    def straight_on(self) -> Way | None:
+        """See `splicing.Passing`: the rest of a request that was begun."""
+        left_bytes = self._frames.left_bytes
+        if not left_bytes or self._state is not State.READING or self._passage is None:
+            return None
+        to = self._passage.socket
+        return None if to is None else Way(to, left_bytes)
+
+    def passed(self, passed_bytes: int) -> None:
+        """See `splicing.Passing`."""
+        self.active_at = self.shared.clock.seconds()
+        self._frames.passed(passed_bytes)
 
     # ---- as a Connection
 

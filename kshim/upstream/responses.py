@@ -50,6 +50,16 @@ class Responses:
         self._data = self._data[self._at :] + data if self._at < len(self._data) else data
         self._at = 0
 
+    @property
+    def left_bytes(self) -> int:
+        """How much is to be received of a large response; 0 while `take` has some of it."""
+        return 0 if self._data else self._left
+
+    def passed(self, passed_bytes: int) -> Part:
+        """So many of `left_bytes` have gone on without having been here; returns a part without data."""
+        self._left -= passed_bytes
+        return Part(b"", self._size, is_first=False, is_last=not self._left)
+
     def is_next_large(self) -> bool:
         """Whether `take` would begin a response in parts."""
         return not self._left and self.held_bytes >= _SIZE_BYTES and self._next_size() >= LARGE_BYTES

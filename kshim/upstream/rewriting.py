@@ -26,7 +26,11 @@ None if there is none, and the broker is left out.
 
 NO_NODE = -1
 FIRST_PRODUCE_VERSION_WITH_ENDPOINTS = 10
-_ERROR_AT = 4
+FIRST_PRODUCE_VERSION_BY_ID = 13
+_ERROR_AT = _TAGS_AT = 4
+"""Behind the correlation id: the error of ApiVersions, or the header's tagged fields."""
+_PRODUCE_END_BYTES = 5
+"""throttle_time_ms, and that there is nothing behind it."""
 B = TypeVar("B")
 
 
@@ -35,7 +39,39 @@ def is_rewritten(api_key: int, api_version: int, frame: bytes) -> bool:
     if api_key == ApiKey.API_VERSIONS:
         # An unsupported version is answered in v0, and only with the versions of ApiVersions.
         return int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], signed=True) != ErrorCode.UNSUPPORTED_VERSION
-    return api_key != ApiKey.PRODUCE or api_version >= FIRST_PRODUCE_VERSION_WITH_ENDPOINTS
+    return api_key != ApiKey.PRODUCE or not _is_plain(frame, api_version)
+
+
+def _is_plain(frame: bytes, api_version: int) -> bool:
+    """Whether a response to Produce has no error, and nothing that is optional: then it names no broker.
+
+    Nearly all are, and to decode them takes ten times as long. Long names and arrays are not looked at.
+    """
+    if api_version < FIRST_PRODUCE_VERSION_WITH_ENDPOINTS:
+        return True
+    try:
+        if frame[_TAGS_AT]:
+            return False
+        topics, at = _count(frame, _TAGS_AT + 1), _TAGS_AT + 2
+        for _ in range(topics):
+            at += 16 if api_version >= FIRST_PRODUCE_VERSION_BY_ID else _count(frame, at) + 1
+            partitions, at = _count(frame, at), at + 1
+            for _ in range(partitions):
+                error, optional = frame[at + 4 : at + 6], frame[at + 30 : at + 33]
+                if error != b"\0\0" or optional != b"\1\0\0":
+                    return False
+                at += 33
+            at += 1
+    except (IndexError, ValueError):
+        return False
+    return at + _PRODUCE_END_BYTES == len(frame) and frame[-1] == 0
+
+
+def _count(frame: bytes, at: int) -> int:
+    """The length of a compact array or string that is not null, if it takes one byte, else ValueError."""
+    if not 0 < frame[at] < 0x80:
+        raise ValueError
+    return frame[at] - 1
 
 
 def changed(api_key: int, response: Any, place: Place) -> Any:

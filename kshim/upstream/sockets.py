@@ -14,11 +14,11 @@ from twisted.internet.protocol import ClientFactory
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
-from kshim.network.client_socket import DirectSocket
 from kshim.upstream.passage import Passage
+from kshim.upstream.splicing import SplicingSocket
 
 
-class BrokerSocket(DirectSocket, tcp.Client):
+class BrokerSocket(SplicingSocket, tcp.Client):
     """An upstream broker that this process has connected to."""
 
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kshim.configs.endpoint import Endpoint
 from kshim.upstream.rewriting import changed, is_rewritten
@@ -20,7 +22,13 @@ from schemas.messages.api_versions import (
 from schemas.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from schemas.messages.metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
-from schemas.messages.produce import NodeEndpoint, ProduceResponse
+from schemas.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from schemas.registry import VERSIONS, decode_response, encode_response
 
 UPSTREAM = Endpoint("10.0.0.5", 9092)
@@ -111,6 +119,53 @@ def test_a_produce_without_new_leaders_is_left_as_it_is() -> None:
     response = ProduceResponse()
     assert changed(ApiKey.PRODUCE, response, place) is response
     assert [v for v in VERSIONS[ApiKey.PRODUCE] if is_rewritten(ApiKey.PRODUCE, v, b"")] == [10, 11, 12, 13]
+
+
+partitions = st.lists(
+    st.builds(
+        PartitionProduceResponse,
+        index=st.integers(0, 3),
+        error_code=st.sampled_from([0, 0, 0, 6]),
+        base_offset=st.integers(-1, 2**62),
+        error_message=st.sampled_from([None, None, None, "", "why"]),
+        current_leader=st.sampled_from([LeaderIdAndEpoch(), LeaderIdAndEpoch(leader_id=3, leader_epoch=1)]),
+    ),
+    max_size=3,
+).map(tuple)
+topics = st.lists(
+    st.builds(
+        TopicProduceResponse,
+        name=st.sampled_from(["t", "t" * 126, "t" * 127, "t" * 249]),
+        partition_responses=partitions,
+    ),
+    max_size=3,
+).map(tuple)
+nodes = st.sampled_from([(), (), (NodeEndpoint(node_id=3, host=HOST, port=0),)])
+
+
+@given(st.sampled_from(range(10, VERSIONS[ApiKey.PRODUCE].stop)), topics, nodes, st.sampled_from([0, 1]))
+def test_an_answer_to_produce_is_read_if_it_may_name_a_broker(
+    version: int, responses: Any, node_endpoints: Any, throttle_time_ms: int
+) -> None:
+    response = ProduceResponse(
+        responses=responses, node_endpoints=node_endpoints, throttle_time_ms=throttle_time_ms
+    )
+    frame = bytes(encode_response(ApiKey.PRODUCE, version, 7, response))
+    assert is_rewritten(ApiKey.PRODUCE, version, frame) or not node_endpoints
+
+
+@pytest.mark.parametrize("version", range(10, VERSIONS[ApiKey.PRODUCE].stop))
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_ordinary_answer_to_produce_is_not_read(version: int, count: int) -> None:
+    partition = PartitionProduceResponse(index=1, base_offset=2**40, log_append_time_ms=5, log_start_offset=7)
+    topic = TopicProduceResponse(name="t" * 100, partition_responses=(partition,) * count)
+    response = ProduceResponse(responses=(topic,) * count, throttle_time_ms=3)
+    frame = bytes(encode_response(ApiKey.PRODUCE, version, 7, response))
+    assert not is_rewritten(ApiKey.PRODUCE, version, frame)
+    refused = replace(partition, error_code=6)
+    response = replace(response, responses=(replace(topic, partition_responses=(partition, refused)),))
+    frame = bytes(encode_response(ApiKey.PRODUCE, version, 7, response))
+    assert is_rewritten(ApiKey.PRODUCE, version, frame)
 
 
 @pytest.mark.parametrize("version", VERSIONS[ApiKey.API_VERSIONS])
