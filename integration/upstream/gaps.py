@@ -93,6 +93,8 @@ def main() -> int:
                 play.round(fault)
                 print(f"round {number + 1}: {fault}, load average {load_average():.1f}", flush=True)
             wrong = play.judge()
+        except AssertionError as error:  # what was measured until then is told, too
+            wrong = [str(error)]
         finally:
             play.end()
     print(*report(play, wrong), sep="\n")

@@ -19,7 +19,7 @@ from integration.upstream.committer import Committer
 
 BREATH_S = 0.02
 """Between two commits of a group."""
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 MEMBERS = 2
 PARTITIONS = 6
 SESSION_TIMEOUT_MS = 20_000

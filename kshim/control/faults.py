@@ -6,7 +6,7 @@ A fault is a JSON object, see `kshim.faults.fault`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.network.connection import Measured
@@ -15,8 +15,11 @@ from kshim.requests import Broker
 
 if TYPE_CHECKING:
     from kshim.faults.answers import Tell, Usual
+    from kshim.faults.fault import Fault
     from kshim.faults.faults import Faults
     from kshim.faults.rules import Rule
+
+Made = TypeVar("Made")
 
 
 class FaultSteering:
@@ -29,15 +32,17 @@ class FaultSteering:
         measured: Measured,
         tell: Tell,
         usual: Callable[[], Usual] | None = None,
+        why_never: Callable[[Fault], str] = lambda _: "",
     ) -> None:
         """tell: called with each fault that strikes. usual: how requests are answered without faults, as
-        `dispatch.answer` does if it is None.
+        `dispatch.answer` does if it is None. why_never: why a fault can strike nothing; empty if it can.
         """
         self._brokers = brokers
         self._listeners = listeners
         self._measured = measured
         self._tell = tell
         self._usual = usual
+        self._why_never = why_never
         self._faults: Faults | None = None
 
     def commands(self) -> Commands:
@@ -52,8 +57,11 @@ class FaultSteering:
         """Put a fault in force; return it as `describe` does. Raises SteeringError."""
         from kshim.faults.fault import fault_of
 
+        fault = _or_refuse(lambda: fault_of(given))
+        if why := self._why_never(fault):
+            raise SteeringError(why)
         faults = self._made()
-        return _described(faults, _or_refuse(lambda: faults.add(fault_of(given))))
+        return _described(faults, faults.add(fault))
 
     def describe(self) -> list[dict[str, Any]]:
         """All faults in the order in which they were added, as JSON values."""
@@ -91,7 +99,7 @@ def _described(faults: Faults, rule: Rule) -> dict[str, Any]:
     }
 
 
-def _or_refuse(do: Callable[[], Rule]) -> Rule:
+def _or_refuse(do: Callable[[], Made]) -> Made:
     from kshim.faults.fault import WrongFault
 
     try:

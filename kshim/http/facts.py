@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from twisted.internet.defer import Deferred
+
 from kshim.cluster import Cluster
 from kshim.control.commands import Commands
 from kshim.coordination.interfaces import Groups
@@ -44,5 +46,8 @@ class Facts:
     """Of the store."""
     why_not_ready: Callable[[], str]
     """What clients have to wait for; empty if for nothing."""
+    look: Callable[[], Deferred[None]] | None = None
+    """Called before offsets are told, which are from its firing on as they are now; None if they always are.
+    """
     commands: Commands = field(default_factory=dict)
     """What may be steered over HTTP; empty if nothing may."""

@@ -87,25 +87,36 @@ def _check(route: Route, query: Mapping[str, str]) -> None:
         raise HttpError(400, f"{route.path} has no parameter {unknown[0][:100]!r}; {has}")
 
 
+def _fresh(function: Function) -> Function:
+    """The same with offsets as they are now."""
+
+    async def look_first(facts: Facts, asked: Asked) -> Answer:
+        if facts.look is not None:
+            await facts.look()
+        return await function(facts, asked)
+
+    return look_first
+
+
 def new_routes(facts: Facts) -> Routes:
     """All routes of one listener."""
     return Routes(
         [
-            Route("GET", "/groups", groups.groups),
-            Route("GET", "/groups/{group}", groups.group),
+            Route("GET", "/groups", _fresh(groups.groups)),
+            Route("GET", "/groups/{group}", _fresh(groups.group)),
             Route("GET", "/groups/{group}/rebalances", groups.rebalances),
-            Route("GET", "/topics", topics.topics),
+            Route("GET", "/topics", _fresh(topics.topics)),
             Route("GET", "/connections", connections.connections),
             Route("GET", "/events", Events(facts).answer, ("after", "group")),
             Route("GET", "/commands", steering.commands),
             Route("POST", "/commands/{command}", steering.command),
-            Route("GET", "/metrics", Metrics(facts).answer),
+            Route("GET", "/metrics", _fresh(Metrics(facts).answer)),
             Route("GET", "/healthz", health.healthz),
             Route("GET", "/readyz", health.readyz),
             Route("GET", "/openapi.json", partial(asset, "openapi.json")),
-            Route("GET", "/", pages.groups_page),
-            Route("GET", "/page/groups/{group}", group_page),
-            Route("GET", "/page/topics", pages.topics_page),
+            Route("GET", "/", _fresh(pages.groups_page)),
+            Route("GET", "/page/groups/{group}", _fresh(group_page)),
+            Route("GET", "/page/topics", _fresh(pages.topics_page)),
             Route("GET", "/page/connections", pages.connections_page),
             Route("GET", "/page/page.css", partial(asset, "page.css")),
             Route("GET", "/page/page.js", partial(asset, "page.js")),

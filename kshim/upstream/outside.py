@@ -5,10 +5,14 @@ The brokers, leaders and records are the upstream's, so nothing here stops or mo
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
@@ -28,14 +32,22 @@ from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.registry import VERSIONS
 
 if TYPE_CHECKING:
     from kshim.control.time import TimeSteering
     from kshim.faults.answers import Usual
+    from kshim.faults.fault import Fault
     from kshim.http.listener import HttpListener
     from kshim.network.traffic import Traffic
 
+logger = logging.getLogger(__name__)
+
+INNER = frozenset({ApiKey.FETCH, ApiKey.METADATA})
+"""What their answers have at partitions and topics is known to the upstream alone."""
 GROUP_US = 30
+PATIENCE_S = 2.0
+"""How long the page waits for the ends of partitions; then it shows those that were known before."""
 
 Measured = Callable[[Callable[..., Any], Broker], Dispatch]
 """Makes what a listener is to have of `answer` and a broker."""
@@ -104,7 +116,9 @@ class Outside:
         deletion = MemberSteering(Coordinators(self.merged, is_alone=True)).commands()["delete-group"]
         overview = Overview(here.cluster, here.groups, here.log, recorder, reactor, clock)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
-        faults = FaultSteering(self.brokers, self.listeners, self.measured, recorder.add, self._usual)
+        faults = FaultSteering(
+            self.brokers, self.listeners, self.measured, recorder.add, self._usual, _why_never
+        )
         return {
             **groups.commands(),
             **{name: self._after_look(command) for name, command in overview.commands().items()},
@@ -120,11 +134,27 @@ class Outside:
         """The same with the ends of partitions as they are now."""
 
         async def run(*arguments: Any) -> Any:
-            await self._learn_topics()
-            await self.ends.look()
+            await self._look_now()
             return await command.run(*arguments)
 
         return Command(run, command.types)
+
+    def _look_for_a_while(self) -> Deferred[None]:
+        """Fires when the ends of partitions are known as they are now, or do not come soon."""
+        over: Deferred[None] = Deferred()
+        enough = self.reactor.callLater(PATIENCE_S, over.callback, None)
+
+        def looked(_: object) -> None:
+            if enough.active():
+                enough.cancel()
+                over.callback(None)
+
+        Deferred.fromCoroutine(self._look_now()).addErrback(_log_fault).addCallback(looked)
+        return over
+
+    async def _look_now(self) -> None:
+        await self._learn_topics()
+        await self.ends.look()
 
     async def _learn_topics(self) -> None:
         """Learn the topics for which groups have committed: after a start, no client has named them yet."""
@@ -166,15 +196,38 @@ class Outside:
             quotas={node_id: each.quotas for node_id, each in self.brokers.items()},
             activity=Activity,
             why_not_ready=self.why_not_ready,
+            look=self._look_for_a_while,
             commands=commands,
         )
         return HttpListener(facts, here.config.http_token, self.reactor)
+
+
+def _log_fault(failure: Failure) -> None:
+    logger.error("a fault of ours: %s", failure.getTraceback())
+
+
+def _why_never(fault: Fault) -> str:
+    """Why a fault would strike nothing: it is an error that stands where only the upstream knows what."""
+    from kshim.faults.fault import Error
+
+    if not isinstance(fault.action, Error) or fault.api not in INNER:
+        return ""
+    if any(_stands_at_the_top(fault.api, version, fault.action.code) for version in VERSIONS[fault.api]):
+        return ""
+    return (
+        f"{fault.action.code.name} stands at partitions or topics in the answer to {fault.api.title}, "
+        f"which only the upstream knows; expected --delay-ms, --drop, --close, --stall-ms or --bytes-per-s"
+    )
+
+
+def _stands_at_the_top(api_key: ApiKey, version: int, error: ErrorCode) -> bool:
+    return len(error_answers.place(api_key, version, error)) == 1
 
 
 def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
     """Whether kshim can make the answer to a request with an error by itself. The partitions of a Fetch and
     the topics of a Metadata are known to the upstream alone.
     """
-    if api_key in (ApiKey.FETCH, ApiKey.METADATA) and len(error_answers.place(api_key, version, error)) > 1:
+    if api_key in INNER and not _stands_at_the_top(api_key, version, error):
         return False
     return error_answers.answer(api_key, version, request, error) is not None

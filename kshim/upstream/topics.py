@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any
 from uuid import UUID
 
@@ -174,11 +174,11 @@ class Topics:
             self._delete([found.name])
             before = None
         had, has = len(before.partitions) if before else 0, len(found.partitions)
-        if before is not None and had == has:
+        if has < had:  # a broker that is behind: partitions do not go
             return
         topic = _topic(found, before, self._partition_nos)
         self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
-        if before is not None:
+        if before is not None and had != has:
             for tell in self._changed:
                 tell(topic.name, f"has {has} partitions, and had {had}")
 
@@ -188,12 +188,21 @@ def _request(topics: Sequence[MetadataRequestTopic]) -> MetadataRequest:
 
 
 def _topic(found: MetadataResponseTopic, before: Topic | None, partition_nos: Iterator[int]) -> Topic:
-    """before: the same topic with fewer partitions, whose numbers stay."""
+    """before: the same topic as it was, maybe with fewer partitions, whose numbers stay."""
     assert found.name
-    had = before.partitions if before else ()
-    new = sorted(found.partitions, key=lambda each: each.partition_index)[len(had) :]
-    added = (Partition(each.partition_index, next(partition_nos), each.leader_id) for each in new)
-    return Topic(found.name, found.topic_id, (*had, *added), is_internal=found.is_internal)
+    numbers = chain((each.partition_no for each in before.partitions) if before else (), partition_nos)
+    partitions = (
+        Partition(
+            each.partition_index,
+            next(numbers),
+            each.leader_id,
+            each.leader_epoch,
+            tuple(each.replica_nodes),
+            tuple(each.isr_nodes),
+        )
+        for each in sorted(found.partitions, key=lambda each: each.partition_index)
+    )
+    return Topic(found.name, found.topic_id, tuple(partitions), is_internal=found.is_internal)
 
 
 def _not_now(failure: Failure) -> None:

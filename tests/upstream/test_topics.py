@@ -30,6 +30,8 @@ class Upstream:
         self.clock = Clock()
         self.topics: dict[str, tuple[UUID, int]] = {}
         """Id and number of partitions, by name."""
+        self.leader = 1
+        """Of all partitions."""
         self.asked: list[MetadataRequest] = []
         self.waiting: list[Deferred[MetadataResponse]] | None = None
         self.is_down = False
@@ -64,7 +66,13 @@ class Upstream:
             if name in self.topics:
                 topic_id, count = self.topics[name]
                 partitions = tuple(
-                    MetadataResponsePartition(partition_index=n) for n in reversed(range(count))
+                    MetadataResponsePartition(
+                        partition_index=n,
+                        leader_id=self.leader,
+                        replica_nodes=(1, 2),
+                        isr_nodes=(self.leader,),
+                    )
+                    for n in reversed(range(count))
                 )
                 found.append(MetadataResponseTopic(name=name, topic_id=topic_id, partitions=partitions))
             else:
@@ -153,6 +161,32 @@ def test_new_partitions_are_seen() -> None:
     assert upstream.told == [("a", "has 4 partitions, and had 1")]
     upstream.known.stop()
     assert not upstream.clock.getDelayedCalls()
+
+
+def test_leaders_and_replicas_are_as_at_the_last_look() -> None:
+    upstream = Upstream()
+    upstream.topics["a"] = A, 2
+    result(upstream.known.learn(["a"]))
+    before = upstream.known.by_name["a"].partitions
+    upstream.leader = 2
+    result(Deferred.fromCoroutine(upstream.known.look()))
+    after = upstream.known.by_name["a"].partitions
+    assert [(each.leader, each.replicas, each.isr) for each in (*before, *after)] == [
+        *((1, (1, 2), (1,)),) * 2,
+        *((2, (1, 2), (2,)),) * 2,
+    ]
+    assert [each.partition_no for each in after] == [each.partition_no for each in before]
+    assert upstream.told == []
+
+
+def test_partitions_do_not_go_where_a_broker_is_behind() -> None:
+    upstream = Upstream()
+    upstream.topics["a"] = A, 2
+    result(upstream.known.learn(["a"]))
+    upstream.topics["a"] = A, 1
+    result(Deferred.fromCoroutine(upstream.known.look()))
+    assert len(upstream.known.by_name["a"].partitions) == 2
+    assert upstream.told == []
 
 
 def test_a_topic_is_deleted_when_it_is_missed_twice() -> None:
