@@ -99,13 +99,13 @@ class Bare(threading.Thread):
 class Consumers:
     """Real consumers in processes of their own, which read what a producer sends all the time, and commit."""
 
-    def __init__(self, servers: list[Server], kind: str, directory: Path, replicas: int) -> None:
-        """kind: one of `PROGRAMS`."""
+    def __init__(self, servers: list[Server], kind: str, topic: str, directory: Path, replicas: int) -> None:
+        """kind: one of `PROGRAMS`. topic: does not exist yet."""
         self.kind = kind
         bootstrap = ",".join(server.bootstrap for server in servers)
         self.story = Story(
             bootstrap,
-            f"read-by-{kind}",
+            topic,
             PARTITIONS,
             "range",
             directory,

@@ -58,7 +58,9 @@ class Play:
         admin.close()
         self.groups += [Bare(self.servers, f"group-{number}", TOPIC) for number in range(bare)]
         for kind in kinds:
-            self.groups.append(Consumers(self.servers, kind, self._directory, self._replicas))
+            self.groups.append(
+                Consumers(self.servers, kind, f"read-by-{kind}", self._directory, self._replicas)
+            )
         self.wait_committed(self.groups, time.monotonic())
 
     # ---- a fault
