@@ -19,6 +19,7 @@ from kshim.spark.report.gather import gather
 from kshim.spark.report.history import commit_counts, commits_by_step, lag_by_step, latest_of
 from kshim.spark.report.page import html
 from kshim.spark.report.values import Asked, Steps
+from kshim.spark.source import OFFSETS_TOPIC
 
 T = 1_700_000_000_000
 STEPS = Steps(T, T + 5000, 5)
@@ -128,7 +129,7 @@ def test_ends_over_time(story: Server) -> None:
 
 def test_a_report(spark: SparkSession, story: Server) -> None:
     told: list[str] = []
-    made = gather(spark, story.bootstrap, ASKED, None, told.append)
+    made = gather(spark, story.bootstrap, OFFSETS_TOPIC, ASKED, None, told.append)
     groups = {group.name: group for group in made.groups}
     assert groups.keys() == {GROUP, IDLE}
     last = made.steps.number - 1

@@ -35,6 +35,13 @@ _BOOTSTRAP = click.option(
     show_default=True,
     help="The cluster to ask.",
 )
+_LOG = click.option(
+    "--log",
+    metavar="TOPIC",
+    default="",
+    show_default="__kshim_groups if it is there, else __consumer_offsets",
+    help="The topic that is the coordinator's log.",
+)
 _CONF = click.option(
     "--conf",
     metavar="KEY=VALUE",
@@ -66,8 +73,8 @@ _STATE = click.option(
     show_default="a temporary one",
     help="With --stream: where Spark keeps its state; on a cluster, storage that all machines share.",
 )
-_ASKING = (_BOOTSTRAP, _CONF, _VERBOSE)
-_STREAMING = (_BOOTSTRAP, _OUT, _STREAM, _EVERY, _STATE, _CONF, _VERBOSE)
+_ASKING = (_BOOTSTRAP, _LOG, _CONF, _VERBOSE)
+_STREAMING = (_BOOTSTRAP, _LOG, _OUT, _STREAM, _EVERY, _STATE, _CONF, _VERBOSE)
 _STUCK_FOR = click.option(
     "--for",
     "for_s",

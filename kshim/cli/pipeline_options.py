@@ -18,6 +18,8 @@ class Options(NamedTuple):
     """The options of one call of `kshim pipeline`."""
 
     bootstrap: str
+    log: str
+    """The topic to read; "" for the one that `find_offsets_log` finds."""
     conf: tuple[str, ...]
     """Settings of Spark, each as "KEY=VALUE"."""
     out: Out = Out("console")

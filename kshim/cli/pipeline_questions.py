@@ -32,7 +32,7 @@ from kshim.spark.report.values import Asked
 from kshim.spark.rows import GROUP, OFFSET, decode
 from kshim.spark.source import (
     END_OFFSETS,
-    OFFSETS_TOPIC,
+    find_offsets_log,
     read_end_offsets,
     read_head_times,
     read_offsets_log,
@@ -58,7 +58,8 @@ def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> Non
             logging.getLogger(chatty).setLevel(logging.CRITICAL)
     console = Console(stderr=True)
     with console.status(f"asking {options.bootstrap}") as status:
-        records = record_count(options.bootstrap, OFFSETS_TOPIC)
+        options = options._replace(log=options.log or find_offsets_log(options.bootstrap))
+        records = record_count(options.bootstrap, options.log)
         with session(options, records, status.update) as spark:
             _ask(question, spark, options, status.update, arguments)
 
@@ -175,8 +176,9 @@ def _flapping(spark: SparkSession, options: Options, tell: Tell, *, within: str,
 
 
 def _rows(spark: SparkSession, options: Options, tell: Tell, kind: str) -> DataFrame:
-    tell(f"reading the log of {options.bootstrap}")
-    return decode(read_offsets_log(spark, options.bootstrap, stream=options.stream), kind)
+    tell(f"reading {options.log} of {options.bootstrap}")
+    log = read_offsets_log(spark, options.bootstrap, topic=options.log, stream=options.stream)
+    return decode(log, kind)
 
 
 def _snapshot(spark: SparkSession, options: Options, tell: Tell, *, path: str) -> None:
@@ -201,7 +203,7 @@ def _report(
     last_s: float | None,
     asked: Mapping[str, Any],
 ) -> None:
-    found = gather(spark, options.bootstrap, Asked(**asked), last_s, tell)
+    found = gather(spark, options.bootstrap, options.log, Asked(**asked), last_s, tell)
     page = directory / "index.html"
     try:
         page.write_text(html(found), encoding="utf-8")

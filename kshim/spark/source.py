@@ -14,6 +14,8 @@ from kshim.spark.errors import PipelineError
 from kshim.spark.values import frame_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
+KSHIM_TOPIC = "__kshim_groups"
+"""Where kshim keeps its groups that is in front of a Kafka cluster."""
 
 # When Spark asks for offsets with an admin client, it leaves internal topics out; the older way, with a
 # consumer, does not.
@@ -23,22 +25,37 @@ END_OFFSETS = {"topic": "string", "partition": "int", "end_offset": "bigint"}
 _HEADS = {"topic": "string", "partition": "int", "offset": "bigint", "time_ms": "bigint"}
 
 
-def read_offsets_log(
-    spark: SparkSession, bootstrap: str, *, stream: bool = False, options: Mapping[str, str] | None = None
-) -> DataFrame:
-    """Every record of `__consumer_offsets`, in the columns of Spark's Kafka source, for `decode`.
+def find_offsets_log(bootstrap: str) -> str:
+    """The topic with the coordinator's log: that of kshim, if one has been in front of the cluster.
 
-    stream: whether to return a stream, from the beginning of the log. options: for the source; they override
-    the defaults. Commits of aborted transactions are left out. The partitions are assigned, so the query
+    Raises PipelineError if no server answers at `bootstrap`.
+    """
+    return KSHIM_TOPIC if partition_count(bootstrap, KSHIM_TOPIC) else OFFSETS_TOPIC
+
+
+def read_offsets_log(
+    spark: SparkSession,
+    bootstrap: str,
+    *,
+    topic: str | None = None,
+    stream: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Every record of the coordinator's log, in the columns of Spark's Kafka source, for `decode`.
+
+    topic: `__consumer_offsets`, or `__kshim_groups`; by default what `find_offsets_log` finds. stream:
+    whether to return a stream, from the beginning of the log. options: for the source; they override the
+    defaults. Commits of aborted transactions are left out. The partitions are assigned, so the query
     joins no group.
 
     Sets spark.sql.streaming.kafka.useDeprecatedOffsetFetching in the session for good, as Spark reads it only
-    when the query runs. Raises PipelineError if no server answers at `bootstrap`.
+    when the query runs. Raises PipelineError if no server answers at `bootstrap`, or there is no such topic.
     """
-    partitions = partition_count(bootstrap, OFFSETS_TOPIC)
+    topic = find_offsets_log(bootstrap) if topic is None else topic
+    partitions = partition_count(bootstrap, topic)
     if not partitions:
-        raise PipelineError(f"{bootstrap} has no topic {OFFSETS_TOPIC}: no group has ever been there")
-    return _read(spark, bootstrap, OFFSETS_TOPIC, partitions, stream, options or {})
+        raise PipelineError(f"{bootstrap} has no topic {topic}: no group has ever been there")
+    return _read(spark, bootstrap, topic, partitions, stream, options or {})
 
 
 def read_topic(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame | None:

@@ -24,7 +24,7 @@ from kshim.spark.report.history import (
 )
 from kshim.spark.report.values import Asked, Behind, Flapping, Group, Mark, Rebalance, Report, Steps
 from kshim.spark.rows import GROUP, OFFSET, decode
-from kshim.spark.source import END_OFFSETS, OFFSETS_TOPIC, read_offsets_log, waiting_seconds
+from kshim.spark.source import END_OFFSETS, read_offsets_log, waiting_seconds
 from kshim.spark.values import frame_of
 
 STEPS = 120
@@ -35,16 +35,21 @@ Tell = Callable[[str], None]
 
 
 def gather(
-    spark: SparkSession, bootstrap: str, asked: Asked, last_s: float | None, tell: Tell = lambda _: None
+    spark: SparkSession,
+    bootstrap: str,
+    topic: str,
+    asked: Asked,
+    last_s: float | None,
+    tell: Tell = lambda _: None,
 ) -> Report:
     """The report on all groups at `bootstrap`, from the log's beginning or for the last `last_s` seconds.
 
-    tell: called with what is being done. Raises PipelineError.
+    topic: the coordinator's log. tell: called with what is being done. Raises PipelineError.
     """
     now_ms = int(time.time() * 1000)
-    tell(f"reading the log of {bootstrap}")
-    log = read_offsets_log(spark, bootstrap)
-    oldest_ms = oldest_record_ms(bootstrap, OFFSETS_TOPIC) or now_ms - 1000
+    tell(f"reading {topic} of {bootstrap}")
+    log = read_offsets_log(spark, bootstrap, topic=topic)
+    oldest_ms = oldest_record_ms(bootstrap, topic) or now_ms - 1000
     began_ms = oldest_ms if last_s is None else max(oldest_ms, now_ms - round(last_s * 1000))
     steps = Steps(began_ms, max(now_ms, began_ms + STEPS), STEPS)
     by_step = commits_by_step(decode(log, OFFSET), steps).cache()
