@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from integration.support.awaiting import wait_until
@@ -16,7 +16,8 @@ from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.records.batch import Record, batches, decode_header, encode, records
+from schemas.records.batch import Record, RecordBatchHeader, batches, decode_header, encode, records
+from schemas.records.end_txn_marker import EndTxnMarker, decode_marker
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA = 12, 12, 7, 12
 """The versions that are asked."""
@@ -56,7 +57,7 @@ class Partition:
 
     def __init__(self, topic: str, addresses: Callable[[], list[tuple[str, int]]]) -> None:
         """addresses: those of the nodes that run."""
-        self._topic = topic
+        self.topic = topic
         self._addresses = addresses
         self._wire: Wire | None = None
         self._last: object = None
@@ -78,7 +79,7 @@ class Partition:
         """A connection to this node, if it leads the partition."""
         try:
             wire = Wire(*address, timeout_s=WITHIN_S)
-            request = MetadataRequest(topics=(MetadataRequestTopic(name=self._topic),))
+            request = MetadataRequest(topics=(MetadataRequestTopic(name=self.topic),))
             answer = wire.ask(METADATA, request)
             led_by = answer.topics[0].partitions[0].leader_id
             here = {(broker.host, broker.port): broker.node_id for broker in answer.brokers}.get(address)
@@ -88,7 +89,7 @@ class Partition:
 
     def leader_id(self) -> int:
         """The node id of the leader."""
-        request = MetadataRequest(topics=(MetadataRequestTopic(name=self._topic),))
+        request = MetadataRequest(topics=(MetadataRequestTopic(name=self.topic),))
         node_id: int = self.wire.ask(METADATA, request).topics[0].partitions[0].leader_id
         return node_id
 
@@ -100,7 +101,7 @@ class Partition:
         """Create the topic. The names of configs have _ where Kafka's have a dot."""
         host, port = self._addresses()[0]
         topic = CreatableTopic(
-            name=self._topic,
+            name=self.topic,
             num_partitions=1,
             replication_factor=replication_factor,
             configs=tuple(
@@ -148,7 +149,7 @@ class Partition:
             base_sequence=sequence,
         )
         data = TopicProduceData(
-            name=self._topic, partition_data=(PartitionProduceData(index=0, records=batch),)
+            name=self.topic, partition_data=(PartitionProduceData(index=0, records=batch),)
         )
         request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=(data,))
 
@@ -168,32 +169,39 @@ class Partition:
 
     def end_offset(self) -> int:
         partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
-        topic = ListOffsetsTopic(name=self._topic, partitions=(partition,))
+        topic = ListOffsetsTopic(name=self.topic, partitions=(partition,))
         answer = self.wire.ask(LIST_OFFSETS, ListOffsetsRequest(topics=(topic,)))
         offset: int = answer.topics[0].partitions[0].offset
         return offset
 
     def read(self) -> list[Stored]:
         """All records, with the producers of their batches."""
-        found: list[Stored] = []
+        return [
+            Stored(
+                each.offset,
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence + each.offset - header.base_offset,
+                each.key,
+                each.value,
+            )
+            for header, batch in self._batches()
+            for each in records(batch)
+        ]
+
+    def markers(self) -> list[EndTxnMarker]:
+        """The ends of transactions, in the order of the log."""
+        found = (decode_marker(batch) for header, batch in self._batches() if header.is_control)
+        return [marker for marker in found if marker is not None]
+
+    def _batches(self) -> Iterator[tuple[RecordBatchHeader, memoryview]]:
         offset, end = 0, self.end_offset()
         while offset < end:
             partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
-            topic = FetchTopic(topic=self._topic, partitions=(partition,))
+            topic = FetchTopic(topic=self.topic, partitions=(partition,))
             request = FetchRequest(max_wait_ms=100, min_bytes=1, topics=(topic,))
             data = self.wire.ask(FETCH, request).responses[0].partitions[0].records
             for batch in batches(data or b""):
                 header = decode_header(batch)
                 offset = header.next_offset
-                found += (
-                    Stored(
-                        each.offset,
-                        header.producer_id,
-                        header.producer_epoch,
-                        header.base_sequence + each.offset - header.base_offset,
-                        each.key,
-                        each.value,
-                    )
-                    for each in records(batch)
-                )
-        return found
+                yield header, batch
