@@ -116,8 +116,10 @@ def _commit(
 
 def _has_begun(broker: Broker, shard: int, request: TxnOffsetCommitRequest) -> bool:
     """Whether the group's partition has an offset of this transaction."""
-    partition = broker.cluster.topics[GROUP_METADATA_TOPIC].partition(shard)
-    assert partition is not None
+    topic = broker.cluster.topics.get(GROUP_METADATA_TOPIC)
+    partition = None if topic is None else topic.partition(shard)
+    if partition is None:
+        return False  # the group is in no topic of kshim's own
     producer = broker.log.producers(partition.partition_no).get(request.producer_id)
     return in_transaction(producer, request.producer_epoch)
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.configs.config import Config
+from kshim.coordination.decision import Decision
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
@@ -86,6 +87,31 @@ class GroupRuntime(Runtime):
         """See `Groups.write_marker`."""
         answer = self.submit_as_broker(0, EndTransaction(shard, marker))
         return answer if isinstance(answer, Deferred) else succeed(answer)
+
+    def apply_marker(
+        self, shard: int, marker: EndTxnMarker, ends: Callable[[], Collection[bytes] | None]
+    ) -> bool:
+        """Apply the end of a transaction that somebody else has written to the log; see `Runtime.when_led`.
+
+        ends: called just before, and returns the keys of the offsets to be written as they count afterwards;
+        None if the shard is not led any more.
+        """
+
+        def decide(number: int, now_ms: int) -> Decision:
+            keys = ends()
+            if keys is None:
+                return Decision(number)
+            self._groups.replay_marker(number, marker)
+            return self._groups.keep_offsets(number, keys)
+
+        return self.when_led(shard, decide)
+
+    def keep_offsets(self, shard: int, keys: Collection[bytes]) -> bool:
+        """Write offsets as they count now; see `Runtime.when_led`.
+
+        keys: of their records.
+        """
+        return self.when_led(shard, lambda number, _: self._groups.keep_offsets(number, keys))
 
     def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
         """The groups of all shards that the broker leads."""

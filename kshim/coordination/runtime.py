@@ -214,6 +214,19 @@ class Runtime:
         for lead in list(self._leads.values()):
             self.decide(lead, decide)
 
+    def when_led(self, shard: int, decide: Callable[[int, int], Decision]) -> bool:
+        """Carry out `decide(shard, now_ms)` when all that was decided before is appended; return whether that
+        was now. If the shard is loading, that will be as soon as it is served.
+        """
+        loading, lead = self._loading.get(shard), self._leads.get(shard)
+        if loading is not None:
+            loading.decisions.append(decide)
+        if lead is None:
+            return False
+        self.end_turn()
+        self.decide(lead, decide)
+        return self.is_led(lead)
+
     def is_led(self, lead: Lead) -> bool:
         """Whether `lead` is still the one in force for its shard."""
         return self._leads.get(lead.shard) is lead

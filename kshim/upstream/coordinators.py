@@ -1,8 +1,9 @@
-"""Links to the upstream's own group coordinators, and to its other brokers."""
+"""Links to the upstream's own coordinators, of groups and of transactions, and to its other brokers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kshim.configs.endpoint import Endpoint
@@ -12,36 +13,46 @@ from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 
 ANSWER_S = 5.0
+GROUP, TRANSACTION = 0, 1
+"""The kinds of keys in FindCoordinator."""
 
 
 class UpstreamCoordinators:
-    """Finds the coordinators of groups, and keeps a link to each."""
+    """Finds coordinators, and keeps a link to each."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
         self._links: dict[Endpoint, Link] = {}
 
-    async def link(self, group_id: str) -> Link | ErrorCode:
-        """A link to the group's coordinator, or why there is none. Raises LinkError."""
-        found = (await self.find([group_id]))[group_id]
+    async def link(self, key: str, key_type: int = GROUP) -> Link | ErrorCode:
+        """A link to the coordinator of a group or a transactional id, or why there is none.
+
+        Raises LinkError.
+        """
+        found = (await self.find([key], key_type))[key]
         return found if isinstance(found, ErrorCode) else await self.link_to(found)
 
-    async def find(self, group_ids: Sequence[str]) -> dict[str, Endpoint | ErrorCode]:
-        """Where each group's coordinator is, or why there is none. Raises LinkError."""
-        request = FindCoordinatorRequest(key=group_ids[0], coordinator_keys=tuple(group_ids))
+    async def find(self, keys: Sequence[str], key_type: int = GROUP) -> dict[str, Endpoint | ErrorCode]:
+        """Where the coordinator of each key is, or why there is none. Raises LinkError."""
+        request = FindCoordinatorRequest(key=keys[0], key_type=key_type, coordinator_keys=tuple(keys))
         answer = await self._upstream.ask(request)
         if answer.coordinators:
             return {each.key: _place(each) for each in answer.coordinators}
-        found = {group_ids[0]: _place(answer)}  # before v4, of Kafka 3.0, one group is asked for at a time
-        for group_id in group_ids[1:]:
-            found[group_id] = _place(await self._upstream.ask(FindCoordinatorRequest(key=group_id)))
+        found = {keys[0]: _place(answer)}  # before v4, of Kafka 3.0, one key is asked for at a time
+        for key in keys[1:]:
+            found[key] = _place(await self._upstream.ask(replace(request, key=key)))
         return found
 
     async def link_to(self, address: Endpoint) -> Link:
         """A link to a broker. Raises LinkError."""
         link = self._links.get(address)
         if link is None or not link.is_open:
-            link = self._links[address] = await self._upstream.connect(address, ANSWER_S)
+            link = await self._upstream.connect(address, ANSWER_S)
+            made = self._links.get(address)
+            if made is not None and made.is_open:  # by somebody else, meanwhile
+                link.close()
+                return made
+            self._links[address] = link
         return link
 
     def close(self) -> None:

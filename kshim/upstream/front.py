@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, note_software
@@ -27,13 +28,21 @@ from kshim.upstream.passage import Passed
 from kshim.upstream.rewriting import FIRST_PRODUCE_VERSION_WITH_ENDPOINTS, Place, changed, is_rewritten
 from kshim.upstream.table import TABLE, Way
 from kshim.upstream.topics import Key, Topics
+from kshim.upstream.transactions import ADD_PARTITIONS, as_offsets, as_partition
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from schemas.registry import VERSIONS, decode_request, decode_response, encode_reply, encode_response
+from schemas.registry import (
+    VERSIONS,
+    decode_request,
+    decode_response,
+    encode_reply,
+    encode_request,
+    encode_response,
+)
 
 if TYPE_CHECKING:
     from kshim.upstream.brokers import Brokers
@@ -46,6 +55,7 @@ GROUP = 0
 FIRST_FIND_WITH_KEYS = 4
 FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_BY_ID = 10
+FIRST_FETCH_WITH_GROUPS = 8
 KEY_US = 10
 LISTED_US = 10
 LARGE_BYTES = 64 * 1024
@@ -95,6 +105,7 @@ class Front:
         }
         self._does: dict[int, Callable[[Asked], Answer]] = {
             **{api_key: of_ways[entry.way] for api_key, entry in TABLE.items()},
+            ApiKey.ADD_OFFSETS_TO_TXN: self._add_offsets,
             ApiKey.API_VERSIONS: self._api_versions,
             ApiKey.FIND_COORDINATOR: self._find_coordinator,
             ApiKey.LIST_GROUPS: self._list_groups,
@@ -102,6 +113,7 @@ class Front:
             ApiKey.OFFSET_DELETE: self._about_topics,
             ApiKey.OFFSET_FETCH: self._about_topics,
             ApiKey.PRODUCE: self._produce,
+            ApiKey.TXN_OFFSET_COMMIT: self._about_topics,
         }
 
     def answer(
@@ -197,6 +209,16 @@ class Front:
             note_software(asked.client, (asked.decoded or _decode(asked))[1])
         return self._rewrite(asked)
 
+    def _add_offsets(self, asked: Asked) -> Promised:
+        """Let a transaction tell the group's shard how it ends; the upstream's coordinator answers."""
+        self._check_version(asked)
+        header, request = asked.decoded or _decode(asked)
+        shard = self._here.groups.shard_for(request.group_id)
+        added = as_partition(request, self._shards.topic, shard)
+        head = replace(header, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, api_version=ADD_PARTITIONS)
+        answer = asked.client.relay.passage.forward(encode_request(head, added), asked.turn, is_read=True)
+        return Promised(answer, partial(_offsets_added, asked, header))
+
     def _find_coordinator(self, asked: Asked) -> Answer:
         """The coordinator of a group is this process or another kshim, at the port of a broker that runs."""
         header, request = asked.decoded or _decode(asked)
@@ -276,10 +298,26 @@ class Front:
         asked = asked._replace(decoded=decoded)
         missing = self._topics.missing(self._named(*decoded))
         if not missing:
-            return self._answer_here(asked)
+            return self._answer_knowing(asked, *decoded)
         return self._topics.learn(missing).addCallbacks(
-            lambda _: now_or_deferred(self._answer_here(asked)), partial(_not_learned, asked)
+            lambda _: now_or_deferred(self._answer_knowing(asked, *decoded)), partial(_not_learned, asked)
         )
+
+    def _answer_knowing(self, asked: Asked, header: RequestHeader, request: Any) -> Answer:
+        """Answer with the topics known. Before offsets are read, so are the ends of transactions: a client
+        that has committed one sees its offsets as soon as the upstream has told so.
+        """
+        if header.api_key != ApiKey.OFFSET_FETCH:
+            return self._answer_here(asked)
+        groups = request.groups if header.api_version >= FIRST_FETCH_WITH_GROUPS else (request,)
+        shards = {self._here.groups.shard_for(group.group_id) for group in groups}
+        open_in = [shard for shard in shards if self._shards.has_open_transactions(shard)]
+        if not open_in:
+            return self._answer_here(asked)
+        read = DeferredList(
+            [self._shards.journal.append(shard, (), 0) for shard in open_in], consumeErrors=True
+        )
+        return read.addCallback(lambda _: now_or_deferred(self._answer_here(asked)))
 
     def _named(self, header: RequestHeader, request: Any) -> Iterator[Key]:
         """The topics that have to be known, by name or by id."""
@@ -333,6 +371,14 @@ def _encode_found(header: RequestHeader, found: list[Coordinator]) -> Reply:
         error_code=one.error_code, error_message=message, node_id=one.node_id, host=one.host, port=one.port
     )
     return _encode(header, response)
+
+
+def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:
+    try:
+        _, response = decode_response(ApiKey.ADD_PARTITIONS_TO_TXN, ADD_PARTITIONS, frame)
+    except MalformedMessage as error:
+        raise _not_understood(asked, error) from error
+    return _encode(header, as_offsets(response, header.api_version))
 
 
 def _refusal(asked: Asked, why: str) -> Refused:

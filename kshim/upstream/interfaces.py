@@ -36,6 +36,10 @@ class GroupShards(Protocol):
     """The shards of the group coordinator, of which this process leads some or all."""
 
     @property
+    def topic(self) -> str:
+        """The topic of the upstream whose partitions are the shards."""
+
+    @property
     def partitions(self) -> int:
         """How many shards there are; fixed once `prepare` has fired."""
 
@@ -62,6 +66,17 @@ class GroupShards(Protocol):
 
     def leader(self, shard: int) -> Fellow | None:
         """The process that is to lead the shard; None if this one is alone."""
+
+    def has_open_transactions(self, shard: int) -> bool:
+        """Whether any of them has committed offsets there, as far as the log was read."""
+
+    def is_open(self, shard: int, producer_id: int, producer_epoch: int) -> bool:
+        """Whether this transaction has, and has not ended as far as the log was read."""
+
+    def last_marker(self, shard: int, producer_id: int) -> int:
+        """Where in the shard's log the last end of a transaction of a producer is, of those that this process
+        has applied; -1 if it knows none.
+        """
 
     def fellows(self) -> Sequence[Fellow]:
         """All processes that share the shards, this one included; none if it is alone."""

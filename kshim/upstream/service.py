@@ -17,7 +17,6 @@ from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
-from kshim.coordination.interfaces import Transactions
 from kshim.coordination.loading import Loader
 from kshim.fetching.sessions import FetchSessions
 from kshim.network.connection import Connection, Shared
@@ -49,6 +48,7 @@ from kshim.upstream.relay import Relay
 from kshim.upstream.shards.sharing import SharedShards
 from kshim.upstream.sockets import connect_passage
 from kshim.upstream.topics import Topics
+from kshim.upstream.transactions import UpstreamTransactions
 from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
 from schemas.messages.metadata import MetadataRequest, MetadataResponse
@@ -84,6 +84,7 @@ class UpstreamServer:
         self._coordinators = UpstreamCoordinators(self._contact)
         self._upstream_groups = UpstreamGroups(reactor, self._coordinators)
         self._shards = new_shards(reactor, self._contact, self._coordinators, HERE)
+        self._transactions = UpstreamTransactions(self._coordinators, self._shards)
         self._loader = Loader(reactor)
         self._aside = AsideThread(reactor)
         self._unread = Unread(reactor)
@@ -180,7 +181,7 @@ class UpstreamServer:
             cluster=self._mirror,
             log=ends,
             groups=groups,
-            transactions=_no_transactions(),
+            transactions=self._transactions,
             clock=self._reactor,
             producers=ProducerAppends(ends, config),
             fetch_sessions=FetchSessions(),
@@ -322,10 +323,3 @@ class UpstreamServer:
 def _limit(mirror: Mirror, name: str) -> str:
     """A limit of connections, as it is configured."""
     return broker_text(name, mirror.broker_configs(mirror.first_node_id))
-
-
-def _no_transactions() -> Transactions:
-    """The upstream's are its own."""
-    none: Any = None
-    transactions: Transactions = none
-    return transactions

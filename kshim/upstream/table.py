@@ -42,9 +42,6 @@ _NEW_GROUPS = Entry(Way.HIDDEN, "consumer groups of KIP-848 are not served yet")
 _SHARE = Entry(Way.HIDDEN, "share groups are not served yet")
 _STREAMS = Entry(Way.HIDDEN, "streams groups are not served yet")
 _TOKENS = Entry(Way.HIDDEN, "a token would be for logging in to the upstream, where clients do not")
-_IN_TRANSACTION = Entry(
-    Way.HIDDEN, "offsets cannot be committed in transactions: these end at the upstream, without kshim"
-)
 BETWEEN_BROKERS = Entry(Way.HIDDEN, "not for clients")
 
 TABLE: Mapping[ApiKey, Entry] = {
@@ -77,10 +74,12 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.INIT_PRODUCER_ID: _FORWARDED,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: _FORWARDED,
     ApiKey.ADD_PARTITIONS_TO_TXN: _FORWARDED,
-    ApiKey.ADD_OFFSETS_TO_TXN: _IN_TRANSACTION,
+    ApiKey.ADD_OFFSETS_TO_TXN: Entry(
+        Way.REWRITTEN, "asked as AddPartitionsToTxn: the transaction tells the group's shard how it has ended"
+    ),
     ApiKey.END_TXN: _FORWARDED,
     ApiKey.WRITE_TXN_MARKERS: _FORWARDED,
-    ApiKey.TXN_OFFSET_COMMIT: _IN_TRANSACTION,
+    ApiKey.TXN_OFFSET_COMMIT: _GROUP,
     ApiKey.DESCRIBE_ACLS: _FORWARDED,
     ApiKey.CREATE_ACLS: _FORWARDED,
     ApiKey.DELETE_ACLS: _FORWARDED,

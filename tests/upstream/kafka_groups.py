@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.configs.endpoint import Endpoint
-from kshim.upstream.coordinators import UpstreamCoordinators
+from kshim.upstream.coordinators import GROUP, UpstreamCoordinators
 from kshim.upstream.link import LinkError
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -71,10 +71,10 @@ class KafkaGroups(UpstreamCoordinators):
 
     # ---- as UpstreamCoordinators
 
-    async def find(self, group_ids: Sequence[str]) -> dict[str, Endpoint | ErrorCode]:
+    async def find(self, keys: Sequence[str], key_type: int = GROUP) -> dict[str, Endpoint | ErrorCode]:
         if self.is_down:
             raise DOWN
-        return {each: self.finding or self.at(each) for each in group_ids}
+        return {each: self.finding or self.at(each) for each in keys}
 
     async def link_to(self, address: Endpoint) -> Any:
         if self.is_down:

@@ -31,6 +31,13 @@ from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from schemas.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+)
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.messages.heartbeat import HeartbeatRequest
@@ -49,7 +56,7 @@ from schemas.messages.offset_commit import (
 )
 from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from schemas.messages.produce import NodeEndpoint, ProduceRequest, ProduceResponse
-from schemas.registry import VERSIONS, decode_response, encode_request, encode_response
+from schemas.registry import VERSIONS, decode_request, decode_response, encode_request, encode_response
 from tests.api.harness import PENDING, AtOnce, advance, new_broker, result
 from tests.upstream.kafka_groups import KafkaGroups
 
@@ -95,6 +102,17 @@ class Shards:
 
     def __init__(self) -> None:
         self.elsewhere: set[int] | None = None
+        self.topic = "groups"
+        self.open: set[int] = set()
+        self.journal = self
+        self.read: Deferred[None] = Deferred()
+
+    def has_open_transactions(self, shard: int) -> bool:
+        return shard in self.open
+
+    def append(self, shard: int, records: tuple[()], now_ms: int) -> Deferred[None]:
+        assert shard in self.open
+        return self.read
 
     def leader(self, shard: int) -> Fellow | None:
         if self.elsewhere is None:
@@ -199,7 +217,7 @@ def test_each_api_goes_its_way() -> None:
         else:
             is_answered = True
         is_forwarded = bool(world.passage.sent)
-        if api_key is not ApiKey.FIND_COORDINATOR:  # this is looked into
+        if api_key not in (ApiKey.FIND_COORDINATOR, ApiKey.ADD_OFFSETS_TO_TXN):  # these are looked into
             assert is_forwarded is (way in (Way.FORWARDED, Way.REWRITTEN)), api_key
         assert way is not Way.HIDDEN or not is_answered, api_key
         assert not is_forwarded or world.passage.sent == [frame]
@@ -393,6 +411,41 @@ def test_topics_are_learned_when_an_offset_is_committed(version: int) -> None:
     world.upstream_topics["t"] = TOPIC_ID
     advance(world.here, 10_000)
     assert commit(world, version) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.ADD_OFFSETS_TO_TXN])
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.PRODUCER_FENCED])
+def test_the_shard_of_a_group_is_added_to_a_transaction(version: int, error: ErrorCode) -> None:
+    world = World()
+    request = AddOffsetsToTxnRequest(transactional_id="t", producer_id=7, producer_epoch=2, group_id="g")
+    answer = now_or_deferred(world.send(ApiKey.ADD_OFFSETS_TO_TXN, version, request))
+    (frame,) = world.passage.sent
+    header, asked = decode_request(frame)
+    assert (header.api_key, header.api_version, header.client_id) == (ApiKey.ADD_PARTITIONS_TO_TXN, 3, "c")
+    shard = world.groups.shard_for("g")
+    assert asked.v3_and_below_topics == (AddPartitionsToTxnTopic(name="groups", partitions=(shard,)),)
+    assert (asked.v3_and_below_transactional_id, asked.v3_and_below_producer_epoch) == ("t", 2)
+    partition = AddPartitionsToTxnPartitionResult(partition_index=shard, partition_error_code=error)
+    added = AddPartitionsToTxnTopicResult(name="groups", results_by_partition=(partition,))
+    response = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=(added,))
+    world.passage.promise.answer(encode_response(ApiKey.ADD_PARTITIONS_TO_TXN, 3, 7, response), {})
+    told = decode_response(ApiKey.ADD_OFFSETS_TO_TXN, version, bytes(result(answer)))[1]
+    is_old = error and version < 2
+    assert told.error_code == (ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error)
+
+
+@pytest.mark.parametrize("version", [7, 8])
+def test_offsets_are_read_after_the_ends_of_transactions(version: int) -> None:
+    world = World()
+    world.shards.open = {world.groups.shard_for("g")}
+    group = OffsetFetchRequestGroup(group_id="g", topics=())
+    request = OffsetFetchRequest(group_id="g", topics=(), groups=(group,))
+    answer = now_or_deferred(world.send(ApiKey.OFFSET_FETCH, version, request))
+    assert isinstance(answer, Deferred)
+    assert not answer.called
+    world.shards.read.callback(None)
+    reply = result(answer)
+    assert decode_response(ApiKey.OFFSET_FETCH, version, bytes(reply))[1].error_code == ErrorCode.NONE
 
 
 def test_a_commit_that_cannot_be_checked_is_not_answered() -> None:

@@ -182,6 +182,13 @@ class Coordinator:
         """Delete the offsets that groups of `shard` have committed for deleted topics."""
         return self._shards[shard].delete_offsets(topics, now_ms)
 
+    def keep_offsets(self, shard: int, keys: Iterable[bytes]) -> Decision:
+        """Write committed offsets again as they count now: after a transaction, whose records are to go.
+
+        keys: of their records.
+        """
+        return self._shards[shard].keep_offsets(keys)
+
     def _find(self, number: int, node_id: int, request: GroupRequest) -> Shard | ErrorCode:
         """The shard that answers, or the error."""
         if not request.group_id and type(request) in _NEEDS_GROUP_ID:

@@ -42,7 +42,12 @@ from kshim.coordination.groups.timers import AnyTimer, ShardTimer, TimerKind
 from kshim.coordination.groups.trigger import Trigger
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue
+from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    decode_key,
+)
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -316,6 +321,16 @@ class Shard:
         for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
             offsets.delete_topics(draft, group_id, self._known(group_id), topics)
         return draft.decision()
+
+    def keep_offsets(self, keys: Iterable[bytes]) -> Decision:
+        """Write committed offsets again as they count now; those that there are no more are left out."""
+        records = []
+        for key in map(decode_key, keys):
+            assert isinstance(key, OffsetCommitKey)
+            value = self._committed(key.group).get((key.topic, key.partition))
+            if value is not None:
+                records.append(GroupRecord(key, value))
+        return Decision(self.number, tuple(records))
 
     # ---- time
 

@@ -114,9 +114,9 @@ class Partitions:
         """Fires with the high watermark, None if there is no answer."""
         return self._gather(partition, None, lambda broker: broker.ends, self._send_ends, None)
 
-    def fetch(self, partition: int, offset: int) -> Deferred[Fetched | None]:
-        """Read from an offset on. None if there is no answer."""
-        return Deferred.fromCoroutine(self._fetch(partition, offset))
+    def fetch(self, partition: int, offset: int, max_bytes: int = FETCH_BYTES) -> Deferred[Fetched | None]:
+        """Read from an offset on; at least a batch, if there is one. None if there is no answer."""
+        return Deferred.fromCoroutine(self._fetch(partition, offset, max_bytes))
 
     def stop(self) -> None:
         """Ask nothing more."""
@@ -198,11 +198,11 @@ class Partitions:
             logger.debug("%s", error)
         self._answer(waiting, found, None, lambda end: end is None)
 
-    async def _fetch(self, partition: int, offset: int) -> Fetched | None:
+    async def _fetch(self, partition: int, offset: int, max_bytes: int) -> Fetched | None:
         broker = self._leader(partition)
         if broker is None:
             return None
-        asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+        asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes)
         topic = FetchTopic(topic=self._topic, partitions=(asked,))
         request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=(topic,))
         try:

@@ -6,20 +6,23 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, fail
+from twisted.python.failure import Failure
 
 from kshim.requests.once import Once
 from kshim.storage.clock import Clock
-from kshim.storage.interfaces import StorageDamaged, StorageError
+from kshim.storage.interfaces import NO_PRODUCER, StorageDamaged, StorageError
 from kshim.upstream.shards.answers import Answer, Meaning
-from kshim.upstream.shards.partitions import Fetched
+from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
 from kshim.upstream.shards.stored import encode_batch, read_batches
 from kshim.upstream.shards.takeover import Append, GiveUp, Lead, Read, State, Takeover, Wait
-from kshim.upstream.shards.tenure import Entry, Outgoing, Tenure, Token
+from kshim.upstream.shards.tenure import Entry, Marker, Outgoing, Tenure, Token
+from kshim.upstream.shards.transactions import ShardTransactions
 from schemas.internal_topics.shard_claim import KEY, ShardClaim, encode_claim
 
 logger = logging.getLogger(__name__)
@@ -30,6 +33,8 @@ LOST_S = (0.05, 0.5)
 """The pause before a shard that somebody else was quicker to claim is claimed again: between these."""
 OVERTAKEN_S = 1.0
 """The pause before a shard is taken back. Whoever has slept is told by then that others are to lead it."""
+MARKERS_BYTES = 16 * 1024
+"""Read at once where others have written behind the leader; a marker has 78 bytes."""
 REFUSED_S = 5.0
 """The pause after a claim that the upstream has refused."""
 
@@ -39,7 +44,9 @@ class Log(Protocol):
 
     def append(self, partition: int, batch: bytes) -> Deferred[Answer]: ...
     def end(self, partition: int) -> Deferred[int | None]: ...
-    def fetch(self, partition: int, offset: int) -> Deferred[Fetched | None]: ...
+    def fetch(
+        self, partition: int, offset: int, max_bytes: int = FETCH_BYTES
+    ) -> Deferred[Fetched | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,10 @@ class World:
     """Called with a shard that is led from now on; fires when what was read of it is loaded."""
     lost: Callable[[int], None]
     """Called with a shard that is not led any more, before its appends fail."""
+    ended: Callable[[int, Marker], None]
+    """Called with a shard, and the end of a transaction that was found in its log. `ends` is to be called for
+    it when all that was decided before is appended, and the shard is loaded.
+    """
     once: Once
     """Keeps lines from being repeated, for each shard and attempt."""
     reading: DeferredSemaphore
@@ -84,6 +95,10 @@ class Shard:
         self._claimed_ms = 0
         self._tenure: Tenure | None = None
         self._waiting: dict[Token, Deferred[None]] = {}
+        self.transactions = ShardTransactions()
+        """Of what was read, as soon as that is loaded, and of what was appended since."""
+        self._unplaced: Counter[int] = Counter()
+        """By producer id: how many appends of its pending offsets are under way."""
         self._released: Deferred[None] | None = None
         """Fires when the log says that the shard is let go; while it is set, nothing is answered."""
 
@@ -97,14 +112,50 @@ class Shard:
         """Whether it is sure that nobody else leads."""
         return self._tenure is not None and self._tenure.is_fresh(self._world.now_ms())
 
-    def append(self, entries: Sequence[Entry]) -> Deferred[None]:
+    def append(self, entries: Sequence[Entry], producer: Sequence[int] = NO_PRODUCER) -> Deferred[None]:
         """See `Journal.append`."""
         if self._tenure is None:
             return fail(StorageError("the shard is not led here"))
         durable: Deferred[None] = Deferred()
+        if producer != NO_PRODUCER:
+            entries = self.transactions.pending(producer, entries)
+            self._place(producer[0], durable)
+        elif self.transactions:
+            entries = [*entries, *self.transactions.removals(key for key, _ in entries)]
         self._waiting[self._tenure.append(entries, self._world.now_ms())] = durable
         self._go_on(self._tenure)
         return durable
+
+    def _place(self, producer_id: int, durable: Deferred[None]) -> None:
+        """Know that pending offsets of a producer are on their way, until that is over."""
+
+        def placed(result: Any) -> Any:
+            self._unplaced[producer_id] -= 1
+            if not self._unplaced[producer_id]:
+                del self._unplaced[producer_id]
+            return result
+
+        self._unplaced[producer_id] += 1
+        durable.addBoth(placed)
+
+    def ends(self, found: Marker) -> list[bytes] | None:
+        """Note the end of a transaction; return the keys of the offsets to be written as they count now.
+
+        None: some of its offsets may come into the log behind its end, and then must not count. Which ones do
+        is known when the shard is taken over anew.
+        """
+        marker = found.marker
+        if self._tenure is not None and marker.committed and self._unplaced[marker.producer_id]:
+            self._tenure.end(f"producer {marker.producer_id} has ended a transaction that it still writes to")
+            return None
+        self.transactions.ended(marker, found.offset)
+        return self.transactions.to_keep()
+
+    def tidy(self) -> None:
+        """Remove pending offsets that nothing is to be told of any more."""
+        removals = self.transactions.removals()
+        if removals:
+            self.append(removals).addErrback(_left_to_the_next_leader)
 
     # ---- for the assignment
 
@@ -235,6 +286,7 @@ class Shard:
     # ---- leading
 
     def _lead(self, lead: Lead, claim: ShardClaim) -> None:
+        self.transactions = ShardTransactions()
         self._tenure = Tenure(lead, claim.lease_ms, self._claimed_ms, _entry(claim))
         logger.debug("shard %d is led here, in term %d", self.index, lead.term.producer_epoch)
 
@@ -248,7 +300,10 @@ class Shard:
         """Send what is to be sent; let go of the shard if that is due."""
         if tenure is not self._tenure:
             return
-        if (batch := tenure.to_send(self._world.now_ms())) is not None:
+        if (offset := tenure.to_read()) is not None:
+            fetched = self._world.log.fetch(self.index, offset, MARKERS_BYTES)
+            fetched.addCallback(self._was_read, tenure, offset)
+        elif (batch := tenure.to_send(self._world.now_ms())) is not None:
             self._send(tenure, batch)
         elif self._released is not None and tenure.is_idle:
             assert self._claim is not None
@@ -272,6 +327,23 @@ class Shard:
             self._send(tenure, batch)
         else:
             self._go_on(tenure)
+
+    def _was_read(self, fetched: Fetched | None, tenure: Tenure, offset: int) -> None:
+        """Take in what others have written, and then what is behind it."""
+        if tenure is not self._tenure:
+            return
+        try:
+            markers = tenure.was_read(None if fetched is None else read_batches(fetched.data, offset))
+        except StorageDamaged as error:
+            logger.error("shard %d cannot be read on: %s", self.index, error)
+            markers = []
+        for marker in markers:
+            self._world.ended(self.index, marker)
+        tokens = tenure.settled()
+        if markers or tokens or tenure.over:
+            self._settle(tenure, tokens)
+        else:
+            self._world.clock.callLater(AGAIN_S, self._go_on, tenure)
 
     def _settle(self, tenure: Tenure, tokens: list[Token]) -> None:
         if tenure is not self._tenure:
@@ -297,6 +369,10 @@ class Shard:
             released.callback(None)
         if self._is_wanted:
             self._begin(after_s=0 if released is not None else OVERTAKEN_S)
+
+
+def _left_to_the_next_leader(failure: Failure) -> None:
+    failure.trap(StorageError)
 
 
 def _entry(claim: ShardClaim) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -23,6 +24,7 @@ from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.shard import Shard, World
 from kshim.upstream.shards.stored import loaded
+from kshim.upstream.shards.tenure import Marker
 from kshim.upstream.shards.topic import TOPIC, find_or_make
 from schemas.internal_topics.shard_claim import ShardClaim
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -72,6 +74,10 @@ class SharedShards:
     # ---- what the service asks
 
     @property
+    def topic(self) -> str:
+        return TOPIC
+
+    @property
     def partitions(self) -> int:
         return len(self._shards)
 
@@ -97,6 +103,7 @@ class SharedShards:
             new_claim=self._new_claim,
             led=self._led,
             lost=self._lost,
+            ended=self._ended,
             once=self._once,
             reading=DeferredSemaphore(READ_AT_ONCE),
         )
@@ -180,21 +187,49 @@ class SharedShards:
         producer: tuple[int, int] = NO_PRODUCER,
     ) -> Deferred[Any]:
         """See `Journal.append`."""
-        assert producer == NO_PRODUCER, "transactions are the upstream's"
-        durable = self._shards[shard].append(records)
-        if records:
+        durable = self._shards[shard].append(records, producer)
+        if records and producer == NO_PRODUCER:
             durable.addCallback(lambda _: self._mirrored.note(records))
         return durable
 
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
-        """See `Journal.end_transaction`: there are no transactions here."""
-        return fail(StorageError("transactions are the upstream's"))
+        """See `Journal.end_transaction`: here the upstream writes the ends of transactions."""
+        return fail(StorageError("the upstream ends transactions"))
 
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
         """What was read when the shard was taken over."""
-        for batch in loaded(self._shards[shard].fetched):
-            self._mirrored.note(batch.records)
-            yield batch
+        of_shard = self._shards[shard]
+        for found in loaded(of_shard.fetched, of_shard.transactions):
+            if isinstance(found, JournalBatch) and found.producer == NO_PRODUCER:
+                self._mirrored.note(found.records)
+            yield found
+
+    # ---- transactions
+
+    def has_open_transactions(self, shard: int) -> bool:
+        """See `GroupShards.has_open_transactions`."""
+        of_shard = self._shards[shard]
+        return of_shard.is_led and bool(of_shard.transactions)
+
+    def is_open(self, shard: int, producer_id: int, producer_epoch: int) -> bool:
+        """See `GroupShards.is_open`."""
+        return self._shards[shard].transactions.is_open(producer_id, producer_epoch)
+
+    def last_marker(self, shard: int, producer_id: int) -> int:
+        """See `GroupShards.last_marker`."""
+        return self._shards[shard].transactions.last_marker(producer_id)
+
+    def _ended(self, shard: int, marker: Marker) -> None:
+        assert self._groups is not None
+        ends = partial(self._shards[shard].ends, marker)
+        if self._groups.apply_marker(shard, marker.marker, ends):
+            self._tidy(shard)
+
+    def _tidy(self, shard: int) -> None:
+        """Remove pending offsets that no longer matter, together with what was kept of them or after that."""
+        assert self._groups is not None
+        self._groups.end_turn()
+        self._shards[shard].tidy()
 
     # ---- who leads what
 
@@ -228,9 +263,15 @@ class SharedShards:
     def _led(self, shard: int) -> Deferred[None]:
         assert self._groups is not None
         loading = self._groups.load(shard, Leader(self._node_id, next(self._epochs)))
-        loading.addErrback(lambda _: None)  # it is logged
+        loading.addCallbacks(lambda _: self._loaded(shard), lambda _: None)  # a failure is logged
         loading.addCallback(lambda _: self._is_ready_if_led())
         return loading
+
+    def _loaded(self, shard: int) -> None:
+        """Do what the leader before has not done any more when transactions had ended."""
+        assert self._groups is not None
+        if self._groups.keep_offsets(shard, self._shards[shard].transactions.to_keep()):
+            self._tidy(shard)
 
     def _lost(self, shard: int) -> None:
         assert self._groups is not None

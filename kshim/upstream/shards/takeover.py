@@ -20,6 +20,7 @@ from typing import NamedTuple
 from kshim.upstream.shards.answers import Answer, Meaning
 from kshim.upstream.shards.terms import FIRST_TERM, Term
 from schemas.internal_topics.shard_claim import ShardClaim
+from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class State(Enum):
@@ -39,13 +40,15 @@ class State(Enum):
 
 
 class Batch(NamedTuple):
-    """What a takeover needs to know of a stored batch."""
+    """What has to be known of a stored batch, before its records are looked at."""
 
     next_offset: int
     term: Term | None
     """None for a batch of anybody who is no kshim."""
     claim: ShardClaim | None = None
     """The last claim among its records."""
+    marker: EndTxnMarker | None = None
+    """The end of a transaction, which the upstream has written."""
 
 
 class Read(NamedTuple):

@@ -5,8 +5,13 @@ together. A batch without an answer is sent again as it is, and Kafka, which kno
 once. If there is no answer within TIMEOUT_MS nobody knows what has become of it, so the tenure is over: the
 shard has to be taken over again, which reads what is in the log.
 
+The log may grow behind the leader without it: the upstream writes a marker when a transaction ends that has
+committed offsets here. What others have written is found in front of an acknowledged batch, or at the end of
+the log, and read before anything else happens. Markers are told in their order, before what is acknowledged
+or proven behind them; whatever another leader has written ends the tenure.
+
 The leader may answer without an append as long as its last proof is younger than its lease. A proof is a
-question that was asked then, and shows that nobody else had a batch in the log behind the leader's last one:
+question that was asked then, and shows that no other leader had a batch in the log behind this one's last:
 an acknowledged batch, or the end of the log where it has to be. Whoever takes the shard over waits until that
 lease is over.
 
@@ -16,12 +21,13 @@ Pure: time is an argument, in ms of any clock that does not go back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kshim.upstream.shards.answers import Answer, Meaning
-from kshim.upstream.shards.takeover import Lead
+from kshim.upstream.shards.takeover import Batch, Lead
 from kshim.upstream.shards.terms import Term
+from schemas.records.end_txn_marker import EndTxnMarker
 
 TIMEOUT_MS = 10_000
 """After that, a batch or a question without an answer ends the tenure."""
@@ -60,6 +66,24 @@ class _Waiting(NamedTuple):
     size: int
 
 
+class _Found(NamedTuple):
+    """What others have written, which is to be read, and what is settled then."""
+
+    until: int
+    """The offset behind it."""
+    appended: int = 0
+    """How many records of the leader's own are behind it, acknowledged; 0: it is at the end of the log."""
+    asked_ms: int = 0
+    """When that end was asked for."""
+
+
+class Marker(NamedTuple):
+    """The end of a transaction, and its offset."""
+
+    marker: EndTxnMarker
+    offset: int
+
+
 class Tenure:
     """What one leader of one shard has appended, and may answer."""
 
@@ -82,6 +106,8 @@ class Tenure:
         """When the batch under way was sent last."""
         self._asked_ms: int | None = None
         """When the question was sent that is under way."""
+        self._found: _Found | None = None
+        self._is_reading = False
 
     # ---- for the coordinator
 
@@ -101,7 +127,7 @@ class Tenure:
     def to_send(self, now_ms: int) -> Outgoing | None:
         """The batch to be sent now; None while one is under way, or nothing is to be appended."""
         self.pass_time(now_ms)
-        if self.over or self._under_way is not None:
+        if self.over or self._is_busy:
             return None
         if not self._waiting and now_ms - self._appended_ms >= RENEW_MS:
             self.append([self._claim], now_ms)
@@ -134,10 +160,16 @@ class Tenure:
         if answer.meaning is not Meaning.APPENDED:
             self.over = answer.error_code.name
             return []
-        count = len(batch.entries)
         self._under_way = None
-        self._sequence = (self._sequence + count) & LAST_SEQUENCE
-        self._next_offset = answer.base_offset + count
+        self._sequence = (self._sequence + len(batch.entries)) & LAST_SEQUENCE
+        if answer.base_offset > self._next_offset:
+            self._found = _Found(answer.base_offset, len(batch.entries))
+            return []
+        return self._acknowledged(answer.base_offset, len(batch.entries))
+
+    def _acknowledged(self, base_offset: int, count: int) -> list[Token]:
+        """Note that so many records are durable; return what that settles."""
+        self._next_offset = base_offset + count
         self._appended_ms = self._sent_ms
         self._prove(self._sent_ms)
         done = []
@@ -153,7 +185,7 @@ class Tenure:
 
     def asks(self, now_ms: int) -> bool:
         """Whether to ask for the end of the log now; if so, it counts as asked."""
-        if self.over or self._under_way is not None or self._asked_ms is not None:
+        if self.over or self._is_busy or self._asked_ms is not None:
             return False
         self._asked_ms = now_ms
         return True
@@ -161,18 +193,58 @@ class Tenure:
     def was_told_end(self, end_offset: int | None) -> list[Token]:
         """Note the end of the log (its high watermark; None: no answer). Return what is proven now."""
         asked_ms, self._asked_ms = self._asked_ms, None
-        if self.over or asked_ms is None or end_offset is None or self._under_way is not None:
+        if self.over or asked_ms is None or end_offset is None or self._is_busy:
             return []
         if end_offset > self._next_offset:
-            self.over = f"somebody else has written at offset {self._next_offset}"
-            return []
-        if end_offset < self._next_offset:
-            return []  # the answer is older than the last acknowledged batch
+            self._found = _Found(end_offset, asked_ms=asked_ms)
+        if end_offset != self._next_offset:
+            return []  # or the answer is older than the last acknowledged batch
+        return self._proven(asked_ms)
+
+    def _proven(self, asked_ms: int) -> list[Token]:
+        """Note that nobody else led when that was asked; return what that settles."""
         self._prove(asked_ms)
         done = []
         while self._waiting and not self._waiting[0].entries and self._waiting[0].since_ms <= asked_ms:
             done.append(self._waiting.popleft().token)
         return done
+
+    def to_read(self) -> int | None:
+        """Where to read what others have written; None if there is nothing, or it is being read."""
+        if self.over or self._found is None or self._is_reading:
+            return None
+        self._is_reading = True
+        return self._next_offset
+
+    def was_read(self, batches: Iterable[Batch] | None) -> list[Marker]:
+        """Note what a fetch has brought (None: no answer). Return the markers that it has brought, in their
+        order; then `settled` has to be asked.
+        """
+        self._is_reading = False
+        markers: list[Marker] = []
+        if self.over or self._found is None or batches is None:
+            return markers
+        for batch in batches:
+            if batch.next_offset > self._found.until:
+                self._next_offset = self._found.until  # compaction has removed what was in front of that
+                break
+            if batch.term is not None:
+                self.over = f"somebody else has written at offset {self._next_offset}"
+                break
+            if batch.marker is not None:
+                markers.append(Marker(batch.marker, batch.next_offset - 1))
+            self._next_offset = batch.next_offset
+        return markers
+
+    def settled(self) -> list[Token]:
+        """What is durable or proven now that the markers in front of it were told."""
+        found = self._found
+        if self.over or found is None or self._is_reading or self._next_offset < found.until:
+            return []
+        self._found = None
+        if found.appended:
+            return self._acknowledged(found.until, found.appended)
+        return self._proven(found.asked_ms)
 
     def pass_time(self, now_ms: int) -> None:
         """End the tenure if something waits for too long, or if nothing was proven for too long."""
@@ -184,7 +256,12 @@ class Tenure:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way, and nothing waits."""
-        return not self.over and self._under_way is None and not self._waiting
+        return not self.over and not self._is_busy and not self._waiting
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a batch is under way, or something has to be read before anything else happens."""
+        return self._under_way is not None or self._found is not None
 
     def release(self, claim: Entry) -> Outgoing:
         """Append and answer nothing more. Return a last batch, which tells so whoever comes next.

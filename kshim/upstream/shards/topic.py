@@ -25,6 +25,8 @@ CONFIGS = {
     # The fence of a leader lasts for a day after the time of its last batch, so that must not come from a
     # machine whose clock is wrong.
     "message.timestamp.type": "LogAppendTime",
+    # The ends of transactions go after that, so it is how long all kshim may be down after one.
+    "delete.retention.ms": "604800000",
     "compression.type": "producer",
     "segment.bytes": "104857600",
     "unclean.leader.election.enable": "false",

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from kshim.upstream.shards.answers import NO_ANSWER, Answer, Meaning
-from kshim.upstream.shards.takeover import Append, GiveUp, Lead, Read, Takeover, Wait
+from kshim.upstream.shards.takeover import Append, Batch, GiveUp, Lead, Read, Takeover, Wait
 from kshim.upstream.shards.tenure import Outgoing, Tenure
 from schemas.internal_topics.shard_claim import KEY, ShardClaim, encode_claim
 from tests.simulation.groups.clock import SimulatedClock
@@ -238,10 +238,21 @@ class Node:
         """Send what is to be sent."""
         if (tenure := self.tenure) is None:
             return
-        if (batch := tenure.to_send(self.now_ms())) is not None:
+        if (offset := tenure.to_read()) is not None:
+            self._ask(
+                lambda listen: listen(*self._kafka.fetch(offset)),
+                lambda stored, _: self._was_read(tenure, [each.batch for each in stored]),
+                lambda: self._was_read(tenure, None),
+            )
+        elif (batch := tenure.to_send(self.now_ms())) is not None:
             self._tell(self.name, "sends", batch)
             self._send(batch, lambda answer: self._answered(tenure, answer))
         self._look(tenure)
+
+    def _was_read(self, tenure: Tenure, batches: list[Batch] | None) -> None:
+        """Take in what others have written."""
+        tenure.was_read(batches)
+        self._settle(tenure, tenure.settled())
 
     def _answered(self, tenure: Tenure, answer: Answer) -> None:
         self._tell(self.name, "hears", answer)

@@ -13,16 +13,17 @@ from twisted.internet.task import Clock
 from kshim.configs.config import Config
 from kshim.producing.appends import ProducerAppends
 from kshim.requests.once import Once
-from kshim.storage.interfaces import StorageError
+from kshim.storage.interfaces import JournalBatch, StorageError
 from kshim.storage.memory import MemoryLog
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
-from kshim.upstream.shards.partitions import Fetched
+from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
 from kshim.upstream.shards.shard import AGAIN_S, OVERTAKEN_S, REFUSED_S, Shard, World
 from kshim.upstream.shards.stored import loaded
-from kshim.upstream.shards.tenure import TIMEOUT_MS
+from kshim.upstream.shards.tenure import TIMEOUT_MS, Marker
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.shard_claim import ShardClaim
 from schemas.records.batch import decode_header
+from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.api.harness import result
 
 LEASE_MS = 500
@@ -54,8 +55,8 @@ class OneLog:
     def end(self, partition: int) -> Deferred[int | None]:
         return succeed(self.log.offsets(0).high_watermark)
 
-    def fetch(self, partition: int, offset: int) -> Deferred[Fetched | None]:
-        return succeed(Fetched(self.log.read(0, offset, 1 << 20), self.log.offsets(0).high_watermark))
+    def fetch(self, partition: int, offset: int, max_bytes: int = FETCH_BYTES) -> Deferred[Fetched | None]:
+        return succeed(Fetched(self.log.read(0, offset, max_bytes), self.log.offsets(0).high_watermark))
 
 
 class Process:
@@ -64,6 +65,7 @@ class Process:
     def __init__(self, log: OneLog, clock: Clock) -> None:
         self.led = self.lost = 0
         self.loaded: list[tuple[bytes, bytes | None]] = []
+        self.ended: list[Marker] = []
         self.shard = Shard(
             0,
             World(
@@ -76,6 +78,7 @@ class Process:
                 ),
                 led=self._led,
                 lost=self._lost,
+                ended=self._ended,
                 once=Once(clock),
                 reading=DeferredSemaphore(1),
             ),
@@ -83,11 +86,16 @@ class Process:
 
     def _led(self, shard: int) -> Deferred[None]:
         self.led += 1
-        self.loaded = [entry for batch in loaded(self.shard.fetched) for entry in batch.records]
+        found = loaded(self.shard.fetched, self.shard.transactions)
+        self.loaded = [entry for each in found if isinstance(each, JournalBatch) for entry in each.records]
         return succeed(None)
 
     def _lost(self, shard: int) -> None:
         self.lost += 1
+
+    def _ended(self, shard: int, marker: Marker) -> None:
+        self.ended.append(marker)
+        self.shard.ends(marker)
 
 
 @pytest.fixture
@@ -263,3 +271,81 @@ def test_a_damaged_log_is_not_led(
     other.shard.want()
     assert not other.shard.is_led
     assert "shard 0 is not led: the claim at offset 1 cannot be read" in caplog.text
+
+
+# ---- transactions
+
+PAUL = (7, 0)
+OFFSET = (b"\0\1k", b"v")
+
+
+def marker_in(log: OneLog, *, committed: bool = True) -> None:
+    """The upstream writes the end of Paul's transaction."""
+    log.log.append(0, encode_marker(EndTxnMarker(*PAUL, committed, 0, 0)), now_ms=0)
+
+
+def test_the_end_of_a_transaction_is_told_and_hinders_nothing(
+    new: Callable[[], Process], log: OneLog, clock: Clock
+) -> None:
+    process = new()
+    process.shard.want()
+    assert result(process.shard.append([OFFSET], PAUL)) is None
+    marker_in(log)
+    pass_s(clock, 0.1, process)
+    assert [found.marker[:3] for found in process.ended] == [(*PAUL, True)]
+    assert (process.shard.is_led, process.lost) == (True, 0)
+    assert process.shard.transactions.to_keep() == [OFFSET[0]]
+    marker_in(log, committed=False)
+    assert result(process.shard.append([(b"a", b"1")])) is None
+    assert len(process.ended) == 2, "it was in front of the batch"
+
+
+def test_what_is_written_plainly_removes_what_was_pending(
+    new: Callable[[], Process], log: OneLog, clock: Clock
+) -> None:
+    first = new()
+    first.shard.want()
+    first.shard.append([OFFSET], PAUL)
+    marker_in(log)
+    pass_s(clock, 0.1, first)
+    first.shard.append([OFFSET])
+    assert not first.shard.transactions
+    second = new()
+    second.shard.want()
+    pass_s(clock, 0.6, second)
+    assert second.loaded == [OFFSET, OFFSET]
+    assert not second.shard.transactions
+
+
+def test_offsets_that_come_behind_the_end_of_their_transaction_do_not_count(
+    new: Callable[[], Process], log: OneLog, clock: Clock
+) -> None:
+    """The tenure ends, as the coordinator has them already; the next one reads the log."""
+    process = new()
+    process.shard.want()
+    marker_in(log)
+    appended = process.shard.append([OFFSET], PAUL)
+    assert failed(appended) == "producer 7 has ended a transaction that it still writes to"
+    assert process.lost == 1
+    pass_s(clock, OVERTAKEN_S + 1.2, process)
+    assert process.shard.is_led
+    assert process.loaded == []
+
+
+def test_if_it_is_an_abort_the_tenure_goes_on(new: Callable[[], Process], log: OneLog) -> None:
+    process = new()
+    process.shard.want()
+    marker_in(log, committed=False)
+    assert result(process.shard.append([OFFSET], PAUL)) is None
+    assert process.shard.is_led
+    assert process.shard.transactions.to_keep() == []
+
+
+def test_a_takeover_reads_past_markers(new: Callable[[], Process], log: OneLog) -> None:
+    marker_in(log)
+    process = new()
+    process.shard.want()
+    assert process.shard.is_led
+    marker_in(log)
+    process.shard.poll()
+    assert [found.offset for found in process.ended] == [2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
-from kshim.upstream.shards.takeover import Lead
+from kshim.upstream.shards.takeover import Batch, Lead
 from kshim.upstream.shards.tenure import (
     CUT_OFF_MS,
     LAST_SEQUENCE,
@@ -13,15 +13,18 @@ from kshim.upstream.shards.tenure import (
     RENEW_MS,
     TIMEOUT_MS,
     Entry,
+    Marker,
     Outgoing,
     Tenure,
 )
 from kshim.upstream.shards.terms import FIRST_TERM
 from schemas.error_code import ErrorCode
+from schemas.records.end_txn_marker import EndTxnMarker
 
 CLAIM: Entry = (b"claim", b"ours")
 A, B, C = [(b"a", b"1")], [(b"b", b"2"), (b"b", None)], [(b"c", b"3")]
 LEASE_MS = 500
+ONE, TWO = EndTxnMarker(7, 0, True, 0, 0), EndTxnMarker(8, 0, False, 0, 0)
 
 
 def new_tenure(next_sequence: int = 1, next_offset: int = 10) -> Tenure:
@@ -148,13 +151,71 @@ def test_the_end_says_nothing_while_a_batch_is_under_way_or_before_it_was() -> N
     assert not tenure.over
 
 
-def test_whatever_somebody_else_has_written_ends_it() -> None:
+def test_whatever_another_leader_has_written_ends_it() -> None:
     tenure = new_tenure()
-    wanted = tenure.append((), 0)
+    tenure.append((), 0)
     assert tenure.asks(0)
     assert tenure.was_told_end(11) == []
+    assert not tenure.is_idle
+    assert tenure.to_read() == 10
+    assert tenure.was_read([Batch(11, FIRST_TERM.next)]) == []
     assert tenure.over == "somebody else has written at offset 10"
-    assert wanted == 1
+    assert tenure.settled() == []
+
+
+def test_the_ends_of_transactions_are_read_before_a_proof() -> None:
+    tenure = new_tenure()
+    wanted = tenure.append((), 600)
+    assert tenure.asks(600)
+    assert tenure.was_told_end(12) == []
+    assert not tenure.is_fresh(600)
+    assert tenure.to_read() == 10
+    assert tenure.to_read() is None, "it is being read"
+    assert not tenure.asks(600)
+    assert tenure.was_read([Batch(11, None, None, ONE)]) == [Marker(ONE, 10)]
+    assert tenure.settled() == [], "there is more"
+    assert tenure.to_read() == 11
+    assert tenure.was_read([Batch(12, None, None, TWO)]) == [Marker(TWO, 11)]
+    assert tenure.settled() == [wanted]
+    assert tenure.is_fresh(600 + LEASE_MS - 1)
+
+
+def test_the_ends_of_transactions_are_read_before_what_is_behind_them_is_durable() -> None:
+    tenure = new_tenure()
+    one = tenure.append(A, 0)
+    tenure.to_send(0)
+    two = tenure.append(B, 0)
+    assert tenure.was_answered(appended(11)) == []
+    assert tenure.to_send(0) is None
+    assert tenure.to_read() == 10
+    own = Batch(12, FIRST_TERM)
+    assert tenure.was_read([Batch(11, None, None, ONE), own]) == [Marker(ONE, 10)]
+    assert tenure.settled() == [one]
+    assert tenure.to_send(0) == Outgoing(FIRST_TERM, 2, tuple(B))
+    assert tenure.was_answered(appended(12)) == [two]
+
+
+def test_what_cannot_be_read_is_read_again() -> None:
+    tenure = new_tenure()
+    tenure.asks(0)
+    tenure.was_told_end(11)
+    assert tenure.to_read() == 10
+    assert tenure.was_read(None) == []
+    assert tenure.settled() == []
+    assert tenure.to_read() == 10
+
+
+def test_batches_of_anybody_who_is_no_kshim_do_not_matter() -> None:
+    tenure = new_tenure()
+    wanted = tenure.append((), 0)
+    tenure.asks(0)
+    tenure.was_told_end(13)
+    assert tenure.to_read() == 10
+    assert tenure.was_read([Batch(13, None)]) == []
+    assert tenure.settled() == [wanted]
+    assert tenure.asks(1)
+    tenure.was_told_end(13)
+    assert not tenure.over
 
 
 def test_an_idle_leader_writes_its_claim_again() -> None:

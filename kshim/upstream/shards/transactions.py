@@ -1,0 +1,151 @@
+"""The offsets that transactions have committed in a shard, as far as its log still has to tell of them.
+
+A pending offset is a record of the shard's leader; the end of its transaction is a marker, which the upstream
+writes behind it. Kafka keeps markers for a while only. So once a transaction has ended, and no other one is
+open for the same offset, the leader writes what counts now as a plain record, and removes the pending ones
+with it. Which ones are left is known here; what they say, and what counts, the coordinator knows.
+
+Pure: it is told the records and markers in the order of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kshim.coordination.fencing import MOST_PRODUCERS
+from kshim.upstream.shards.tenure import Entry
+from schemas.internal_topics.pending_offset import (
+    PendingKey,
+    PendingValue,
+    decode_pending_key,
+    encode_pending_key,
+    encode_pending_value,
+)
+from schemas.records.end_txn_marker import EndTxnMarker
+
+NO_MARKER = -1
+
+
+class _Open(NamedTuple):
+    """A transaction that has not ended yet."""
+
+    producer_epoch: int
+    offset_keys: dict[bytes, bytes]
+    """By the keys of its pending records: the keys of their offsets."""
+
+
+class ShardTransactions:
+    """Those of one shard, since it was taken over."""
+
+    def __init__(self) -> None:
+        self.since = 0
+        """Behind the last marker that was applied."""
+        self._open: dict[int, _Open] = {}
+        """By producer id."""
+        self._ended: dict[bytes, dict[bytes, bool]] = {}
+        """By key of an offset: the pending records to be removed, and whether they were committed."""
+        self._undecided: dict[bytes, int] = {}
+        """By key of an offset: how many pending records are open."""
+        self._markers: dict[int, int] = {}
+        """By producer id: the offset of its last marker."""
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to be removed, now or later."""
+        return bool(self._open or self._ended)
+
+    def last_marker(self, producer_id: int) -> int:
+        """The offset of a producer's last marker that was applied; NO_MARKER if that is not known."""
+        return self._markers.get(producer_id, NO_MARKER)
+
+    def is_open(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a transaction has pending offsets, and has not ended as far as the log was read."""
+        found = self._open.get(producer_id)
+        return found is not None and found.producer_epoch == producer_epoch
+
+    # ---- what is in the log, or about to be
+
+    def pending(self, producer: Sequence[int], entries: Iterable[Entry]) -> list[Entry]:
+        """The records by which the leader commits offsets of a transaction.
+
+        producer: its id and epoch.
+        """
+        producer_id, producer_epoch, *_ = producer
+        found: list[Entry] = []
+        for offset_key, offset_value in entries:
+            assert offset_value is not None
+            key = encode_pending_key(PendingKey(producer_id, self.since, offset_key))
+            self._opened(producer_id, producer_epoch, key, offset_key)
+            found.append((key, encode_pending_value(PendingValue(producer_epoch, offset_value))))
+        return found
+
+    def wrote(self, key: bytes, producer_epoch: int) -> PendingKey | None:
+        """Note a pending record. None if it came too late: its transaction had ended.
+
+        Raises MalformedMessage.
+        """
+        found = decode_pending_key(key)
+        if self.last_marker(found.producer_id) >= found.since:
+            self._ended.setdefault(found.offset_key, {})[key] = False
+            return None
+        self._opened(found.producer_id, producer_epoch, key, found.offset_key)
+        return found
+
+    def removed(self, key: bytes) -> None:
+        """Note that a pending record is removed. Raises MalformedMessage."""
+        found = decode_pending_key(key)
+        transaction = self._open.get(found.producer_id)
+        if transaction is not None and transaction.offset_keys.pop(key, None) is not None:
+            self._decided(found.offset_key)
+        self._forget(found.offset_key, key)
+
+    def ended(self, marker: EndTxnMarker, offset: int) -> None:
+        """Note the end of a transaction, at an offset."""
+        self._markers.pop(marker.producer_id, None)
+        self._markers[marker.producer_id] = offset
+        if len(self._markers) > MOST_PRODUCERS:
+            del self._markers[next(iter(self._markers))]
+        self.since = offset + 1
+        transaction = self._open.pop(marker.producer_id, None)
+        for key, offset_key in transaction.offset_keys.items() if transaction is not None else ():
+            self._decided(offset_key)
+            self._ended.setdefault(offset_key, {})[key] = marker.committed
+
+    # ---- what is left to be done
+
+    def to_keep(self) -> list[bytes]:
+        """The keys of the offsets that are to be written as they count now."""
+        return [key for key in self._settled() if any(self._ended[key].values())]
+
+    def removals(self, offset_keys: Iterable[bytes] | None = None) -> list[Entry]:
+        """The records that remove pending ones: those of these offsets, or of all, that no open transaction
+        has to do with. They are not told again.
+        """
+        settled = self._settled() if offset_keys is None else filter(self._is_settled, offset_keys)
+        return [(key, None) for offset_key in list(settled) for key in self._ended.pop(offset_key, ())]
+
+    def _settled(self) -> Iterator[bytes]:
+        return filter(self._is_settled, self._ended)
+
+    def _is_settled(self, offset_key: bytes) -> bool:
+        return offset_key not in self._undecided
+
+    # ---- inside
+
+    def _opened(self, producer_id: int, producer_epoch: int, key: bytes, offset_key: bytes) -> None:
+        transaction = self._open.get(producer_id)
+        offset_keys = {} if transaction is None else transaction.offset_keys
+        self._open[producer_id] = _Open(producer_epoch, offset_keys)
+        if key not in offset_keys:
+            offset_keys[key] = offset_key
+            self._undecided[offset_key] = self._undecided.get(offset_key, 0) + 1
+
+    def _decided(self, offset_key: bytes) -> None:
+        self._undecided[offset_key] -= 1
+        if not self._undecided[offset_key]:
+            del self._undecided[offset_key]
+
+    def _forget(self, offset_key: bytes, key: bytes) -> None:
+        ended = self._ended.get(offset_key)
+        if ended is not None and ended.pop(key, None) is not None and not ended:
+            del self._ended[offset_key]

@@ -1,0 +1,148 @@
+"""The transactions of the upstream, as far as offsets are committed in them.
+
+A transaction tells each partition that was added to it how it has ended. So the partition of the journal that
+holds the group, its shard, is added in place of the one of __consumer_offsets (docs/decisions/027).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kshim.coordination.transactions.requests import partition_results
+from kshim.requests import RequestContext
+from kshim.storage.interfaces import StorageError
+from kshim.upstream.coordinators import ANSWER_S, TRANSACTION, UpstreamCoordinators
+from kshim.upstream.interfaces import GroupShards
+from kshim.upstream.link import Link, LinkError
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from schemas.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from schemas.messages.describe_transactions import DescribeTransactionsRequest, TransactionState
+
+ADD_PARTITIONS = 3
+"""The newest version of AddPartitionsToTxn that is for clients."""
+TRIES = 5
+FIRST_ADD_OFFSETS_WITH_FENCED = 2
+ENDING = ("PrepareCommit", "PrepareAbort")
+ONGOING = "Ongoing"
+
+
+def as_partition(request: AddOffsetsToTxnRequest, topic: str, shard: int) -> AddPartitionsToTxnRequest:
+    """What the upstream is asked in place of AddOffsetsToTxn, in version ADD_PARTITIONS."""
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=request.transactional_id,
+        v3_and_below_producer_id=request.producer_id,
+        v3_and_below_producer_epoch=request.producer_epoch,
+        v3_and_below_topics=(AddPartitionsToTxnTopic(name=topic, partitions=(shard,)),),
+    )
+
+
+def as_offsets(response: AddPartitionsToTxnResponse, api_version: int) -> AddOffsetsToTxnResponse:
+    """What a client is answered that has sent AddOffsetsToTxn; see `kshim.api.add_offsets_to_txn`."""
+    error = _of_partition(response)
+    if error is ErrorCode.PRODUCER_FENCED and api_version < FIRST_ADD_OFFSETS_WITH_FENCED:
+        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    return AddOffsetsToTxnResponse(throttle_time_ms=response.throttle_time_ms, error_code=error)
+
+
+class UpstreamTransactions:
+    """Stands in for the transaction coordinator where a group's offsets are committed."""
+
+    def __init__(self, coordinators: UpstreamCoordinators, shards: GroupShards) -> None:
+        self._coordinators = coordinators
+        self._shards = shards
+
+    def submit(self, context: RequestContext, request: Any) -> Any:
+        """See `Transactions`. All that is asked here is whether one partition of __consumer_offsets, which
+        stands for a shard, may be written to: the other requests pass through to the upstream.
+        """
+        assert isinstance(request, AddPartitionsToTxnRequest)
+        (transaction,) = request.transactions
+        return Deferred.fromCoroutine(self._submit(transaction))
+
+    async def _submit(self, transaction: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResponse:
+        (topic,) = transaction.topics
+        (shard,) = topic.partitions
+        try:
+            error = await self._is_open(transaction, shard)
+        except LinkError:
+            error = ErrorCode.NETWORK_EXCEPTION
+        except StorageError:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        result = partition_results(transaction.transactional_id, [((topic.name, shard), error)])
+        return AddPartitionsToTxnResponse(results_by_transaction=(result,))
+
+    async def _is_open(self, transaction: AddPartitionsToTxnTransaction, shard: int) -> ErrorCode:
+        """NONE if the transaction is under way, tells the shard its end, and has not told it yet.
+
+        The ends of those before it are in the log by then, and are read afterwards. If one is found, the
+        transaction may be among those, so the coordinator is asked again. Raises LinkError, StorageError.
+        """
+        producer = transaction.producer_id, transaction.producer_epoch
+        if self._shards.is_open(shard, *producer):
+            await self._shards.journal.append(shard, (), 0)
+            if self._shards.is_open(shard, *producer):
+                return ErrorCode.NONE  # it was asked for before; whatever ended it would be in the log
+        for _ in range(TRIES):
+            before = self._shards.last_marker(shard, transaction.producer_id)
+            link = await self._coordinators.link(transaction.transactional_id, TRANSACTION)
+            if isinstance(link, ErrorCode):
+                return link
+            error = await _ask(link, transaction, self._shards.topic, shard)
+            if error is not ErrorCode.NONE:
+                return error
+            await self._shards.journal.append(shard, (), 0)
+            if self._shards.last_marker(shard, transaction.producer_id) == before:
+                return ErrorCode.NONE
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+async def _ask(link: Link, asked: AddPartitionsToTxnTransaction, topic: str, shard: int) -> ErrorCode:
+    """Ask the coordinator. Verification is for brokers, so it is told from the transaction's description;
+    upstreams that cannot describe any do not verify either.
+    """
+    if asked.verify_only and ApiKey.DESCRIBE_TRANSACTIONS in link.versions:
+        described = DescribeTransactionsRequest(transactional_ids=(asked.transactional_id,))
+        (state,) = (await link.ask(described, timeout_s=ANSWER_S)).transaction_states
+        return verified(state, asked, topic, shard)
+    added = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=asked.transactional_id,
+        v3_and_below_producer_id=asked.producer_id,
+        v3_and_below_producer_epoch=asked.producer_epoch,
+        v3_and_below_topics=(AddPartitionsToTxnTopic(name=topic, partitions=(shard,)),),
+    )
+    return _of_partition(await link.ask(added, newest=ADD_PARTITIONS, timeout_s=ANSWER_S))
+
+
+def verified(
+    state: TransactionState, asked: AddPartitionsToTxnTransaction, topic: str, shard: int
+) -> ErrorCode:
+    """What the coordinator would say to a broker that asks whether a transaction writes to a partition."""
+    if state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND or (
+        not state.error_code and state.producer_id != asked.producer_id
+    ):
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if state.error_code:
+        return ErrorCode(state.error_code)
+    if state.producer_epoch != asked.producer_epoch:
+        return ErrorCode.PRODUCER_FENCED
+    if state.transaction_state in ENDING:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    is_there = any(each.topic == topic and shard in each.partitions for each in state.topics)
+    is_there = is_there and state.transaction_state == ONGOING
+    return ErrorCode.NONE if is_there else ErrorCode.TRANSACTION_ABORTABLE
+
+
+def _of_partition(response: AddPartitionsToTxnResponse) -> ErrorCode:
+    """The error of the only partition."""
+    (topic,) = response.results_by_topic_v3_and_below
+    (partition,) = topic.results_by_partition
+    return ErrorCode(partition.partition_error_code)
