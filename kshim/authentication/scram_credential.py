@@ -105,6 +105,14 @@ def proves(mechanism: ScramMechanism, credential: ScramCredential, said: bytes, 
     return hmac.compare_digest(_hash(mechanism, client_key), credential.stored_key)
 
 
+def client_proof(mechanism: ScramMechanism, salted: bytes, said: bytes) -> bytes:
+    """What `proves` takes, of a client that has the salted password."""
+    name = mechanism.hash_name
+    client_key = hmac.digest(salted, b"Client Key", name)
+    signature = hmac.digest(_hash(mechanism, client_key), said, name)
+    return bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+
+
 def server_signature(mechanism: ScramMechanism, credential: ScramCredential, said: bytes) -> bytes:
     """By which the client knows that the server has its keys."""
     return hmac.digest(credential.server_key, said, mechanism.hash_name)

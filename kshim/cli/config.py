@@ -14,9 +14,10 @@ def config() -> None:
     Set them with `kshim serve --set KEY=VALUE`, or in the file given to --config.
     """
     from kshim.configs.config import PROPERTIES
+    from kshim.configs.upstream import PROPERTIES as OF_UPSTREAM
 
     rows = [
         (p.name, p.default + (f" (Kafka: {p.kafka_default})" if p.kafka_default else ""), p.doc)
-        for p in PROPERTIES.values()
+        for p in (*PROPERTIES.values(), *OF_UPSTREAM.values())
     ]
     print_table(("Property", "Default", "Meaning"), rows)

@@ -23,20 +23,26 @@ if TYPE_CHECKING:
 LARGEST_FREED_BYTES = 16 * 1024 * 1024
 
 
-def run_with(properties: Mapping[str, str], log_level: str, *, end_with_stdin: bool = False) -> NoReturn:
+def run_with(
+    properties: Mapping[str, str],
+    log_level: str,
+    *,
+    end_with_stdin: bool = False,
+    warnings: Sequence[str] = (),
+) -> NoReturn:
     """Run the server that `properties` describe, and exit with its status; 2 if they cannot be used.
 
-    end_with_stdin: end when standard input does, too.
+    end_with_stdin: end when standard input does, too. warnings: for the log.
     """
     from kshim.cli import logs
     from kshim.configs.reading import ConfigError, new_config
 
     try:
-        config, warnings = new_config(properties)
+        config, further = new_config(properties)
     except ConfigError as error:
         fail(*error.problems)
     logs.start(log_level)
-    for warning in warnings:
+    for warning in (*warnings, *further):
         logs.logger.warning(warning)
     sys.exit(run(config, end_with_stdin=end_with_stdin))
 

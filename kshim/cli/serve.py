@@ -36,6 +36,12 @@ from kshim.cli.running import run_with
     help="A Kafka cluster to stand in front of: records stay there, groups are kshim's.",
 )
 @click.option(
+    "--upstream-config",
+    metavar="FILE",
+    type=Path,
+    help="How to connect to it: a client.properties file, as Kafka's tools read it.",
+)
+@click.option(
     "--data-dir",
     metavar="DIR",
     show_default="./kshim-data",
@@ -74,6 +80,7 @@ def serve(
     advertise: str | None,
     brokers: str | None,
     upstream: str | None,
+    upstream_config: Path | None,
     data_dir: str | None,
     control: str | None,
     http: str | None,
@@ -87,7 +94,7 @@ def serve(
     Prints one line as soon as clients can connect: kshim ready HOST:PORT, with several brokers all their
     addresses, comma-separated, as clients take them. With several listeners these are those of the first,
     and a line kshim listener NAME HOST:PORT follows for each. The log goes to standard error.
-    `kshim config` lists the properties for --set and --config. Options override --set, and --set the file.
+    `kshim config` lists the properties for --set and --config. Options override --set, and --set the files.
 
     \b
     Examples:
@@ -97,10 +104,15 @@ def serve(
       kshim serve --brokers 3
       kshim serve --config certs/server.properties   (after kshim certificates certs)
       kshim serve --listen 127.0.0.1:19092 --upstream kafka1:9092,kafka2:9092
+      kshim serve --upstream kafka1:9093 --upstream-config client.properties
       kshim serve --http 127.0.0.1:8080
       kshim serve --set num.partitions=3 --set group.initial.rebalance.delay.ms=3000
     """
-    properties = _read_file(file) if file else {}
+    properties = _read_file("--config", file) if file else {}
+    warnings: list[str] = []
+    if upstream_config:
+        of_upstream, warnings = _of_client(upstream_config)
+        properties |= of_upstream
     properties |= dict(map(_key_and_value, settings))
     options = {
         "--listen": listen,
@@ -112,18 +124,26 @@ def serve(
         "--http": http,
     }
     properties |= {key: value for key, value in options.items() if value is not None}
-    run_with(properties, log_level, end_with_stdin=end_with_stdin)
+    run_with(properties, log_level, end_with_stdin=end_with_stdin, warnings=warnings)
 
 
-def _read_file(path: Path) -> dict[str, str]:
+def _of_client(path: Path) -> tuple[dict[str, str], list[str]]:
+    """The properties of a client.properties file, and the warning, if there is one."""
+    from kshim.configs.upstream import of_client
+
+    properties, others = of_client(_read_file("--upstream-config", path))
+    return properties, [f"{path}: without effect here: {', '.join(others)}"] if others else []
+
+
+def _read_file(option: str, path: Path) -> dict[str, str]:
     from kshim.configs.properties_file import parse_properties
 
     try:
         return parse_properties(path.read_text(encoding="utf-8"))
     except OSError as error:
-        fail(f"--config {path}: {error.strerror}")
+        fail(f"{option} {path}: {error.strerror}")
     except UnicodeDecodeError as error:
-        fail(f"--config {path}: expected UTF-8 text, but byte {error.start} is not")
+        fail(f"{option} {path}: expected UTF-8 text, but byte {error.start} is not")
 
 
 def _key_and_value(setting: str) -> tuple[str, str]:

@@ -26,6 +26,7 @@ OPTIONS = {
 }
 FOR_ONE_LISTENER = {"max.connection.creation.rate"}
 """Those that can be set for one listener alone, as listener.name.internal.max.connection.creation.rate."""
+UPSTREAM_PREFIX = "upstream."
 # KRaft's own: every server.properties has them, but a broker without a quorum does not need them.
 SILENT = {
     "process.roles",
@@ -64,6 +65,8 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
                 values[name.replace(".", "_")] = _value(name, text.strip())
             elif (of_all := _without_listener(name)) in FOR_ONE_LISTENER:
                 _value(of_all, text.strip())
+            elif name.startswith(UPSTREAM_PREFIX):
+                _check_upstream_name(name)
             elif name not in SILENT and not is_override(name):
                 warnings += _no_effect(name)
         except ValueError as error:
@@ -90,6 +93,7 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
         yield str(error)
     else:
         yield from _sasl_problems(config)
+    yield from _upstream_problems(config)
     if config.upstream and config.brokers > 1:
         key = keys.get("brokers", "brokers")
         yield f"{key}={config.brokers}: expected none with an upstream, whose brokers these are"
@@ -122,6 +126,25 @@ def _sasl_problems(config: Config) -> Iterator[str]:
             yield str(error)
 
 
+def _upstream_problems(config: Config) -> Iterator[str]:
+    """What is wrong with how the upstream is to be reached."""
+    if config.upstream and any(name.startswith(UPSTREAM_PREFIX) for name in config.given):
+        from kshim.configs.upstream import WrongUpstreamProperty, upstream_security
+
+        try:
+            upstream_security(config.given)
+        except WrongUpstreamProperty as error:
+            yield str(error)
+
+
+def _check_upstream_name(name: str) -> None:
+    """Raise ValueError for a property that an upstream has not."""
+    from kshim.configs.upstream import PROPERTIES as OF_UPSTREAM
+
+    if name not in OF_UPSTREAM:
+        raise _no_such(name, (*PROPERTIES, *OF_UPSTREAM))
+
+
 def _without_listener(name: str) -> str:
     """max.connections of listener.name.internal.max.connections; empty for a property of no listener."""
     return name.removeprefix(LISTENER_PREFIX).partition(".")[2] if name.startswith(LISTENER_PREFIX) else ""
@@ -142,21 +165,25 @@ def _no_effect(name: str) -> list[str]:
         return []
     if is_kafka_property(name):
         return [f"{name} has no effect here"]
-    nearest = _nearest(name[:_LONGEST_COMPARED])
-    raise ValueError(f"{name}: no such property; the nearest is {nearest}; `kshim config` lists them all")
+    raise _no_such(name, (*PROPERTIES, *ALIASES))
+
+
+def _no_such(name: str, known: Iterable[str]) -> ValueError:
+    nearest = _nearest(name[:_LONGEST_COMPARED], known)
+    return ValueError(f"{name}: no such property; the nearest is {nearest}; `kshim config` lists them all")
 
 
 _LONGEST_COMPARED = 100
 """A file may hold thousands of names that are none, and some as long as itself."""
 
 
-def _nearest(name: str) -> str:
+def _nearest(name: str, all_known: Iterable[str]) -> str:
     """The property whose name is most like `name`."""
     from difflib import SequenceMatcher
 
     matcher = SequenceMatcher(b=name)
     ratio, nearest = -1.0, ""
-    for known in (*PROPERTIES, *ALIASES):
+    for known in all_known:
         matcher.set_seq1(known)
         # Both are upper bounds of the ratio, and far faster.
         if matcher.real_quick_ratio() > ratio and matcher.quick_ratio() > ratio:

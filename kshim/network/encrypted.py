@@ -177,8 +177,11 @@ class EncryptedSocket(DirectSocket):
 
     def _send(self) -> BaseException | None:
         """Send what the socket takes of one piece. If it is lost, that is returned."""
-        if not self._sealed and self._unsent:
-            self._seal()
+        try:
+            if not self._sealed and self._unsent:
+                self._seal()
+        except ssl.SSLError:  # the peer has ended it
+            return main.CONNECTION_LOST
         if not self._sealed:
             return None
         try:

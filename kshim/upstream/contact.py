@@ -9,6 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kshim.configs.endpoint import Endpoint
+from kshim.upstream.connector import Connector
 from kshim.upstream.link import Link, LinkError, connect
 
 logger = logging.getLogger(__name__)
@@ -22,8 +23,9 @@ AGAIN_S = 0.5
 class Contact:
     """Asks what any broker can answer."""
 
-    def __init__(self, reactor: Any, bootstrap: Iterable[Endpoint]) -> None:
-        self._reactor = reactor
+    def __init__(self, connector: Connector, bootstrap: Iterable[Endpoint]) -> None:
+        self._connector = connector
+        self._reactor = connector.reactor
         self._bootstrap = tuple(bootstrap)
         self.addresses: Callable[[], Iterable[Endpoint]] = lambda: ()
         """The brokers that are known by now; tried before the bootstrap addresses."""
@@ -53,7 +55,7 @@ class Contact:
 
     def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Link]:
         """A link to one broker. Errbacks LinkError."""
-        return connect(self._reactor, address, timeout_s=timeout_s)
+        return connect(self._connector, address, timeout_s=timeout_s)
 
     async def _make(self) -> None:
         """Try all addresses once, and tell those who wait."""
@@ -66,7 +68,8 @@ class Contact:
                 break
             except LinkError as error:
                 logger.debug("%s", error)
-                result = error
+                if not (isinstance(result, LinkError) and result.is_refused):
+                    result = error
         if self._is_stopped and isinstance(result, Link):
             result.close()
         waiting, self._linking = self._linking or [], None
@@ -77,13 +80,13 @@ class Contact:
                 each.errback(result)
 
     async def first(self, timeout_s: float) -> Link:
-        """The first link; tries until `timeout_s` is over, then raises LinkError."""
+        """The first link; tries until `timeout_s` is over, or until it is refused, then raises LinkError."""
         until_s = self._reactor.seconds() + timeout_s
         while True:
             try:
                 return await self.link()
-            except LinkError:
-                if self._is_stopped or self._reactor.seconds() + AGAIN_S >= until_s:
+            except LinkError as error:
+                if error.is_refused or self._is_stopped or self._reactor.seconds() + AGAIN_S >= until_s:
                     raise
             again: Deferred[None] = Deferred()
             self._reactor.callLater(AGAIN_S, again.callback, None)

@@ -1,14 +1,15 @@
 """kshim's own connection to a broker of the upstream: a request in, a Deferred of its response out.
 
-    link = await connect(reactor, Endpoint("10.0.0.7", 9092))
+    link = await connect(connector, Endpoint("10.0.0.7", 9092))
     response = await link.ask(InitProducerIdRequest(transactional_id="a", transaction_timeout_ms=60_000))
     link.close()
 
 Requests are sent at once and answered in their order, so several may be under way. Each is sent in the newest
 version that the broker and `schemas` both know, or in the newest up to `newest`; `link.version(...)` tells
-which. A request with no answer within its time closes the link, as in Kafka's clients: what comes behind it
-would wait for the same broker. All requests under way then fail with the same LinkError. A link that is
-closed stays so; `on_lost` tells it, and whoever needs another connects again.
+which. Where kshim's login has to be renewed, that is done between two requests. A request with no answer
+within its time closes the link, as in Kafka's clients: what comes behind it would wait for the same broker.
+All requests under way then fail with the same LinkError. A link that is closed stays so; `on_lost` tells it,
+and whoever needs another connects again.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred, fail
-from twisted.internet.endpoints import HostnameEndpoint, connectProtocol
-from twisted.internet.error import ConnectError, ConnectionDone, UserError
-from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from kshim import __version__
 from kshim.configs.endpoint import Endpoint
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.storage.clock import Clock
-from kshim.upstream.sockets import reason_of
+from kshim.upstream.connector import Connector
+from kshim.upstream.entering import ALERT, SPEAKS_TLS
+from kshim.upstream.lost import Lost, lost_by
+from kshim.upstream.session import LoginFailed, Session
+from kshim.upstream.splicing import Reading
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -40,6 +43,8 @@ TIMEOUT_S = 30.0
 """request.timeout.ms of Kafka's clients."""
 MOST_BYTES = 512 * 1024 * 1024
 """Of a response; a Fetch asks for far less."""
+MOST_BYTES_AT_FIRST = 1024 * 1024
+"""Of the answer to ApiVersions: what is larger is no size, but the first bytes of another protocol."""
 _NEWEST = 32767
 _ERROR_AT = 4
 """In a response to ApiVersions of any version: behind the correlation id."""
@@ -47,6 +52,9 @@ _ERROR_AT = 4
 
 class LinkError(Exception):
     """The upstream cannot be asked, or does not answer. str() is one line for the log."""
+
+    is_refused = False
+    """Whether it is of no use to try again; see `Lost`."""
 
 
 class _Asked(NamedTuple):
@@ -59,7 +67,7 @@ class _Asked(NamedTuple):
     timer: Any
 
 
-class Link(Protocol):
+class Link(Reading):
     """One connection to one broker. Made by `connect`; everything happens on the reactor thread."""
 
     transport: Any
@@ -71,10 +79,17 @@ class Link(Protocol):
         """By API key: what the broker serves."""
         self.answered: ApiVersionsResponse | None = None
         """The broker's answer to ApiVersions, with its features."""
+        self.made: Deferred[None] = Deferred()
+        """Fires when there is a connection; errbacks LinkError."""
+        self.session: Session | None = None
+        self._is_proven = False
+        """Whether the broker has answered more than ApiVersions, which needs no login."""
+        self._held: list[bytes] | None = None
+        """What is sent when the login is renewed; None if it need not be now."""
         self._clock = clock
         self._client_id = client_id
         self._asked: deque[_Asked] = deque()
-        self._frames = Frames(MOST_BYTES)
+        self._frames = Frames(MOST_BYTES_AT_FIRST)
         self._correlation_id = 0
         self._why: LinkError | None = None
         self._watchers: list[Callable[[LinkError], object]] = []
@@ -136,8 +151,12 @@ class Link(Protocol):
     # ---- the transport's side
 
     def connectionMade(self) -> None:
+        if self._why is not None:
+            self.transport.abortConnection()
+            return
         self.transport.setTcpNoDelay(True)
         self.transport.setTcpKeepAlive(True)
+        self.made.callback(None)
 
     def dataReceived(self, data: bytes) -> None:
         self._frames.receive(data)
@@ -145,13 +164,24 @@ class Link(Protocol):
             while self._why is None and (frame := self._frames.next_frame()) is not None:
                 self._receive(frame)
         except FrameError as error:
-            self._end(self._no_response(f"it begins with {error.start!r}"))
+            if error.start.startswith(ALERT):
+                self.lose(SPEAKS_TLS)
+            else:
+                self._end(self._no_response(f"it begins with {error.start!r}"))
         except MalformedMessage as error:
             self._end(self._no_response(str(error)))
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        why = "" if isinstance(reason.value, ConnectionDone) else f": {reason.getErrorMessage().rstrip('.')}"
-        self._end(LinkError(f"upstream broker {self.address} closed the connection{why}"))
+        lost = lost_by(reason)
+        if self._asked and not self._is_proven and not lost.is_refused:
+            lost = Lost(f"{lost.why} without an answer: is upstream.security.protocol right?")
+        self.lose(lost)
+
+    def lose(self, lost: Lost) -> None:
+        """There is no connection, or none any more."""
+        error = LinkError(f"upstream broker {self.address} {lost.why}")
+        error.is_refused = lost.is_refused
+        self._end(error)
 
     # ---- inside
 
@@ -170,6 +200,7 @@ class Link(Protocol):
                 break
             version = self._older_version(answered, read_as, version)
         self.answered = answered
+        self._frames.allow(MOST_BYTES)
         self.versions = {it.api_key: range(it.min_version, it.max_version + 1) for it in answered.api_keys}
         return self
 
@@ -192,6 +223,8 @@ class Link(Protocol):
     ) -> Deferred[Any]:
         if self._why is not None:
             return fail(self._why)
+        if self.session is not None and self.session.is_due(self._clock.seconds()):
+            self._log_in_again(self.session)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         header = RequestHeader(
             api_key=api_key,
@@ -199,7 +232,7 @@ class Link(Protocol):
             correlation_id=self._correlation_id,
             client_id=self._client_id,
         )
-        self.transport.writeSequence(framed(encode_request(header, request)))
+        self._write(encode_request(header, request))
         answer: Deferred[Any] = Deferred()
         if read is None:
             answer.callback(None)
@@ -208,6 +241,45 @@ class Link(Protocol):
         self._asked.append(_Asked(self._correlation_id, read, answer, timer))
         return answer
 
+    def _write(self, frame: bytes) -> None:
+        if self._held is None:
+            self.transport.writeSequence(framed(frame))
+        else:
+            self._held.append(frame)
+
+    def _log_in_again(self, session: Session) -> None:
+        """Renew the login behind the requests that are under way; all others wait for it."""
+        self._held = []
+        self._go_on_with_login(session, session.begin, self._asked.append)
+
+    def _go_on_with_login(
+        self,
+        session: Session,
+        next_request: Callable[[], bytes | None],
+        expect: Callable[[_Asked], object],
+    ) -> None:
+        """expect: takes what is asked, behind what is under way or, later, in front of what is held."""
+        try:
+            frame = next_request()
+        except LoginFailed as failed:
+            self.lose(Lost(str(failed), is_refused=True))
+            return
+        if frame is None:
+            held, self._held = self._held or [], None
+            for each in held:
+                self._write(each)
+            return
+        self.transport.writeSequence(framed(frame))
+        answer: Deferred[bytes] = Deferred()
+        answer.addCallbacks(
+            lambda found: self._go_on_with_login(
+                session, lambda: session.answer(found, self._clock.seconds()), self._asked.appendleft
+            ),
+            lambda _: None,
+        )
+        timer = self._clock.callLater(TIMEOUT_S, self._too_late, "a login", TIMEOUT_S)
+        expect(_Asked(session.correlation_id, bytes, answer, timer))
+
     def _receive(self, frame: bytes | bytearray) -> None:
         correlation_id = int.from_bytes(frame[:4], signed=True)
         if not self._asked or self._asked[0].correlation_id != correlation_id:
@@ -215,6 +287,7 @@ class Link(Protocol):
             self._end(self._no_response(f"it has correlation id {correlation_id}, where {expected} was due"))
             return
         response = self._asked[0].read(frame)
+        self._is_proven = self.answered is not None
         asked = self._asked.popleft()
         asked.timer.cancel()
         asked.answer.callback(response)
@@ -229,6 +302,8 @@ class Link(Protocol):
         if self._why is not None:
             return
         self._why = why
+        if not self.made.called:
+            self.made.errback(why)
         asked, self._asked = self._asked, deque()
         watchers, self._watchers = self._watchers, []
         if self.transport is not None:
@@ -249,17 +324,14 @@ def _read_versions(frame: bytes | bytearray, version: int) -> tuple[ApiVersionsR
 
 
 def connect(
-    reactor: Any, address: Endpoint, *, client_id: str = "kshim", timeout_s: float = TIMEOUT_S
+    connector: Connector, address: Endpoint, *, client_id: str = "kshim", timeout_s: float = TIMEOUT_S
 ) -> Deferred[Link]:
     """Connect to a broker, and ask what it serves. Errbacks LinkError."""
-    return Deferred.fromCoroutine(_connect(reactor, address, client_id, timeout_s))
+    return Deferred.fromCoroutine(_connect(connector, address, client_id, timeout_s))
 
 
-async def _connect(reactor: Any, address: Endpoint, client_id: str, timeout_s: float) -> Link:
-    endpoint = HostnameEndpoint(reactor, address.host, address.port, timeout=timeout_s)
-    link = Link(reactor, address, client_id)
-    try:
-        await connectProtocol(endpoint, link)
-    except (ConnectError, UserError, OSError) as error:
-        raise LinkError(f"cannot connect to upstream broker {address}: {reason_of(error)}") from None
+async def _connect(connector: Connector, address: Endpoint, client_id: str, timeout_s: float) -> Link:
+    link = Link(connector.reactor, address, client_id)
+    connector.connect(link, address, timeout_s)
+    await link.made
     return await link.negotiate(timeout_s)

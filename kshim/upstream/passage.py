@@ -20,8 +20,10 @@ from kshim.network.client_socket import Piece
 from kshim.requests import Turn
 from kshim.requests.later import Afterwards, Promise, do_all
 from kshim.storage.clock import Clock
+from kshim.upstream.lost import Lost, lost_by
 from kshim.upstream.requests import Beginning
 from kshim.upstream.responses import BadResponse, Part, Responses
+from kshim.upstream.session import LoginFailed, Session
 from kshim.upstream.splicing import SplicingSocket, Way
 
 RECEIVED_BYTES = 64 * 1024
@@ -47,7 +49,8 @@ class Passed:
 class Expected(NamedTuple):
     """A request without a response yet."""
 
-    turn: Turn
+    turn: Turn | None
+    """None for a login, whose response is read."""
     promise: Promise[bytes | Passed]
     is_read: bool
     """Whether its response is wanted whole, however large it is."""
@@ -100,6 +103,9 @@ class Passage(Protocol):
         self._is_early = False
         """Whether the client waits for the connection to be made."""
         self._aborts: Any = None
+        self.session: Session | None = None
+        self._is_logging_in = False
+        """Whether requests wait until the login is renewed."""
         self._collected: bytearray | None = None
         """The parts of a large response that is wanted whole."""
 
@@ -112,7 +118,7 @@ class Passage(Protocol):
     def flush(self) -> None:
         """Send what was gathered."""
         self._gathers = False
-        if not self._outgoing:
+        if not self._outgoing or self._is_logging_in:
             return
         if self._is_made:
             outgoing, self._outgoing = self._outgoing, []
@@ -123,13 +129,18 @@ class Passage(Protocol):
 
     def forward(self, frame: bytes | bytearray, turn: Turn, *, is_read: bool) -> Promise[bytes | Passed]:
         """Send a request. The promise is kept with its response: without its size, or Passed."""
+        self._log_in_if_due()
         promise: Promise[bytes | Passed] = Promise()
         self._expected.append(Expected(turn, promise, is_read))
-        self.send(frame)
+        self._send(frame)
         return promise
 
     def send(self, frame: bytes | bytearray) -> None:
         """Send a request that has no response."""
+        self._log_in_if_due()
+        self._send(frame)
+
+    def _send(self, frame: bytes | bytearray) -> None:
         size = frame.size if isinstance(frame, Beginning) else len(frame)
         self._outgoing.append(size.to_bytes(4))
         self.send_part(frame)
@@ -146,7 +157,8 @@ class Passage(Protocol):
     def socket(self) -> SplicingSocket | None:
         """Where more of a request may go without having been here."""
         transport = self.transport
-        if self._is_made and not self._outgoing and isinstance(transport, SplicingSocket):
+        is_free = self._is_made and not self._outgoing and not self._is_logging_in
+        if is_free and isinstance(transport, SplicingSocket):
             return transport if transport.is_ready else None
         return None
 
@@ -164,6 +176,46 @@ class Passage(Protocol):
         self._take(self._responses.passed(passed_bytes), afterwards)
         do_all(afterwards)
         self._receive_or_not()
+
+    # ---- the login
+
+    def _log_in_if_due(self) -> None:
+        """Renew the login behind the requests that are under way; what follows waits for it."""
+        session = self.session
+        if session is None or not self._is_made or not session.is_due(self._clock.seconds()):
+            return
+        self.flush()
+        self._is_logging_in = True
+        self._client.wait_for_broker()
+        self._go_on_with_login(session, session.begin, self._expected.append)
+
+    def _go_on_with_login(
+        self,
+        session: Session,
+        next_request: Callable[[], bytes | None],
+        expect: Callable[[Expected], object],
+    ) -> None:
+        """expect: takes what is asked, behind what is under way or, later, in front of what waits."""
+        try:
+            frame = next_request()
+        except LoginFailed as failed:
+            self.lose(Lost(str(failed), is_refused=True))
+            self.transport.abortConnection()
+            return
+        if frame is None:
+            self._is_logging_in = False
+            self.flush()
+            if self._broker_reads:
+                self._client.go_on_with_broker()
+            return
+        promise: Promise[Any] = Promise()
+        promise.listen(
+            lambda answer, _: self._go_on_with_login(
+                session, lambda: session.answer(answer, self._clock.seconds()), self._expected.appendleft
+            )
+        )
+        expect(Expected(None, promise, is_read=True))
+        self.transport.send_at_once((len(frame).to_bytes(4), frame))
 
     # ---- the client's side
 
@@ -228,13 +280,13 @@ class Passage(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self._aborts is not None and self._aborts.active():
             self._aborts.cancel()
-        self.lose("closed the connection")
+        self.lose(lost_by(reason))
 
-    def lose(self, why: str) -> None:
+    def lose(self, lost: Lost) -> None:
         """There is no connection, or none any more."""
         if not self._is_closed:
             self._is_closed = True
-            self._client.lost_broker(f"upstream broker {self._broker} {why}")
+            self._client.lost_broker(f"upstream broker {self._broker} {lost.why}")
 
     def pauseProducing(self) -> None:
         """The transport's buffer is full: the broker does not read."""
@@ -244,7 +296,8 @@ class Passage(Protocol):
     def resumeProducing(self) -> None:
         """The broker has read what the transport held."""
         self._broker_reads = True
-        self._client.go_on_with_broker()
+        if not self._is_logging_in:
+            self._client.go_on_with_broker()
 
     def stopProducing(self) -> None:
         """The transport has lost its broker; connectionLost follows."""
@@ -261,7 +314,7 @@ class Passage(Protocol):
             while self._may_leave() and (received := self._responses.take()) is not None:
                 self._take(received, afterwards)
         except BadResponse as error:
-            self.lose(f"sent what is no response to a request: {error}")
+            self.lose(Lost(f"sent what is no response to a request: {error}"))
             self.transport.abortConnection()
         finally:
             self._is_responding = False
@@ -275,7 +328,7 @@ class Passage(Protocol):
         if not self._responses.is_next_large() or not self._expected:
             return True
         first = self._expected[0]
-        return first.is_read or self._client.is_next(first.turn)
+        return first.is_read or first.turn is None or self._client.is_next(first.turn)
 
     def _take(self, received: bytes | Part, afterwards: Afterwards) -> None:
         if not self._expected:

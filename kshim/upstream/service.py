@@ -15,6 +15,7 @@ from kshim import __version__
 from kshim.cluster.broker_configs import broker_text
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.upstream import WrongUpstreamProperty, upstream_security
 from kshim.control.clock import SteeredClock
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Loader
@@ -32,6 +33,7 @@ from kshim.requests.unread import Unread
 from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.brokers import Brokers
+from kshim.upstream.connector import Connector
 from kshim.upstream.contact import CONNECT_S, Contact
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.ends import Ends
@@ -45,8 +47,8 @@ from kshim.upstream.outside import Measured, Outside
 from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
 from kshim.upstream.relay import Relay
+from kshim.upstream.session import LoginFailed
 from kshim.upstream.shards.sharing import SharedShards
-from kshim.upstream.sockets import connect_passage
 from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import UpstreamTransactions
 from kshim.upstream.upstream_groups import UpstreamGroups
@@ -78,7 +80,8 @@ class UpstreamServer:
         self._config = config
         self._reactor = reactor
         self._clock = SteeredClock(reactor)
-        self._contact = Contact(reactor, config.upstream)
+        self._connector = Connector(reactor, upstream_security(config.given))
+        self._contact = Contact(self._connector, config.upstream)
         self._topics = Topics(self._contact.ask, reactor)
         self._mirror = Mirror(config, self._topics)
         self._coordinators = UpstreamCoordinators(self._contact)
@@ -129,6 +132,7 @@ class UpstreamServer:
         try:
             if not self._config.in_memory:
                 Path(self._config.log_dirs).mkdir(parents=True, exist_ok=True)
+            await self._connector.prepare()
             found = await self._first_look()
             await self._shards.prepare()
             self._begin_groups()
@@ -138,7 +142,16 @@ class UpstreamServer:
             if self._is_stopped:
                 raise StartError("stopped before it was ready")
             self._open_outside()
-        except (LinkError, WrongUpstream, CannotListen, StorageError, StartError, OSError) as error:
+        except (
+            LinkError,
+            LoginFailed,
+            WrongUpstream,
+            WrongUpstreamProperty,
+            CannotListen,
+            StorageError,
+            StartError,
+            OSError,
+        ) as error:
             await self.stop()
             raise StartError(str(error)) from error
         self._look_later = self._reactor.callLater(LOOK_S, self._look)
@@ -283,7 +296,7 @@ class UpstreamServer:
     def _new_passage(self, node_id: int, relay: Relay) -> Passage:
         address = self._known.address(node_id)
         passage = Passage(relay, str(address), MOST_RESPONSE_BYTES, self._reactor)
-        connect_passage(self._reactor, passage, address, CONNECT_S)
+        self._connector.connect(passage, address, CONNECT_S)
         return passage
 
     # ---- stop
@@ -318,6 +331,7 @@ class UpstreamServer:
         self._ends.stop()
         self._coordinators.close()
         self._contact.stop()
+        self._connector.stop()
 
 
 def _limit(mirror: Mirror, name: str) -> str:

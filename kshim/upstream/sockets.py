@@ -2,84 +2,71 @@
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Sequence
-from ipaddress import ip_address
-from typing import Any
+import ssl
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from twisted.internet import tcp
-from twisted.internet.error import ConnectError
-from twisted.internet.protocol import ClientFactory
 from twisted.python.failure import Failure
 
-from kshim.configs.endpoint import Endpoint
-from kshim.upstream.passage import Passage
+from kshim.network.client_socket import Receiver
+from kshim.network.encrypted import EncryptedSocket, reason_of
+from kshim.upstream.lost import BrokerRefused
 from kshim.upstream.splicing import SplicingSocket
+
+_CHECK: Final = "upstream.ssl.endpoint.identification.algorithm"
+_WRONG_HOST: Final = (62, 64)
+"""X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH of OpenSSL."""
 
 
 class BrokerSocket(SplicingSocket, tcp.Client):
     """An upstream broker that this process has connected to."""
 
 
-class _Connector(tcp.Connector):
-    def _makeTransport(self) -> BrokerSocket:  # noqa: N802
-        return BrokerSocket(self.host, self.port, self.bindAddress, self, self.reactor)
+class Secured(Receiver, Protocol):
+    """What a TlsBrokerSocket hands over to."""
+
+    def secured(self) -> None:
+        """The handshake is done."""
 
 
-class _Connecting(ClientFactory):
-    """Connects a passage to the first of some addresses that answers."""
+class TlsBrokerSocket(EncryptedSocket, tcp.Client):
+    """The same, encrypted: nothing is handed over before `shake_hands` has come to its end."""
 
-    noisy = False
+    protocol: Secured  # type: ignore[assignment]
 
-    def __init__(self, reactor: Any, passage: Passage, port: int, timeout_s: float) -> None:
-        self._reactor = reactor
-        self._passage = passage
-        self._port = port
-        self._timeout_s = timeout_s
-        self._hosts: list[str] = []
+    def shake_hands(self, host: str) -> None:
+        """Begin, with a broker whose certificate should be for `host`."""
+        self._session = self._encryption.context.wrap_bio(
+            self._incoming, self._outgoing, server_hostname=host
+        )
+        self._plan(self._shake_hands)
 
-    def connect(self, hosts: Sequence[str]) -> None:
-        self._hosts = list(hosts)
-        self._connect_next()
+    def _begun(self, start: bytes) -> bool:
+        return False
 
-    def _connect_next(self) -> None:
-        host = self._hosts.pop(0)
-        _Connector(host, self._port, self, self._timeout_s, None, self._reactor).connect()
+    def _plan(self, step: Callable[[], None]) -> None:
+        self._encryption.handshakes.add(str(self.addr), step)
 
-    def buildProtocol(self, addr: Any) -> Passage:
-        return self._passage
+    def _secured(self, session: ssl.SSLObject) -> None:
+        self._is_secure = True
+        self.protocol.secured()
 
-    def clientConnectionFailed(self, connector: Any, reason: Failure) -> None:  # noqa: N802
-        if self._hosts:
-            self._connect_next()
-        else:
-            self._passage.lose(f"cannot be reached: {reason_of(reason.value)}")
-
-    def not_found(self, failure: Failure) -> None:
-        """There is no such host."""
-        self._passage.lose(f"cannot be reached: {failure.getErrorMessage()}")
+    def _failed(self, error: ssl.SSLError) -> None:
+        self._send()
+        self.disconnecting = True
+        self.stopReading()  # type: ignore[no-untyped-call]
+        self.stopWriting()  # type: ignore[no-untyped-call]
+        lost = Failure(BrokerRefused(_said(error)))
+        self._encryption.clock.callLater(0, self.connectionLost, lost)
 
 
-def connect_passage(reactor: Any, passage: Passage, address: Endpoint, timeout_s: float) -> None:
-    """Begin to connect to a broker. If that fails, the passage is lost."""
-    connecting = _Connecting(reactor, passage, address.port, timeout_s)
-    try:
-        connecting.connect([str(ip_address(address.host))])
-    except ValueError:
-        from twisted.internet.threads import deferToThreadPool
-
-        found = deferToThreadPool(reactor, reactor.getThreadPool(), _addresses, address.host)
-        found.addCallbacks(connecting.connect, connecting.not_found)
-
-
-def _addresses(host: str) -> list[str]:
-    """Of a host, as the system orders them."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
-
-
-def reason_of(error: object) -> str:
-    """Why there is no connection, in the system's words."""
-    number = error.osError if isinstance(error, ConnectError) else None
-    return os.strerror(number) if number else str(error).rstrip(".")
+def _said(error: ssl.SSLError) -> str:
+    reason = reason_of(error).rstrip(".")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _WRONG_HOST:
+            return f"shows a certificate of another host: {reason} ({_CHECK})"
+        return f"shows a certificate that is not trusted: {reason} (upstream.ssl.truststore.location)"
+    if "alert" in reason:
+        return f"does not go on with TLS: {reason} (upstream.ssl.keystore.location)"
+    return f"speaks no TLS that is understood: {reason} (upstream.security.protocol)"

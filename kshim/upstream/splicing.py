@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from fcntl import fcntl
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from twisted.internet import main
+from twisted.internet.protocol import Protocol as TwistedProtocol
 
 from kshim.network.client_socket import ClientSocket, DirectSocket, Receiver
 
@@ -47,6 +49,18 @@ class Passing(Receiver, Protocol):
 
     def passed(self, passed_bytes: int) -> None:
         """So many went there."""
+
+
+class Reading(TwistedProtocol):
+    """One that wants all that comes."""
+
+    def room(self, arrived: Callable[[], int]) -> memoryview | None:
+        """See `Receiver`."""
+        return None
+
+    def straight_on(self) -> Way | None:
+        """See `Passing`."""
+        return None
 
 
 class Pipe:

@@ -12,6 +12,7 @@ from kshim.api.api_versions import REFUSED
 from kshim.cli import running
 from kshim.cli.main import main
 from kshim.configs.config import PROPERTIES, Config
+from kshim.configs.upstream import PROPERTIES as OF_UPSTREAM
 from kshim.network.dispatch import API
 
 
@@ -168,7 +169,7 @@ def test_apis_lists_what_only_apache_kafka_serves(kshim: Run) -> None:
 def test_config_lists_every_property(kshim: Run) -> None:
     status, out, err = kshim("config")
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines()[1:]] == list(PROPERTIES)
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [*PROPERTIES, *OF_UPSTREAM]
     assert re.search(r"^group.initial.rebalance.delay.ms +0 \(Kafka: 3000\) ", out, re.MULTILINE)
 
 

@@ -11,12 +11,16 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
 from twisted.internet.task import Clock
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
+from kshim.authentication.client import Plain
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.values import Secret
 from kshim.network.frames import Frames
 from kshim.upstream.link import Link, LinkError, connect
+from kshim.upstream.lost import Target, not_reached
+from kshim.upstream.session import Session
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -24,6 +28,8 @@ from schemas.messages.api_versions import ApiVersion, ApiVersionsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.messages.produce import ProduceRequest
+from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
+from schemas.messages.sasl_handshake import SaslHandshakeResponse
 from schemas.registry import decode_request, encode_response
 from tests.api.harness import result
 from tests.network.test_frames import frame
@@ -235,11 +241,84 @@ def test_nothing_is_answered_once_the_link_was_closed_by_an_answer() -> None:
     assert error_of(second) == "the connection to upstream broker 10.0.0.1:9092 was closed here"
 
 
+def login_answer(upstream: Upstream, lifetime_ms: int = 10_000) -> Any:
+    """Let the broker answer the request of a login that came; returns that."""
+    ((header, asked),) = upstream.requests()
+    response: Any = SaslHandshakeResponse(mechanisms=("PLAIN",))
+    if header.api_key == ApiKey.SASL_AUTHENTICATE:
+        response = SaslAuthenticateResponse(auth_bytes=b"", session_lifetime_ms=lifetime_ms)
+    upstream.answer(header, response)
+    return asked
+
+
+def with_session(upstream: Upstream) -> Upstream:
+    """The login of its link is due."""
+    session = upstream.link.session = Session("PLAIN", lambda: Plain("alice", Secret("wonderland")))
+    session.is_due = lambda now_s: session.correlation_id == 0  # type: ignore[method-assign]
+    return upstream
+
+
+def test_a_login_is_renewed_between_two_requests_and_what_follows_waits_for_it() -> None:
+    upstream = Upstream().negotiate()
+    before = upstream.link.ask(ListGroupsRequest())
+    ((first, _),) = upstream.requests()
+    with_session(upstream)
+    beats = [upstream.link.ask(HeartbeatRequest(group_id=each)) for each in "ab"]
+    ((handshake, asked),) = upstream.requests()
+    assert (handshake.api_key, asked.mechanism) == (ApiKey.SASL_HANDSHAKE, "PLAIN")
+    upstream.answer(first, ListGroupsResponse(throttle_time_ms=7))
+    assert result(before).throttle_time_ms == 7
+    upstream.answer(handshake, SaslHandshakeResponse(mechanisms=("PLAIN",)))
+    assert login_answer(upstream).auth_bytes == b"\0alice\0wonderland"
+    (one, asked_one), (two, _) = upstream.requests()
+    assert asked_one.group_id == "a"
+    upstream.answer(one, HeartbeatResponse(error_code=1))
+    upstream.answer(two, HeartbeatResponse(error_code=2))
+    assert [result(beat).error_code for beat in beats] == [1, 2]
+    assert upstream.link.is_open
+    upstream.clock.advance(3600)
+    assert upstream.link.is_open
+
+
+def test_a_link_ends_when_its_login_is_not_renewed() -> None:
+    upstream = with_session(Upstream().negotiate())
+    beat = upstream.link.ask(HeartbeatRequest(group_id="g"))
+    ((handshake, _),) = upstream.requests()
+    refused = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=("A",))
+    upstream.answer(handshake, refused)
+    assert error_of(beat) == (
+        "upstream broker 10.0.0.1:9092 does not take PLAIN (upstream.sasl.mechanism); it takes A"
+    )
+    assert upstream.lost[0].is_refused
+    assert not upstream.clock.getDelayedCalls()
+
+
+def test_a_broker_that_speaks_tls_says_so() -> None:
+    upstream = Upstream()
+    upstream.link.dataReceived(bytes.fromhex("15 0303 0002 0250"))
+    assert error_of(upstream.negotiated) == (
+        "upstream broker 10.0.0.1:9092 speaks TLS at this port (upstream.security.protocol)"
+    )
+    assert upstream.lost[0].is_refused
+
+
+def test_a_broker_that_never_answers_more_than_its_versions_may_want_a_login() -> None:
+    upstream = Upstream().negotiate()
+    answer = upstream.link.ask(ListGroupsRequest())
+    upstream.link.connectionLost(Failure(ConnectionDone()))
+    assert error_of(answer) == (
+        "upstream broker 10.0.0.1:9092 closed the connection without an answer: is "
+        "upstream.security.protocol right?"
+    )
+    assert not upstream.lost[0].is_refused
+
+
 def test_a_broker_that_is_not_there_is_named() -> None:
-    reactor = MemoryReactorClock()
-    linked = connect(reactor, ADDRESS, timeout_s=3)
-    connecting = reactor.tcpClients[0][2]
-    refused = ConnectionRefusedError(osError=errno.ECONNREFUSED)
-    connecting.clientConnectionFailed(reactor.connectors[0], Failure(refused))
-    reactor.advance(5)
-    assert error_of(linked) == "cannot connect to upstream broker 10.0.0.1:9092: Connection refused"
+    class NotThere:
+        reactor = Clock()
+
+        def connect(self, target: Target, address: Endpoint, timeout_s: float) -> None:
+            target.lose(not_reached(ConnectionRefusedError(osError=errno.ECONNREFUSED)))
+
+    linked = connect(NotThere(), ADDRESS, timeout_s=3)  # type: ignore[arg-type]
+    assert error_of(linked) == "upstream broker 10.0.0.1:9092 cannot be reached: Connection refused"

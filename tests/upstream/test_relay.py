@@ -14,15 +14,24 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from kshim.authentication.client import Plain
+from kshim.configs.values import Secret
 from kshim.network.connection import MAX_IN_FLIGHT, Shared
 from kshim.network.intake import Intake
 from kshim.requests import Client, Turn
 from kshim.requests.later import Promised
 from kshim.requests.once import Once
 from kshim.requests.unread import Unread
+from kshim.upstream.lost import Lost
 from kshim.upstream.passage import CLOSE_S, Passage
 from kshim.upstream.relay import Relay
 from kshim.upstream.responses import LARGE_BYTES
+from kshim.upstream.session import Session
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
+from schemas.messages.sasl_handshake import SaslHandshakeResponse
+from schemas.registry import decode_request, encode_response
 from tests.network.test_connection import Transport as ClientTransport
 from tests.network.test_frames import frame
 
@@ -244,7 +253,7 @@ def test_the_client_goes_with_its_broker(caplog: pytest.LogCaptureFixture) -> No
 def test_a_broker_that_cannot_be_reached_closes_the_client(caplog: pytest.LogCaptureFixture) -> None:
     world = World(is_connected=False)
     world.ask(b"a")
-    world.passage.lose("cannot be reached: Connection refused")
+    world.passage.lose(Lost("cannot be reached: Connection refused"))
     assert world.client.disconnecting
     assert "upstream broker b:1 cannot be reached: Connection refused" in caplog.text
 
@@ -286,3 +295,64 @@ def test_nothing_is_left_of_a_client_that_goes(caplog: pytest.LogCaptureFixture)
     assert world.unread.bytes == 0
     assert not world.clock.getDelayedCalls()
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def login_response(request: bytes, lifetime_ms: int = 10_000) -> bytes:
+    """What a broker answers to a request of a login."""
+    header, _ = decode_request(request[4:])
+    response: Any = SaslHandshakeResponse(mechanisms=("PLAIN",))
+    if header.api_key == ApiKey.SASL_AUTHENTICATE:
+        response = SaslAuthenticateResponse(auth_bytes=b"", session_lifetime_ms=lifetime_ms)
+    return bytes(encode_response(header.api_key, header.api_version, header.correlation_id, response))
+
+
+def world_with_session() -> World:
+    """The login of the passage counts for ten seconds."""
+    world = World(is_connected=False)
+    world.ask(b"z")
+    session = world.passage.session = Session("PLAIN", lambda: Plain("alice", Secret("wonderland")))
+    request: bytes | None = session.begin()
+    while request is not None:
+        request = session.answer(login_response(bytes(4) + request), world.clock.seconds())
+    world.connect()
+    assert world.broker.taken() == frame(b"z")
+    return world
+
+
+def test_a_login_is_renewed_between_two_requests_and_what_follows_waits_for_it() -> None:
+    world = world_with_session()
+    world.ask(b"a")
+    assert world.broker.taken() == frame(b"a")
+    world.clock.advance(9)
+    world.ask(b"b", b"c", b"z")
+    handshake = world.broker.taken()
+    assert decode_request(handshake[4:])[0].api_key == ApiKey.SASL_HANDSHAKE
+    assert not world.client.reads
+    world.respond(b"A")
+    assert world.client.taken() == frame(b"A")
+    world.respond(login_response(handshake))
+    authenticate = world.broker.taken()
+    assert decode_request(authenticate[4:])[1].auth_bytes == b"\0alice\0wonderland"
+    world.respond(login_response(authenticate))
+    assert world.broker.taken() == frame(b"b") + frame(b"c") + frame(b"z")
+    assert world.client.reads
+    world.respond(b"B", b"C")
+    assert world.client.taken() == frame(b"B") + frame(b"C")
+    world.ask(b"d")
+    assert world.broker.taken() == frame(b"d")
+
+
+def test_a_client_goes_when_the_login_is_not_renewed(caplog: pytest.LogCaptureFixture) -> None:
+    world = world_with_session()
+    world.clock.advance(9)
+    world.ask(b"a")
+    world.respond(login_response(world.broker.taken()))
+    header, _ = decode_request(world.broker.taken()[4:])
+    refused = SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="No.", auth_bytes=b""
+    )
+    world.respond(encode_response(header.api_key, header.api_version, header.correlation_id, refused))
+    assert world.client.disconnecting
+    assert world.broker.aborted
+    assert "upstream broker b:1 refuses the login by PLAIN: No." in caplog.text
+    assert "wonderland" not in caplog.text

@@ -7,6 +7,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
 from kshim.network.connection import MAX_IN_FLIGHT
+from kshim.upstream.lost import Lost
 from kshim.upstream.passage import EARLY_BYTES
 from tests.network.test_frames import frame
 from tests.upstream.test_relay import MOST_BYTES, World
@@ -155,6 +156,6 @@ def test_a_client_that_goes_before_its_broker_is_reached_has_its_part_sent() -> 
 def test_a_broker_that_cannot_be_reached_closes_a_client_in_the_middle_of_a_request() -> None:
     world = World(is_connected=False)
     world.relay.dataReceived(frame(PRODUCE)[:EARLY_BYTES])
-    world.passage.lose("cannot be reached: Connection refused")
+    world.passage.lose(Lost("cannot be reached: Connection refused"))
     assert world.client.disconnecting
     assert world.unread.bytes == 0

@@ -34,7 +34,7 @@ class Upstream:
 
     def ask(self, request: Any) -> Deferred[Any]:
         if self.is_lost:
-            return fail(LinkError("cannot connect to upstream broker 10.0.0.1:9092: Connection refused"))
+            return fail(LinkError("upstream broker 10.0.0.1:9092 cannot be reached: Connection refused"))
         if isinstance(request, CreateTopicsRequest):
             self.made.append(request)
             if self.making is ErrorCode.NONE:
@@ -119,6 +119,6 @@ def test_an_upstream_that_does_not_answer_is_asked_again_for_a_while() -> None:
     upstream.is_lost = True
     assert outcome(upstream) is PENDING
     assert outcome(upstream, TRIES) == (
-        "the upstream's topic __kshim_groups: cannot connect to upstream broker 10.0.0.1:9092: Connection"
+        "the upstream's topic __kshim_groups: upstream broker 10.0.0.1:9092 cannot be reached: Connection"
         " refused"
     )

@@ -1,0 +1,37 @@
+"""An unsecured token of one's own, for servers that take such: from options of the login module (KIP-255)."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kshim.configs.values import Secret
+
+_PREFIX: Final = "unsecuredLogin"
+_LIFETIME_S: Final = 3600
+
+
+def new_token(options: Mapping[str, Secret], now_s: float) -> Secret:
+    """A JSON web token that begins now. Raises ValueError for an option that is no number."""
+    claims: dict[str, Any] = {}
+    for name, text in options.items():
+        kind, _, claim = name.removeprefix(_PREFIX).partition("Claim_")
+        if claim and name.startswith(_PREFIX):
+            claims[claim] = _CLAIMS[kind](text)
+    lifetime_s = float(options.get(f"{_PREFIX}LifetimeSeconds", str(_LIFETIME_S)))
+    claims |= {"iat": now_s, "exp": now_s + lifetime_s}
+    return Secret(".".join((_part({"alg": "none"}), _part(claims), "")))
+
+
+_CLAIMS: Final[Mapping[str, Any]] = {
+    "String": str,
+    "Number": float,
+    "List": lambda text: text[1:].split(text[:1]) if text[1:] else [],
+}
+"""By kind: how the text of an option is read. The first character of a list parts the others."""
+
+
+def _part(value: object) -> str:
+    return urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")

@@ -1,0 +1,147 @@
+"""Connects to upstream brokers: an address is looked up, TCP, the handshake of TLS, the login.
+
+`Connector` is the one place that knows of the security towards the upstream.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from functools import partial
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet import tcp
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import ClientFactory
+from twisted.python.failure import Failure
+
+from kshim.configs.endpoint import Endpoint
+from kshim.upstream.entering import Entering
+from kshim.upstream.lost import Target, not_reached
+from kshim.upstream.sockets import BrokerSocket, TlsBrokerSocket
+
+if TYPE_CHECKING:
+    from kshim.configs.upstream import UpstreamSecurity
+    from kshim.upstream.logins import Logins
+
+
+class Connector:
+    """Connects its targets, a `Link` or a `Passage`."""
+
+    def __init__(self, reactor: Any, security: UpstreamSecurity | None = None) -> None:
+        """security: None for plain text without a login."""
+        self.reactor = reactor
+        self._tls = None if security is None else security.tls
+        self._login = None if security is None else security.login
+        self._logins: Logins | None = None
+        self._new_socket: Callable[..., Any] = BrokerSocket
+
+    def prepare(self) -> Deferred[None]:
+        """Read the stores, and get a token, as far as they are needed. Errbacks
+        WrongUpstreamProperty, LoginFailed.
+        """
+        return Deferred.fromCoroutine(self._prepare())
+
+    async def _prepare(self) -> None:
+        if self._tls is not None:
+            from kshim.configs.tls import WrongTls
+            from kshim.configs.upstream import WrongUpstreamProperty
+            from kshim.network.encrypted import Encryption
+            from kshim.network.handshakes import Handshakes
+            from kshim.network.tls_context import new_client_context
+
+            try:
+                context = new_client_context(self._tls)
+            except WrongTls as error:
+                raise WrongUpstreamProperty(str(error)) from None
+            encryption = Encryption(context, Handshakes(self.reactor), self.reactor)
+            self._new_socket = partial(TlsBrokerSocket, encryption)
+        if self._login is not None:
+            from kshim.upstream.logins import Logins
+
+            self._logins = Logins(self._login, self.reactor)
+            await self._logins.start()
+
+    def stop(self) -> None:
+        """Renew nothing more."""
+        if self._logins is not None:
+            self._logins.stop()
+
+    def connect(self, target: Target, address: Endpoint, timeout_s: float) -> None:
+        """Begin to connect; the target is handed the connection, or lost.
+
+        timeout_s: for TCP, and again for what follows.
+        """
+        protocol: Any = target
+        if self._tls is not None or self._logins is not None:
+            target.session = None if self._logins is None else self._logins.new_session()
+            protocol = Entering(target, address, self.reactor, timeout_s, is_encrypted=self._tls is not None)
+        connecting = _Connecting(self.reactor, target, protocol, address.port, timeout_s, self._new_socket)
+        try:
+            connecting.connect([str(ip_address(address.host))])
+        except ValueError:
+            from twisted.internet.threads import deferToThreadPool
+
+            found = deferToThreadPool(self.reactor, self.reactor.getThreadPool(), _addresses, address.host)
+            found.addCallbacks(connecting.connect, connecting.not_found)
+
+
+class _Connection(tcp.Connector):
+    new_socket: Callable[..., Any]
+
+    def _makeTransport(self) -> Any:  # noqa: N802
+        return self.new_socket(self.host, self.port, self.bindAddress, self, self.reactor)
+
+
+class _Connecting(ClientFactory):
+    """Connects to the first of some addresses that answers."""
+
+    noisy = False
+
+    def __init__(
+        self,
+        reactor: Any,
+        target: Target,
+        protocol: Any,
+        port: int,
+        timeout_s: float,
+        new_socket: Callable[..., Any],
+    ) -> None:
+        """protocol: what is handed the socket, if it is not the target at once."""
+        self._reactor = reactor
+        self._target = target
+        self._protocol = protocol
+        self._port = port
+        self._timeout_s = timeout_s
+        self._new_socket = new_socket
+        self._hosts: list[str] = []
+
+    def connect(self, hosts: Sequence[str]) -> None:
+        self._hosts = list(hosts)
+        self._connect_next()
+
+    def _connect_next(self) -> None:
+        host = self._hosts.pop(0)
+        connection = _Connection(host, self._port, self, self._timeout_s, None, self._reactor)
+        connection.new_socket = self._new_socket
+        connection.connect()
+
+    def buildProtocol(self, addr: Any) -> Any:
+        return self._protocol
+
+    def clientConnectionFailed(self, connector: Any, reason: Failure) -> None:  # noqa: N802
+        if self._hosts:
+            self._connect_next()
+        else:
+            self._target.lose(not_reached(reason.value))
+
+    def not_found(self, failure: Failure) -> None:
+        """There is no such host."""
+        self._target.lose(not_reached(failure.getErrorMessage()))
+
+
+def _addresses(host: str) -> list[str]:
+    """Of a host, as the system orders them."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))

@@ -1,0 +1,119 @@
+"""kshim's login at a broker, on one connection: the requests to send, and what their answers mean.
+
+A broker may let a login count for a time only (KIP-368). Then it has to be renewed before that is over, by a
+new login between two other requests. Nothing here knows a connection, and time is an argument.
+
+    frame = session.begin()
+    while frame is not None: frame = session.answer(what the broker answers to the frame, now_s)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kshim.authentication.client import Exchange, NotOurServer
+from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage
+from schemas.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from schemas.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from schemas.registry import decode_response, encode_request
+
+HANDSHAKE_VERSION: Final = 1
+AUTHENTICATE_VERSION: Final = 1
+"""The first with the time for which the login counts; Kafka 2.2 and later know it."""
+RENEWED_AFTER: Final = 0.85
+"""Of that time, as early as Kafka's clients."""
+MOST_ROUNDS: Final = 5
+"""Tokens in one login; SCRAM has two."""
+
+
+class LoginFailed(Exception):
+    """str() says why, in words that follow the broker's name."""
+
+
+class Session:
+    """One login after the other, on one connection."""
+
+    def __init__(
+        self, mechanism: str, new_exchange: Callable[[], Exchange], client_id: str = "kshim"
+    ) -> None:
+        """new_exchange: begins a login; raises LoginFailed if it has no credentials now."""
+        self._mechanism = mechanism
+        self._new_exchange = new_exchange
+        self._client_id = client_id
+        self._exchange: Exchange | None = None
+        self._is_shaking_hands = False
+        self._rounds = 0
+        self._due_s: float | None = None
+        self.correlation_id = 0
+        """Of the request that is to be answered next."""
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether the login has to be renewed before anything else is asked."""
+        return self._due_s is not None and now_s >= self._due_s
+
+    def begin(self) -> bytes:
+        """The first request. Raises LoginFailed."""
+        self._exchange, self._is_shaking_hands, self._rounds = self._new_exchange(), True, 0
+        self._due_s = None
+        request = SaslHandshakeRequest(mechanism=self._mechanism)
+        return self._request(ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, request)
+
+    def answer(self, frame: bytes, now_s: float) -> bytes | None:
+        """The next request; None if the login is done. Raises LoginFailed."""
+        try:
+            token = self._next(frame, now_s)
+        except MalformedMessage as error:
+            raise LoginFailed(f"answers the login with what cannot be read: {error}") from None
+        except NotOurServer as error:
+            raise LoginFailed(f"is not trusted, as {error}") from None
+        if token is None:
+            self._exchange = None
+            return None
+        self._rounds += 1
+        if self._rounds > MOST_ROUNDS:
+            raise LoginFailed(f"does not end the login by {self._mechanism}")
+        request = SaslAuthenticateRequest(auth_bytes=token)
+        return self._request(ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, request)
+
+    def _next(self, frame: bytes, now_s: float) -> bytes | None:
+        assert self._exchange is not None
+        if self._is_shaking_hands:
+            self._is_shaking_hands = False
+            self._check_mechanism(self._read(ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, frame))
+            return self._exchange.first()
+        answered: SaslAuthenticateResponse = self._read(ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, frame)
+        if answered.error_code != ErrorCode.NONE:
+            why = answered.error_message or f"error {answered.error_code}"
+            raise LoginFailed(f"refuses the login by {self._mechanism}: {why}")
+        if answered.session_lifetime_ms > 0:
+            self._due_s = now_s + answered.session_lifetime_ms / 1000 * RENEWED_AFTER
+        return self._exchange.answer(answered.auth_bytes)
+
+    def _check_mechanism(self, answered: SaslHandshakeResponse) -> None:
+        if answered.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+            has = ", ".join(answered.mechanisms) or "none"
+            raise LoginFailed(f"does not take {self._mechanism} (upstream.sasl.mechanism); it takes {has}")
+        if answered.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            raise LoginFailed("takes no login at this listener (upstream.security.protocol)")
+        if answered.error_code != ErrorCode.NONE:
+            raise LoginFailed(f"refuses {self._mechanism}: error {answered.error_code}")
+
+    def _request(self, api_key: ApiKey, version: int, request: Any) -> bytes:
+        self.correlation_id += 1
+        header = RequestHeader(
+            api_key=api_key,
+            api_version=version,
+            correlation_id=self.correlation_id,
+            client_id=self._client_id,
+        )
+        return encode_request(header, request)
+
+    def _read(self, api_key: ApiKey, version: int, frame: bytes) -> Any:
+        correlation_id, response = decode_response(api_key, version, frame)
+        if correlation_id != self.correlation_id:
+            raise LoginFailed(f"answers request {correlation_id}, where {self.correlation_id} was due")
+        return response

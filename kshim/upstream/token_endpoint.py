@@ -1,0 +1,149 @@
+"""A token of OAuth that kshim gets with its credentials as a client (RFC 6749, 4.4), and renews in time.
+
+Python's own HTTP client asks, on another thread: Twisted's needs further libraries for https.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote_plus, urlencode
+from urllib.request import Request, urlopen
+
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
+from twisted.python.failure import Failure
+
+from kshim.configs.tls import WrongTls
+from kshim.configs.tls_client import tls_client_settings
+from kshim.configs.upstream import TOKEN_URL, LoginSettings
+from kshim.configs.values import Secret
+from kshim.network.tls_context import new_client_context
+from kshim.upstream.session import LoginFailed
+
+logger = logging.getLogger(__name__)
+
+ANSWER_S: Final = 5.0
+MOST_BYTES: Final = 1024 * 1024
+RENEWED_AFTER: Final = 0.8
+"""Of a token's time, as in Kafka's clients."""
+AGAIN_S: Final = 10.0
+LIFETIME_S: Final = 300.0
+"""Of a token that does not say it."""
+
+
+class Token(NamedTuple):
+    text: Secret
+    expires_s: float
+    """In seconds since 1970."""
+
+
+class RenewedToken:
+    """The token that counts now."""
+
+    def __init__(
+        self,
+        settings: LoginSettings,
+        reactor: Any,
+        fetch: Callable[[LoginSettings], Token] | None = None,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        """fetch: called on another thread; raises LoginFailed."""
+        self._settings = settings
+        self._reactor = reactor
+        self._fetch = fetch or fetch_token
+        self._now_s = now_s
+        self._token: Token | None = None
+        self._why = "it was not asked for"
+        self._renewal: Any = None
+        self._is_stopped = False
+
+    def start(self) -> Deferred[None]:
+        """Get the first token. Errbacks LoginFailed."""
+        return self._ask()
+
+    def stop(self) -> None:
+        """Get no further token."""
+        self._is_stopped = True
+        if self._renewal is not None and self._renewal.active():
+            self._renewal.cancel()
+
+    def token(self) -> Secret:
+        """Raises LoginFailed if there is none that counts."""
+        if self._token is None or self._now_s() >= self._token.expires_s:
+            raise LoginFailed(f"cannot be logged in to: there is no token: {self._why}")
+        return self._token.text
+
+    def _ask(self) -> Deferred[None]:
+        pool = self._reactor.getThreadPool()
+        return deferToThreadPool(self._reactor, pool, self._fetch, self._settings).addCallback(self._take)
+
+    def _take(self, token: Token) -> None:
+        self._token = token
+        self._ask_after(max(1.0, (token.expires_s - self._now_s()) * RENEWED_AFTER))
+
+    def _ask_after(self, wait_s: float) -> None:
+        if not self._is_stopped:
+            self._renewal = self._reactor.callLater(wait_s, lambda: self._ask().addErrback(self._not_now))
+
+    def _not_now(self, failure: Failure) -> None:
+        failure.trap(LoginFailed)
+        self._why = str(failure.value)
+        logger.warning("the token for the upstream is not renewed yet: %s", self._why)
+        self._ask_after(AGAIN_S)
+
+
+def fetch_token(settings: LoginSettings) -> Token:
+    """Ask the endpoint; takes its time. Raises LoginFailed."""
+    credentials = (settings.client_id, settings.client_secret)
+    user, password = map(quote_plus, credentials) if settings.url_encodes else credentials
+    basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+    form = {"grant_type": "client_credentials"} | ({"scope": settings.scope} if settings.scope else {})
+    request = Request(
+        settings.token_url,
+        urlencode(form).encode(),
+        {"Authorization": f"Basic {basic}", "Accept": "application/json"},
+    )
+    try:
+        with urlopen(request, timeout=ANSWER_S, context=_context(settings)) as response:
+            return _token(response.read(MOST_BYTES))
+    except HTTPError as error:
+        error.close()
+        raise LoginFailed(f"upstream.{TOKEN_URL}: it answers {error.code} {error.reason}") from None
+    except (OSError, WrongTls, ValueError) as error:
+        why = error.reason if isinstance(error, URLError) else error
+        raise LoginFailed(f"upstream.{TOKEN_URL}: {why}") from None
+
+
+def _context(settings: LoginSettings) -> ssl.SSLContext | None:
+    """As in Kafka, options of the login module say whom to trust there."""
+    if not settings.token_url.startswith("https://"):
+        return None
+    return new_client_context(tls_client_settings(settings.options.get))
+
+
+def _token(data: bytes) -> Token:
+    """Raises ValueError."""
+    found = json.loads(data)
+    text = found.get("access_token") if isinstance(found, dict) else None
+    if not isinstance(text, str) or not text.isprintable() or not text:
+        raise ValueError("it answers without an access_token")
+    lifetime_s = found.get("expires_in")
+    is_number = isinstance(lifetime_s, int | float) and not isinstance(lifetime_s, bool)
+    return Token(Secret(text), _expiry(text) or time.time() + (lifetime_s if is_number else LIFETIME_S))
+
+
+def _expiry(text: str) -> float | None:
+    """What a JSON web token says of its end; None if it says nothing."""
+    try:
+        part = text.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        return float(claims["exp"])
+    except (ValueError, LookupError, TypeError):
+        return None
