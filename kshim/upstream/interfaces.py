@@ -52,7 +52,7 @@ class GroupShards(Protocol):
         """What the runtime appends to, and loads from."""
 
     def prepare(self) -> Deferred[None]:
-        """Find or make what is needed; errbacks StorageError. Called once, before all else."""
+        """Find or make what is needed; errbacks StorageError, LinkError. Called once, before all else."""
 
     def start(self, groups: GroupRuntime, addresses: Callable[[], Addresses]) -> Deferred[None]:
         """Begin to lead shards: `groups.load(shard, leader)` for each that is won, `groups.unload(shard)` for

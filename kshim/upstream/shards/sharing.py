@@ -22,6 +22,7 @@ from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
+from kshim.upstream.shards.permissions import check_permissions
 from kshim.upstream.shards.shard import Shard, World
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import Marker
@@ -90,11 +91,12 @@ class SharedShards:
         return self
 
     def prepare(self) -> Deferred[None]:
-        """Find the topic, or make it. Errbacks StorageError."""
+        """Find the topic, or make it. Errbacks StorageError, LinkError."""
         return Deferred.fromCoroutine(self._prepare())
 
     async def _prepare(self) -> None:
         partitions = await find_or_make(self._upstream.ask, self._reactor)
+        await check_permissions(self._upstream, TOPIC, GROUP_ID)
         world = World(
             log=self._log,
             clock=self._reactor,
