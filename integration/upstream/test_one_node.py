@@ -218,7 +218,7 @@ def test_kshim_without_its_upstream_says_so_once(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     lines = [line for line in done.stderr.splitlines() if line.startswith("kshim: ")]
-    assert lines == [f"kshim: cannot connect to upstream broker 127.0.0.1:{slot.port}: Connection refused"]
+    assert lines == [f"kshim: upstream broker 127.0.0.1:{slot.port} cannot be reached: Connection refused"]
     assert time.monotonic() - began_s > 1
 
 

@@ -39,19 +39,23 @@ class Secured:
 
 
 @contextmanager
-def secured(broker: str, directory: Path, certificates: Path) -> Iterator[Secured]:
-    """The server of that name, until the block ends. certificates: made by `kshim certificates`."""
+def secured(
+    broker: str, directory: Path, certificates: Path, further: Mapping[str, str] | None = None
+) -> Iterator[Secured]:
+    """The server of that name, until the block ends. certificates: made by `kshim certificates`. further:
+    other properties.
+    """
     slot = Slot()  # holds its ports
     ports = dict(zip(PROTOCOLS, itertools.count(slot.port), strict=False))
     addresses = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     listeners = ",".join(f"{name}://{address}" for name, address in addresses.items())
     options = ["--listen", listeners]
-    for name, value in _settings(certificates).items():
+    for name, value in (_settings(certificates) | dict(further or {})).items():
         options += ["--set", f"{name}={value}"]
     server = Server(directory, options, command=BROKERS[broker])
     server.start()
     try:
-        _add_user(server)
+        set_password(server, USER, PASSWORD)
         yield Secured(server, addresses, certificates)
     finally:
         if server.running:
@@ -77,12 +81,13 @@ def _settings(certificates: Path) -> dict[str, str]:
     }
 
 
-def _add_user(server: Server) -> None:
+def set_password(server: Server, user: str, password: str) -> None:
+    """Of a user of SCRAM."""
     with Wire(server.host, server.port) as wire:
         for number, hash_name in ((1, "sha256"), (2, "sha512")):
-            salted = hashlib.pbkdf2_hmac(hash_name, PASSWORD.encode(), SALT, 4096)
+            salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), SALT, 4096)
             upsertion = ScramCredentialUpsertion(
-                name=USER, mechanism=number, iterations=4096, salt=SALT, salted_password=salted
+                name=user, mechanism=number, iterations=4096, salt=SALT, salted_password=salted
             )
             (result,) = wire.ask(0, AlterUserScramCredentialsRequest(upsertions=(upsertion,))).results
             assert not result.error_code, result

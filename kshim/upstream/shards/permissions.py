@@ -10,8 +10,8 @@ from typing import Final
 
 from kshim.cluster.acl import AclOperation
 from kshim.storage.interfaces import StorageError
+from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.interfaces import Upstream
-from kshim.upstream.shards.coordinators import ANSWER_S, UpstreamCoordinators
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -25,10 +25,12 @@ EVERYTHING: Final = -1
 """Where the upstream cannot say it now; joining the group shows it."""
 
 
-async def check_permissions(upstream: Upstream, topic: str, group_id: str) -> None:
+async def check_permissions(
+    upstream: Upstream, coordinators: UpstreamCoordinators, topic: str, group_id: str
+) -> None:
     """Raise StorageError, one line that names all that is missing. Raises LinkError."""
     of_topic = await _of_topic(upstream, topic)
-    of_group = await _of_group(upstream, group_id)
+    of_group = await _of_group(coordinators, group_id)
     missing = [
         *(f"{each.name} on topic {topic}" for each in OF_TOPIC if not of_topic & 1 << each),
         *(f"{each.name} on group {group_id}" for each in OF_GROUP if not of_group & 1 << each),
@@ -49,19 +51,15 @@ async def _of_topic(upstream: Upstream, topic: str) -> int:
     return NOTHING if found.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED else operations
 
 
-async def _of_group(upstream: Upstream, group_id: str) -> int:
+async def _of_group(coordinators: UpstreamCoordinators, group_id: str) -> int:
     """The same of a group."""
-    coordinators = UpstreamCoordinators(upstream)
-    try:
-        link = await coordinators.link(group_id)
-        if link is ErrorCode.GROUP_AUTHORIZATION_FAILED:
-            return NOTHING
-        if isinstance(link, ErrorCode):
-            return EVERYTHING
-        request = DescribeGroupsRequest(groups=(group_id,), include_authorized_operations=True)
-        (found,) = (await link.ask(request, newest=NEWEST_DESCRIBE, timeout_s=ANSWER_S)).groups
-    finally:
-        coordinators.close()
+    link = await coordinators.link(group_id)
+    if link is ErrorCode.GROUP_AUTHORIZATION_FAILED:
+        return NOTHING
+    if isinstance(link, ErrorCode):
+        return EVERYTHING
+    request = DescribeGroupsRequest(groups=(group_id,), include_authorized_operations=True)
+    (found,) = (await link.ask(request, newest=NEWEST_DESCRIBE, timeout_s=ANSWER_S)).groups
     if found.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
         return NOTHING
     operations: int = found.authorized_operations

@@ -57,6 +57,7 @@ class SharedShards:
         """coordinators: the upstream's own. node_id: by which the runtime knows this process."""
         self._reactor = reactor
         self._upstream = upstream
+        self._coordinators = coordinators
         self._node_id = node_id
         self._addresses: Callable[[], Addresses] = dict
         self._log = Partitions(reactor, TOPIC, upstream)
@@ -96,7 +97,7 @@ class SharedShards:
 
     async def _prepare(self) -> None:
         partitions = await find_or_make(self._upstream.ask, self._reactor)
-        await check_permissions(self._upstream, TOPIC, GROUP_ID)
+        await check_permissions(self._upstream, self._coordinators, TOPIC, GROUP_ID)
         world = World(
             log=self._log,
             clock=self._reactor,

@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 from kshim.cluster.acl import AclOperation
 from kshim.configs.endpoint import Endpoint
 from kshim.storage.interfaces import StorageError
+from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.shards.permissions import EVERYTHING, check_permissions
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -68,7 +69,7 @@ def split(told: int | ErrorCode) -> tuple[int, int]:
 )
 def test_what_is_missing_is_named(upstream: Upstream, missing: str) -> None:
     with pytest.raises(StorageError) as refused:
-        result(Deferred.fromCoroutine(check_permissions(upstream, "t", "g")))
+        result(Deferred.fromCoroutine(check_permissions(upstream, UpstreamCoordinators(upstream), "t", "g")))
     assert str(refused.value) == f"the upstream's ACLs are in the way: kshim needs {missing}"
 
 
@@ -82,4 +83,4 @@ def test_what_is_missing_is_named(upstream: Upstream, missing: str) -> None:
     ],
 )
 def test_what_is_allowed_or_not_known_is_no_fault(upstream: Upstream) -> None:
-    result(Deferred.fromCoroutine(check_permissions(upstream, "t", "g")))
+    result(Deferred.fromCoroutine(check_permissions(upstream, UpstreamCoordinators(upstream), "t", "g")))
