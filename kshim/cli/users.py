@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from kshim.authentication.scram_credential import (
     new_salt,
     salted_password,
 )
+from kshim.cli.asking import of_server
 from kshim.cli.tables import print_table
 from kshim.control.client import FILE_NAME, ControlError, NoServer, ask
 
@@ -63,25 +63,7 @@ def users() -> None:
     """
 
 
-def _of_users(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that name the server; it is called with `of`."""
-
-    @click.option(
-        "--data-dir",
-        metavar="DIR",
-        default="./kshim-data",
-        show_default=True,
-        type=Path,
-        help="The data directory of the server, which need not run.",
-    )
-    @click.option("--control", metavar="PATH", type=Path, help="The server's --control, if it has one.")
-    @wraps(command)
-    def with_users(data_dir: Path, control: Path | None, **others: Any) -> None:
-        command(of=Users(data_dir, control), **others)
-
-    return with_users
-
-
+_of_users = of_server("of", Users, "The data directory of the server, which need not run.")
 _mechanism = click.option(
     "--mechanism",
     "mechanisms",

@@ -256,7 +256,7 @@ def requests_out_of_order(talk: SaslTalk) -> None:
 
 
 def a_session_that_ends(talk: SaslTalk) -> None:
-    """connections.max.reauth.ms is 5 s for SCRAM-SHA-512."""
+    """connections.max.reauth.ms is 5 s for SCRAM-SHA-512; what time does is what is asked."""
     mechanism = SCRAM[1]
     talk.handshake(mechanism)
     talk.scram(mechanism)
