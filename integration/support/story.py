@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from kafka.errors import KafkaError
 
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_producer, until_served
+from integration.support.process import Process
 
 KAFKA_PYTHON = "integration.support.member"
 LIBRDKAFKA = "integration.support.librdkafka_member"
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FEED_INTERVAL_S = 0.005
 
 
-class Member:
+class Member(Process):
     """A handle of one member process: what it has printed so far, and signals to end it."""
 
     def __init__(
@@ -44,30 +44,13 @@ class Member:
         self.said: set[str] = set()
         self.close_s = -1.0
         self.arrivals: list[tuple[float, int]] = []
-        self.log_path = log_path
-        with log_path.open("w") as log:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    program,
-                    json.dumps({**options, "client_id": name}),
-                ],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        arguments = json.dumps({**options, "client_id": name})
+        super().__init__([sys.executable, "-m", program, arguments], log_path, cwd=ROOT)
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.endswith("\n"):  # a killed process may leave half a line; it counts as not printed
-                fact = json.loads(line)
-                getattr(self, f"_on_{fact['event']}", lambda fact: None)(fact)
-                self.said.add(fact["event"])
+    def _hear(self, line: str) -> None:
+        fact = json.loads(line)
+        getattr(self, f"_on_{fact['event']}", lambda fact: None)(fact)
+        self.said.add(fact["event"])
 
     def _on_revoked(self, fact: dict[str, Any]) -> None:
         self.owned -= set(fact["partitions"])
@@ -91,10 +74,6 @@ class Member:
     def _on_closed(self, fact: dict[str, Any]) -> None:
         self.close_s = fact["seconds"]
 
-    @property
-    def running(self) -> bool:
-        return self._process.poll() is None
-
     def wait_said(self, event: str, timeout_s: float = 20) -> None:
         wait_until(
             lambda: event in self.said, timeout_s, lambda: f"{self.name} says {event}\n{self.report()}"
@@ -106,34 +85,12 @@ class Member:
 
     def leave(self) -> None:
         """Let the member close cleanly, and wait until it has."""
-        self._process.send_signal(signal.SIGTERM)
-        self.wait_gone()
+        self.stop()
         assert "closed" in self.said, self.report()
 
-    def kill(self) -> None:
-        """SIGKILL: the group hears of it when the session times out."""
-        self._process.kill()
-        self.wait_gone()
-
-    def freeze(self) -> None:
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self._process.send_signal(signal.SIGCONT)
-
-    def wait_gone(self, timeout_s: float = 20) -> None:
-        wait_until(lambda: not self.running, timeout_s, lambda: f"the end of {self.name}\n{self.report()}")
-        self._reader.join(timeout_s)
-
-    def end(self) -> None:
-        """Leave no process behind, whatever the test's outcome."""
-        if self.running:
-            self._process.kill()
-        self._process.wait()
-
     def report(self) -> str:
-        log = self.log_path.read_text().splitlines()[-25:]
-        return "\n".join([f"-- {self.name}: owns {sorted(self.owned)}, said {sorted(self.said)}, log:", *log])
+        title = f"-- {self.name}: owns {sorted(self.owned)}, said {sorted(self.said)}, log:"
+        return "\n".join([title, *self._log_lines(25)])
 
 
 class Feed:

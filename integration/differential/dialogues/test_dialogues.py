@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -22,6 +19,7 @@ from integration.differential.playing.pairs import Pair, create_topic
 from integration.differential.playing.player import Target
 from integration.support.awaiting import wait_until
 from integration.support.clients import new_producer
+from integration.support.process import Process
 from integration.support.story import Member
 
 PARTITIONS = 4
@@ -57,7 +55,7 @@ def kafka_python(name: str, bootstrap: str, topic: str, log_path: Path) -> Actor
     return Member(name, options, log_path)
 
 
-class VerifiableConsumer:
+class VerifiableConsumer(Process):
     """Apache Kafka's own consumer from its system tests, which prints each event as a line of JSON."""
 
     def __init__(self, name: str, bootstrap: str, topic: str, log_path: Path, class_path: str) -> None:
@@ -68,43 +66,23 @@ class VerifiableConsumer:
         java = ["java", "-Xmx96m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path]
         tool = ["org.apache.kafka.tools.VerifiableConsumer", "--bootstrap-server", bootstrap]
         options = ["--topic", topic, "--group-id", topic, "--session-timeout", str(SESSION_TIMEOUT_MS)]
-        with log_path.open("w") as log:
-            self._process = subprocess.Popen(
-                [*java, *tool, *options, "--command-config", str(config)],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        super().__init__([*java, *tool, *options, "--command-config", str(config)], log_path)
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            fact = json.loads(line)
-            numbers = {each["partition"] for each in fact.get("partitions", ()) if isinstance(each, dict)}
-            if fact["name"] == "partitions_assigned":
-                self.owned |= numbers
-            elif fact["name"] == "partitions_revoked":
-                self.owned -= numbers
-            elif fact["name"] == "offsets_committed" and fact["success"]:
-                self.committed |= {each["partition"]: each["offset"] for each in fact["offsets"]}
+    def _hear(self, line: str) -> None:
+        fact = json.loads(line)
+        numbers = {each["partition"] for each in fact.get("partitions", ()) if isinstance(each, dict)}
+        if fact["name"] == "partitions_assigned":
+            self.owned |= numbers
+        elif fact["name"] == "partitions_revoked":
+            self.owned -= numbers
+        elif fact["name"] == "offsets_committed" and fact["success"]:
+            self.committed |= {each["partition"]: each["offset"] for each in fact["offsets"]}
 
     def leave(self) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        self._wait()
+        self.stop(SHARED_TIMEOUT_S)
 
-    def kill(self) -> None:
-        self._process.kill()
-        self._wait()
-
-    def end(self) -> None:
-        if self._process.poll() is None:
-            self.kill()
-
-    def _wait(self) -> None:
-        self._process.wait(SHARED_TIMEOUT_S)
-        self._reader.join(SHARED_TIMEOUT_S)
+    def report(self) -> str:
+        return "\n".join([f"-- owns {sorted(self.owned)}, log:", *self._log_lines(25)])
 
 
 def perform(cast: Cast, target: Target, topic: str, directory: Path) -> dict[str, Part]:
