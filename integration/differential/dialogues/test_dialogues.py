@@ -50,6 +50,7 @@ def kafka_python(name: str, bootstrap: str, topic: str, log_path: Path) -> Actor
         "group_id": topic,
         "topic": topic,
         "assignor": "range",
+        "session_timeout_ms": SESSION_TIMEOUT_MS,
         "metadata_max_age_ms": 300_000,
     }
     return Member(name, options, log_path)
