@@ -1,4 +1,4 @@
-"""Draw what becomes of each request into docs/upstream.md from `kshim/upstream/table.py`.
+"""Draw what becomes of each request, and the settings, into docs/upstream.md.
 
 python -m docs.draw_upstream        writes what is between the markers of docs/upstream.md anew
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs.draw_coordinator import drawn as _drawn
+from kshim.configs.config import PROPERTIES
 from kshim.upstream.table import TABLE, Entry, Way
 
 PAGE = Path(__file__).with_name("upstream.md")
@@ -36,9 +37,18 @@ def requests() -> str:
     return "\n".join(rows)
 
 
+def settings() -> str:
+    """A row for each property of kshim's groups."""
+    rows = ["| Property | Default | |", "|---|---|---|"]
+    for name, known in PROPERTIES.items():
+        if name.startswith(("upstream.groups.", "upstream.offsets.")):
+            rows.append(f"| `{name}` | {known.default} | {known.doc} |")
+    return "\n".join(rows)
+
+
 def drawn(page: str) -> str:
     """`page` with the tables drawn anew."""
-    return _drawn(page, (ways, requests))
+    return _drawn(page, (ways, requests, settings))
 
 
 if __name__ == "__main__":

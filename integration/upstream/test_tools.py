@@ -13,7 +13,7 @@ from integration import apache_kafka
 from integration.apache_kafka.tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, Tools
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer, new_producer, offset_and_metadata
-from integration.support.server import Server
+from integration.support.server import Server, run_to_end
 
 TOPIC = "orders"
 PARTITIONS, RECORDS = 2, 10
@@ -132,6 +132,50 @@ def test_a_group_with_members_at_the_upstream_is_described_and_stays(sides: Side
     finally:
         consumer.close()
     sides.directly("--delete --group busy")
+
+
+def run(sides: Sides, *arguments: str) -> str:
+    """What a command of kshim prints."""
+    data_dir = sides.kshim.data_dir
+    done = run_to_end(*arguments, "--data-dir", str(data_dir), cwd=data_dir)
+    return done.stdout + done.stderr
+
+
+def test_why_tells_of_the_other_side(sides: Sides) -> None:
+    assert "`kshim adopt twice` lets it go on here" not in run(sides, "why", "twice")
+    consumers = [new_consumer(sides.kafka.bootstrap, TOPIC, group_id="twice")]
+    try:
+        wait_until(lambda: bool(consumers[0].poll(100)), 20, "records at the upstream")
+        assert "group twice is Stable at the upstream, and not known here" in run(sides, "why", "twice")
+        consumers.append(new_consumer(sides.kshim.bootstrap, TOPIC, group_id="twice"))
+        wait_until(lambda: bool(consumers[1].poll(100)), 20, "records here")
+        assert "It also has 1 member at the upstream itself: kafka-python" in run(sides, "why", "twice")
+    finally:
+        for consumer in consumers:
+            consumer.close(autocommit=False)
+    sides.through("--delete --group twice")
+
+
+def test_kshim_group_moves_offsets(sides: Sides) -> None:
+    """Also of a topic that no client has named since the start."""
+    sides.commit(sides.kshim, "moved", 1)
+    sides.kshim.kill()
+    sides.kshim.restart()
+    end = RECORDS // PARTITIONS
+    for arguments, offset in (
+        (("--to-latest",), end),
+        (("--shift", "-2"), end - 2),
+        (("--to-time", "2020-01-01T00:00"), 0),
+        (("--to-latest", "--topic", TOPIC), end),
+        (("--to-earliest", "--topic", TOPIC), 0),
+    ):
+        printed = run(sides, "group", "reset-offsets", "moved", *arguments).split()
+        assert printed[3:] == [TOPIC, "0", str(offset), TOPIC, "1", str(offset)], printed
+    run(sides, "group", "set-offsets", "moved", "--topic", TOPIC, "--partition", "1", "--offset", "3")
+    assert sides.offsets(sides.kshim, "moved") == [0, 3]
+    wait_until(lambda: sides.offsets(sides.kafka, "moved") == [0, 3], 10, "the offsets at the upstream")
+    run(sides, "group", "delete", "moved")
+    assert "moved" not in sides.directly("--list")
 
 
 @pytest.mark.parametrize("side", ["kshim", "kafka"])

@@ -42,14 +42,17 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
       kshim why readers --json
     """
     known = ask_server(path, "why", group)
+    elsewhere = known.get("elsewhere", "")
     if known["now"] is None and not known["rebalances"]:
-        raise click.ClickException(f"no group {group}")
+        raise click.ClickException(elsewhere or f"no group {group}")
     told = _chosen(known["rebalances"], group, generation, show_all)
     if as_json:
         some = known["rebalances"] if generation is None else told
         click.echo(json.dumps({**known, "rebalances": some}))
         return
     click.echo(_now(group, known["now"], known["now_ms"]))
+    if elsewhere:
+        click.echo(elsewhere)
     if generation is None and len(known["rebalances"]) > 1:
         click.echo()
         _print_rows(known["rebalances"] if show_all else known["rebalances"][-MOST_ROWS:])

@@ -24,7 +24,7 @@ from kshim.configs.listeners import (
 )
 from kshim.configs.per_ip import checked_per_ip
 from kshim.configs.property import property_field as _property
-from kshim.configs.tls import TlsProperties
+from kshim.configs.upstream_groups import UpstreamGroupsProperties
 from kshim.configs.values import (
     INT_MAX,
     LONG_MAX,
@@ -50,7 +50,7 @@ def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_def
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config(TlsProperties):
+class Config(UpstreamGroupsProperties):
     """Everything a user may set. `Config()` holds the defaults."""
 
     listeners: str = _property(

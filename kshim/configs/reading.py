@@ -127,7 +127,9 @@ def _sasl_problems(config: Config) -> Iterator[str]:
 
 
 def _upstream_problems(config: Config) -> Iterator[str]:
-    """What is wrong with how the upstream is to be reached."""
+    """What is wrong with how the upstream is to be reached, and groups to be shared."""
+    if config.upstream and config.upstream_groups_fault:
+        yield config.upstream_groups_fault
     if config.upstream and any(name.startswith(UPSTREAM_PREFIX) for name in config.given):
         from kshim.configs.upstream import WrongUpstreamProperty, upstream_security
 

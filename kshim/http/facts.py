@@ -49,5 +49,7 @@ class Facts:
     look: Callable[[], Deferred[None]] | None = None
     """Called before offsets are told, which are from its firing on as they are now; None if they always are.
     """
+    notice: Callable[[str], str] = lambda _: ""
+    """What people should know of a group besides, a sentence; empty if nothing."""
     commands: Commands = field(default_factory=dict)
     """What may be steered over HTTP; empty if nothing may."""

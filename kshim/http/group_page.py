@@ -62,7 +62,7 @@ async def _parts(
     yield tag("h1", tag("span", group_id, class_="id"), " ", state(group.state if group else "Dead"))
     if group is not None:
         yield _facts(group, names)
-        worth = remarks(scores_of(facts, group_id))
+        worth = [*filter(None, (facts.notice(group_id),)), *remarks(scores_of(facts, group_id))]
         yield _now(group, waits_for(facts, group_id), names, now_ms, worth)
     drawing = timeline(group_id, rebalances, now_ms)
     if drawing is not None:

@@ -93,17 +93,26 @@ class Ends(MemoryLog):
         for each in looking:
             each.callback(None)
 
+    async def at(self, names: Sequence[str], timestamp: int) -> dict[tuple[str, int], int]:
+        """The offsets of all partitions of some topics at a time, at EARLIEST or at LATEST, by topic and
+        index. Those that are not known now are left out.
+        """
+        found: dict[tuple[str, int], int] = {}
+        for first in range(0, len(names), AT_ONCE):
+            try:
+                led = await self._led(names[first : first + AT_ONCE])
+            except LinkError as error:
+                logger.debug("the offsets of partitions are not known: %s", error)
+                continue
+            for node_id, partitions in led.items():
+                try:
+                    found.update(await _listed(await self._link(node_id), partitions, timestamp))
+                except LinkError as error:
+                    logger.debug("the offsets of partitions are not known: %s", error)
+        return found
+
     async def _look_at(self, names: Iterable[str]) -> None:
-        asked = tuple(MetadataRequestTopic(name=name) for name in names)
-        told: MetadataResponse = await self._upstream.ask(
-            MetadataRequest(topics=asked, allow_auto_topic_creation=False)
-        )
-        led: defaultdict[int, dict[str, list[int]]] = defaultdict(dict)
-        for topic in told.topics:
-            for partition in topic.partitions:
-                if partition.leader_id >= 0 and topic.name:
-                    led[partition.leader_id].setdefault(topic.name, []).append(partition.partition_index)
-        for node_id, partitions in led.items():
+        for node_id, partitions in (await self._led(names)).items():
             try:
                 link = await self._link(node_id)
                 begin, end = (
@@ -114,6 +123,19 @@ class Ends(MemoryLog):
                 logger.debug("the ends of partitions are not known: %s", error)
                 begin = end = {}
             self._note(partitions, begin, end)
+
+    async def _led(self, names: Iterable[str]) -> Mapping[int, Partitions]:
+        """The partitions of some topics, by the node id of their leader. Raises LinkError."""
+        asked = tuple(MetadataRequestTopic(name=name) for name in names)
+        told: MetadataResponse = await self._upstream.ask(
+            MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+        )
+        led: defaultdict[int, dict[str, list[int]]] = defaultdict(dict)
+        for topic in told.topics:
+            for partition in topic.partitions:
+                if partition.leader_id >= 0 and topic.name:
+                    led[partition.leader_id].setdefault(topic.name, []).append(partition.partition_index)
+        return led
 
     def _note(
         self,

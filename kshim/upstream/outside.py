@@ -30,6 +30,7 @@ from kshim.upstream.ends import Ends
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
+from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.registry import VERSIONS
@@ -60,6 +61,7 @@ class Outside:
     here: Broker
     merged: Broker
     """The same with the groups of both sides."""
+    upstream_groups: UpstreamGroups
     ends: Ends
     topics: Topics
     groups: GroupRuntime
@@ -74,6 +76,8 @@ class Outside:
     reactor: Any
     upstream: Upstream
     why_not_ready: Callable[[], str]
+    notice: Callable[[str], str]
+    """What people should know of a group; see `Facts`."""
     http_address: Endpoint | None = None
     """Where the page is; None if it is not served."""
     _control: ControlSocket | None = None
@@ -110,9 +114,12 @@ class Outside:
         from kshim.control.recorder import Questions
         from kshim.control.time import TimeSteering
         from kshim.upstream.adoption import Adoption
+        from kshim.upstream.elsewhere import with_other_side
+        from kshim.upstream.offset_steering import UpstreamOffsetSteering
 
         here, recorder, reactor, clock = self.here, self.recorder, self.reactor, self.clock
         groups, coordinators = GroupSteering(here.groups), Coordinators(here, is_alone=True)
+        questions = Questions(recorder, groups, here.aside, reactor, clock).commands()
         deletion = MemberSteering(Coordinators(self.merged, is_alone=True)).commands()["delete-group"]
         overview = Overview(here.cluster, here.groups, here.log, recorder, reactor, clock)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
@@ -122,9 +129,11 @@ class Outside:
         return {
             **groups.commands(),
             **{name: self._after_look(command) for name, command in overview.commands().items()},
-            **Questions(recorder, groups, here.aside, reactor, clock).commands(),
+            **questions,
+            "why": with_other_side(questions["why"], self.upstream_groups),
             **MemberSteering(coordinators).commands(),
             "delete-group": deletion,
+            **UpstreamOffsetSteering(here, coordinators, self.topics, self.ends).commands(),
             **Adoption(self.upstream, coordinators).commands(),
             **faults.commands(),
             **self._time.commands(),
@@ -197,6 +206,7 @@ class Outside:
             activity=Activity,
             why_not_ready=self.why_not_ready,
             look=self._look_for_a_while,
+            notice=self.notice,
             commands=commands,
         )
         return HttpListener(facts, here.config.http_token, self.reactor)

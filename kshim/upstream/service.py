@@ -18,6 +18,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.configs.upstream import WrongUpstreamProperty, upstream_security
 from kshim.control.clock import SteeredClock
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
+from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.loading import Loader
 from kshim.fetching.sessions import FetchSessions
 from kshim.network.connection import Connection, Shared
@@ -48,6 +49,9 @@ from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
 from kshim.upstream.relay import Relay
 from kshim.upstream.session import LoginFailed
+from kshim.upstream.settings import UpstreamSettings
+from kshim.upstream.shards.mirrored import USED_TWICE, MirroredOffsets
+from kshim.upstream.shards.renewal import Renewal
 from kshim.upstream.shards.sharing import SharedShards
 from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import UpstreamTransactions
@@ -66,9 +70,9 @@ OLDEST_METADATA = 10
 """Of Kafka 2.8: the first version with topic ids."""
 MOST_RESPONSE_BYTES = 2**31 - 1
 
-NewShards = Callable[[Any, Upstream, UpstreamCoordinators, int], GroupShards]
-"""Makes the shards of a process: (reactor, upstream, coordinators, node_id). coordinators: those that the
-upstream has. node_id: by which the runtime knows this process.
+NewShards = Callable[[Config, Any, Upstream, UpstreamCoordinators, MirroredOffsets | None, int], GroupShards]
+"""Makes the shards of a process: (config, reactor, upstream, coordinators, mirrored, node_id). mirrored:
+tells the upstream what is committed, if it is to be told. node_id: by which the runtime knows this process.
 """
 
 
@@ -86,19 +90,22 @@ class UpstreamServer:
         self._mirror = Mirror(config, self._topics)
         self._coordinators = UpstreamCoordinators(self._contact)
         self._upstream_groups = UpstreamGroups(reactor, self._coordinators)
-        self._shards = new_shards(reactor, self._contact, self._coordinators, HERE)
+        self._once = Once(reactor)
+        self._mirrored: MirroredOffsets | None = None
+        if config.upstream_offsets_mirror_enable:
+            self._mirrored = MirroredOffsets(reactor, self._upstream_groups, self._once)
+        self._shards = new_shards(config, reactor, self._contact, self._coordinators, self._mirrored, HERE)
         self._transactions = UpstreamTransactions(self._coordinators, self._shards)
         self._loader = Loader(reactor)
         self._aside = AsideThread(reactor)
         self._unread = Unread(reactor)
-        self._once = Once(reactor)
-        self._recorder = Recorder(
-            lambda: int(self._clock.seconds() * 1000), most_bytes=config.group_rebalances_max_bytes
-        )
+        self._recorder = Recorder(self._now_ms, most_bytes=config.group_rebalances_max_bytes)
         limits = partial(_limit, self._mirror)
         self._ports = Ports(config, reactor, self._unread, self._once, limits, self._mirror.client_quotas)
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
         self._known = Brokers(self._indexes, self._open_port, lambda: bool(self._shards.fellows()))
+        self._settings = UpstreamSettings(self._coordinators, self._running, self._once)
+        self._renewal: Renewal | None = None
         self._ends = Ends(reactor, self._contact, self._topics.by_name, self._known.address)
         self._brokers: dict[int, Broker] = {}
         """What each port answers by, by the node id of the upstream broker."""
@@ -156,6 +163,7 @@ class UpstreamServer:
             raise StartError(str(error)) from error
         self._look_later = self._reactor.callLater(LOOK_S, self._look)
         self._topics.start()
+        Deferred.fromCoroutine(self._settings.check())
         self._is_ready = True
         addresses = self._ports.addresses()
         listed = ", ".join(str(address) for of_name in addresses.values() for address in of_name)
@@ -182,7 +190,7 @@ class UpstreamServer:
         config, clock, shards = self._config, self._clock, self._shards
         coordinator = new_coordinator(config, shards.partitions)
         groups = self._groups = GroupRuntime(
-            coordinator, shards.journal, clock, self._loader, self._recorder.add, shards.may_answer
+            coordinator, shards.journal, clock, self._loader, self._note, shards.may_answer
         )
         groups.start({})
         self._topics.on_change(groups.topic_changed)
@@ -205,9 +213,33 @@ class UpstreamServer:
             wall_clock=clock,
             quotas=Quotas(self._mirror.client_quotas, config, self._reactor),
         )
-        merged = MergedGroups(groups, self._upstream_groups, self._topics, self._once, has_twins=True)
+        if self._mirrored is not None:
+            self._renewal = self._new_renewal(self._mirrored, groups)
+        has_twins = self._mirrored is not None
+        merged = MergedGroups(groups, self._upstream_groups, self._topics, self._once, has_twins=has_twins)
         self._merged = replace(self._here, groups=merged)
         self._front = Front(self._merged, self._known, self._topics, shards, self._upstream_groups)
+
+    def _new_renewal(self, mirrored: MirroredOffsets, groups: GroupRuntime) -> Renewal:
+        now_ms, retention_ms = self._now_ms, self._settings.retention_ms
+        renewal = Renewal(
+            self._reactor, now_ms, groups, self._upstream_groups, mirrored, retention_ms, self._once
+        )
+        mirrored.watch = renewal.soon
+        return renewal
+
+    def _note(self, what: object) -> None:
+        """Take what has happened to a group."""
+        self._recorder.add(what)
+        if self._mirrored is not None and isinstance(what, ExpiryReport):
+            self._mirrored.expired(what.group_id, what.offsets)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.seconds() * 1000)
+
+    def _running(self) -> dict[int, Endpoint]:
+        """The upstream's brokers that run."""
+        return {node_id: self._known.address(node_id) for node_id in self._known.running}
 
     def _open_ports(self, found: MetadataResponse) -> None:
         """Open the ports of all brokers that run. Raises CannotListen, WrongUpstream, StartError."""
@@ -232,6 +264,8 @@ class UpstreamServer:
         self._outside = Outside(
             here=self._here,
             merged=self._merged,
+            upstream_groups=self._upstream_groups,
+            notice=self._notice,
             ends=self._ends,
             topics=self._topics,
             groups=self._groups,
@@ -247,6 +281,10 @@ class UpstreamServer:
             why_not_ready=self._why_not_ready,
         )
         self._outside.open()
+
+    def _notice(self, group_id: str) -> str:
+        mirrored = self._mirrored
+        return f"It {USED_TWICE}." if mirrored is not None and group_id in mirrored.in_use else ""
 
     def _why_not_ready(self) -> str:
         if self._is_stopped:
@@ -318,6 +356,8 @@ class UpstreamServer:
         if self._look_later is not None and self._look_later.active():
             self._look_later.cancel()
         self._topics.stop()
+        if self._renewal is not None:
+            self._renewal.stop()
         listeners = list(self._ports.listeners.values())
         for listener in listeners:
             await listener.close()
@@ -326,6 +366,8 @@ class UpstreamServer:
         if self._groups is not None:
             self._groups.stop()
         await self._shards.stop()
+        if self._mirrored is not None:
+            await self._mirrored.stop()
         self._aside.stop()
         await gatherResults([listener.disconnect() for listener in listeners])
         self._ends.stop()

@@ -100,7 +100,7 @@ class UpstreamGroups:
 
     def __init__(self, reactor: Any, coordinators: UpstreamCoordinators) -> None:
         self._reactor = reactor
-        self._coordinators = coordinators
+        self.coordinators = coordinators
         self._gathered: dict[tuple[Question, int], _Waiting] = {}
         """By question and newest version: what this turn of the reactor asks."""
         self._place = DeferredSemaphore(UNDER_WAY)
@@ -121,7 +121,7 @@ class UpstreamGroups:
     async def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
         """What the group's coordinator answers."""
         try:
-            link = await self._coordinators.link(request.group_id)
+            link = await self.coordinators.link(request.group_id)
             if isinstance(link, ErrorCode):
                 return OffsetDeleteResponse(error_code=link)
             answer: OffsetDeleteResponse = await link.ask(request, timeout_s=ANSWER_S)
@@ -153,7 +153,7 @@ class UpstreamGroups:
 
     async def _ask_all(self, question: Question, newest: int, waiting: _Waiting) -> None:
         try:
-            placed, errors = by_place((await self._coordinators.find(list(waiting))).items())
+            placed, errors = by_place((await self.coordinators.find(list(waiting))).items())
         except LinkError as error:
             logger.debug("%s", error)
             placed, errors = {}, dict.fromkeys(waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -172,7 +172,7 @@ class UpstreamGroups:
     ) -> None:
         """Ask one coordinator; who is not answered stays in `waiting`."""
         try:
-            link = await self._coordinators.link_to(address)
+            link = await self.coordinators.link_to(address)
             takes_many = link.version(question.api_key, newest) >= question.first_with_many
             for some in [group_ids] if takes_many else [[each] for each in group_ids]:
                 response = await link.ask(question.request(some), newest=newest, timeout_s=ANSWER_S)
@@ -183,7 +183,7 @@ class UpstreamGroups:
 
     async def _list(self, address: Endpoint, request: ListGroupsRequest) -> ListGroupsResponse:
         try:
-            link = await self._coordinators.link_to(address)
+            link = await self.coordinators.link_to(address)
             has_types = link.version(ApiKey.LIST_GROUPS) >= FIRST_LIST_WITH_TYPES
             if not has_types and request.types_filter and CLASSIC not in map(str.lower, request.types_filter):
                 return ListGroupsResponse()

@@ -140,6 +140,25 @@ def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
             {"group_min_session_timeout_ms": "5", "group_max_session_timeout_ms": "4"},
             "group.min.session.timeout.ms=5: expected at most group.max.session.timeout.ms, which is 4",
         ),
+        (
+            {
+                "upstream_bootstrap_servers": "k:1",
+                "upstream_groups_lease_ms": "600",
+                "upstream_groups_session_timeout_ms": "1199",
+            },
+            "upstream.groups.lease.ms=600: expected at most half of upstream.groups.session.timeout",
+        ),
+        ({"upstream_groups_topic": "a b"}, "upstream.groups.topic=a b: expected the name of a topic"),
+        ({"upstream_groups_topic": ".."}, "upstream.groups.topic=..: expected the name of a topic"),
+        ({"upstream_groups_group_id": ""}, "upstream.groups.group.id=: expected a group id"),
+        (
+            {"upstream_groups_topic_replication_factor": "0"},
+            "upstream.groups.topic.replication.factor=0: expected -1, or an integer of at least 1",
+        ),
+        (
+            {"upstream_offsets_mirror_enable": "yes"},
+            "upstream.offsets.mirror.enable=yes: expected true or",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(properties: dict[str, str], problem: str) -> None:

@@ -124,3 +124,11 @@ def test_a_leader_that_does_not_answer_leaves_its_partitions_unknown(way: str) -
     getattr(upstream, way).add(1)
     result(upstream.ends.look())
     assert upstream.known() == [Offsets(0, 0, 0, 0), NOT_KNOWN, Offsets(UNKNOWN, 20, 20, 20)]
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+def test_offsets_at_a_time(*, is_down: bool) -> None:
+    upstream = Upstream()
+    upstream.down = {1} if is_down else set()
+    found = result(Deferred.fromCoroutine(upstream.ends.at(["t"], 1_700_000_000_000)))
+    assert found == {("t", 0): 0, ("t", 2): 20} | ({} if is_down else {("t", 1): 10})

@@ -42,7 +42,7 @@ def expire(
     if is_deleted:
         draft.forget_group(group)
     if expired or is_deleted:
-        draft.report(ExpiryReport(group.group_id, len(expired), is_deleted))
+        draft.report(ExpiryReport(group.group_id, {each: looked_at[each] for each in expired}, is_deleted))
     return is_deleted
 
 

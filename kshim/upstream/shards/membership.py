@@ -11,9 +11,8 @@ upstream, the assignment has to carry the addresses, and nothing runs on another
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,15 @@ from kshim.upstream.fellows import Fellow, new_fellow
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.division import divide
+from kshim.upstream.shards.said import (
+    Said,
+    Unlike,
+    decode_said,
+    decode_shares,
+    differences,
+    encode_said,
+    encode_shares,
+)
 from schemas.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -76,8 +84,7 @@ class Assigned:
 class Ours:
     """What a member says of itself."""
 
-    addresses: Mapping[str, Endpoint]
-    """Where clients reach it, by the name of the listener."""
+    said: Said
     led: Sequence[int]
 
 
@@ -92,8 +99,6 @@ class Membership:
         self,
         reactor: Any,
         upstream: Upstream,
-        topic: str,
-        partitions: int,
         group_id: str,
         session_timeout_ms: int,
         ours: Callable[[], Ours],
@@ -102,7 +107,6 @@ class Membership:
         """ours: called for each JoinGroup. assigned: called with each new assignment."""
         self._reactor = reactor
         self._upstream = upstream
-        self._topic, self._partitions = topic, partitions
         self._group_id = group_id
         self._session_timeout_ms = session_timeout_ms
         self._ours = ours
@@ -113,6 +117,8 @@ class Membership:
         self._running: Deferred[None] | None = None
         self._said = ""
         """What was logged last: it is not repeated."""
+        self._warned: set[str] = set()
+        """What was said of the other members the last time."""
 
     def start(self) -> None:
         """Join, and stay."""
@@ -225,10 +231,11 @@ class Membership:
 
     def _join_request(self) -> JoinGroupRequest:
         ours = self._ours()
+        topic = ours.said.topic
         subscription = ConsumerProtocolSubscription(
-            topics=(self._topic,),
-            user_data=_encode_addresses(ours.addresses),
-            owned_partitions=(TopicPartition(topic=self._topic, partitions=tuple(ours.led)),),
+            topics=(topic,),
+            user_data=encode_said(ours.said),
+            owned_partitions=(TopicPartition(topic=topic, partitions=tuple(ours.led)),),
         )
         protocol = JoinGroupRequestProtocol(name=PROTOCOL, metadata=encode_subscription(subscription))
         return JoinGroupRequest(
@@ -254,46 +261,74 @@ class Membership:
         """What everybody is to lead, from the member that has to say it."""
         if joined.leader != joined.member_id:
             return []
-        members = {each.member_id: decode_subscription(each.metadata) for each in joined.members}
-        divided = divide(
-            self._partitions,
-            {
-                member_id: [shard for each in subscription.owned_partitions for shard in each.partitions]
-                for member_id, subscription in members.items()
-            },
-        )
-        everybody = [
-            {"addresses": _json(members[member_id].user_data), "shards": shards}
-            for member_id, shards in divided.items()
-        ]
-        user_data = json.dumps(everybody, separators=(",", ":")).encode()
+        members, unlike = _members(joined)
+        self._warn(unlike)
+        shares = {
+            member_id: leads
+            for topic in {said.topic for said, _ in members.values()}
+            for member_id, leads in _divided(members, topic).items()
+        }
+        user_data = encode_shares([(members[member_id][0], leads) for member_id, leads in shares.items()])
         return [
             SyncGroupRequestAssignment(
                 member_id=member_id,
                 assignment=encode_assignment(
                     ConsumerProtocolAssignment(
-                        assigned_partitions=(TopicPartition(topic=self._topic, partitions=tuple(shards)),),
+                        assigned_partitions=(
+                            TopicPartition(topic=members[member_id][0].topic, partitions=tuple(leads)),
+                        ),
                         user_data=user_data,
                     )
                 ),
             )
-            for member_id, shards in divided.items()
+            for member_id, leads in shares.items()
         ]
 
     def _decoded(self, data: bytes) -> Assigned:
         """Raises _Again."""
+        ours = self._ours().said
         try:
             assignment = decode_assignment(data)
-            everybody = [
-                (_fellow(member["addresses"]), member["shards"]) for member in _json(assignment.user_data)
-            ]
-        except (MalformedMessage, ValueError, TypeError, KeyError) as error:
-            raise _Again(
-                f"group {self._group_id} of the upstream: an assignment of another make: {error}"
-            ) from None
-        ours = frozenset(shard for each in assignment.assigned_partitions for shard in each.partitions)
-        leaders = {shard: fellow for fellow, shards in everybody for shard in shards}
-        return Assigned(ours, leaders, tuple(fellow for fellow, _ in everybody))
+            shares = decode_shares(assignment.user_data)
+        except (MalformedMessage, Unlike) as error:
+            what = error if isinstance(error, Unlike) else f"an assignment of another make: {error}"
+            raise _Again(f"group {self._group_id} of the upstream: {what}") from None
+        self._warn(differences(ours, (said for said, _ in shares)))
+        fellows = [(new_fellow(said.addresses), leads) for said, leads in shares if said.topic == ours.topic]
+        leaders = {shard: fellow for fellow, leads in fellows for shard in leads}
+        led = frozenset(shard for each in assignment.assigned_partitions for shard in each.partitions)
+        return Assigned(led, leaders, tuple(fellow for fellow, _ in fellows))
+
+    def _warn(self, lines: Iterable[str]) -> None:
+        """Log what the other members are like, once for as long as they are."""
+        found = set(lines)
+        for line in sorted(found - self._warned):
+            logger.warning("%s", line)
+        self._warned = found
+
+
+def _members(joined: JoinGroupResponse) -> tuple[dict[str, tuple[Said, Sequence[int]]], list[str]]:
+    """What each member says of itself, with the shards that it leads; a line for each that cannot be read."""
+    members: dict[str, tuple[Said, Sequence[int]]] = {}
+    unlike = []
+    for each in joined.members:
+        try:
+            subscription = decode_subscription(each.metadata)
+            said = decode_said(subscription.user_data)
+        except MalformedMessage as error:
+            unlike.append(f"member {each.member_id} is no kshim, or another build: {error}")
+        except Unlike as error:
+            unlike.append(str(error))
+        else:
+            led = [n for it in subscription.owned_partitions if it.topic == said.topic for n in it.partitions]
+            members[each.member_id] = said, led
+    return members, unlike
+
+
+def _divided(members: Mapping[str, tuple[Said, Sequence[int]]], topic: str) -> Mapping[str, Sequence[int]]:
+    """The shards of one topic among the members that have it."""
+    owned = {member_id: led for member_id, (said, led) in members.items() if said.topic == topic}
+    return divide(max(members[member_id][0].shards for member_id in owned), owned)
 
 
 _ADVICE: Mapping[int, str] = {
@@ -314,16 +349,3 @@ def _name(code: int) -> str:
         return ErrorCode(code).name
     except ValueError:
         return f"error {code}"
-
-
-def _encode_addresses(addresses: Mapping[str, Endpoint]) -> bytes:
-    named = {name: str(address) for name, address in addresses.items()}
-    return json.dumps(named, separators=(",", ":")).encode()
-
-
-def _json(data: bytes | None) -> Any:
-    return json.loads(data or b"{}")
-
-
-def _fellow(addresses: Mapping[str, str]) -> Fellow:
-    return new_fellow({name: Endpoint.parse(address) for name, address in addresses.items()})

@@ -12,6 +12,8 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResults
 
+from kshim import __version__
+from kshim.configs.config import Config
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
 from kshim.requests.once import Once
@@ -23,19 +25,16 @@ from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.permissions import check_permissions
+from kshim.upstream.shards.said import Said
 from kshim.upstream.shards.shard import Shard, World
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import Marker
-from kshim.upstream.shards.topic import TOPIC, find_or_make
+from kshim.upstream.shards.topic import Wanted, find_or_make
 from schemas.internal_topics.shard_claim import ShardClaim
 from schemas.records.end_txn_marker import EndTxnMarker
 
 logger = logging.getLogger(__name__)
 
-GROUP_ID = "__kshim"
-SESSION_TIMEOUT_MS = 6_000
-"""What Kafka's brokers allow at least, if nobody has changed it."""
-LEASE_MS = 400
 POLLS_A_LEASE = 3
 READ_AT_ONCE = 8
 HAND_OVER_S = 0.15
@@ -49,20 +48,27 @@ class SharedShards:
 
     def __init__(
         self,
+        config: Config,
         reactor: Any,
         upstream: Upstream,
         coordinators: UpstreamCoordinators,
+        mirrored: MirroredOffsets | None,
         node_id: int,
     ) -> None:
-        """coordinators: the upstream's own. node_id: by which the runtime knows this process."""
+        """coordinators: the upstream's own. mirrored: tells the upstream what is committed, if it is to be
+        told. node_id: by which the runtime knows this process.
+        """
+        self._config = config
+        self._topic = config.upstream_groups_topic
+        self._lease_ms = config.upstream_groups_lease_ms
         self._reactor = reactor
         self._upstream = upstream
         self._coordinators = coordinators
         self._node_id = node_id
         self._addresses: Callable[[], Addresses] = dict
-        self._log = Partitions(reactor, TOPIC, upstream)
+        self._log = Partitions(reactor, self._topic, upstream)
         self._once = Once(reactor)
-        self._mirrored = MirroredOffsets(reactor, coordinators, self._once)
+        self._mirrored = mirrored
         self._shards: dict[int, Shard] = {}
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
@@ -77,7 +83,7 @@ class SharedShards:
 
     @property
     def topic(self) -> str:
-        return TOPIC
+        return self._topic
 
     @property
     def partitions(self) -> int:
@@ -85,7 +91,7 @@ class SharedShards:
 
     @property
     def group_id(self) -> str:
-        return GROUP_ID
+        return self._config.upstream_groups_group_id
 
     @property
     def journal(self) -> SharedShards:
@@ -96,8 +102,11 @@ class SharedShards:
         return Deferred.fromCoroutine(self._prepare())
 
     async def _prepare(self) -> None:
-        partitions = await find_or_make(self._upstream.ask, self._reactor)
-        await check_permissions(self._upstream, self._coordinators, TOPIC, GROUP_ID)
+        config = self._config
+        replicas = config.upstream_groups_topic_replication_factor
+        wanted = Wanted(self._topic, config.upstream_groups_topic_partitions, replicas)
+        partitions = await find_or_make(self._upstream.ask, self._reactor, wanted)
+        await check_permissions(self._upstream, self._coordinators, self._topic, self.group_id)
         world = World(
             log=self._log,
             clock=self._reactor,
@@ -126,11 +135,9 @@ class SharedShards:
         self._membership = Membership(
             self._reactor,
             self._upstream,
-            TOPIC,
-            self.partitions,
-            GROUP_ID,
-            SESSION_TIMEOUT_MS,
-            lambda: Ours(self._addresses(), [shard.index for shard in self._shards.values() if shard.is_led]),
+            self.group_id,
+            self._config.upstream_groups_session_timeout_ms,
+            self._ours,
             self._assign,
         )
         self._membership.start()
@@ -139,6 +146,11 @@ class SharedShards:
         await first
         if enough.active():
             enough.cancel()
+
+    def _ours(self) -> Ours:
+        settings = {**self._config.shared_settings, "version of kshim": __version__}
+        said = Said(self._addresses(), self.partitions, settings)
+        return Ours(said, [shard.index for shard in self._shards.values() if shard.is_led])
 
     def stop(self) -> Deferred[None]:
         """Let go of all shards, and leave. The runtime is stopped."""
@@ -159,7 +171,6 @@ class SharedShards:
             call.cancel()
         if self._membership is not None:
             await self._membership.stop()
-        await self._mirrored.stop()
         self._log.stop()
 
     def may_answer(self, shard: int) -> bool:
@@ -191,8 +202,8 @@ class SharedShards:
     ) -> Deferred[Any]:
         """See `Journal.append`."""
         durable = self._shards[shard].append(records, producer)
-        if records and producer == NO_PRODUCER:
-            durable.addCallback(lambda _: self._mirrored.note(records))
+        if records and producer == NO_PRODUCER and (mirrored := self._mirrored) is not None:
+            durable.addCallback(lambda _: mirrored.note(records))
         return durable
 
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
@@ -202,10 +213,7 @@ class SharedShards:
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
         """What was read when the shard was taken over."""
         of_shard = self._shards[shard]
-        for found in loaded(of_shard.fetched, of_shard.transactions):
-            if isinstance(found, JournalBatch) and found.producer == NO_PRODUCER:
-                self._mirrored.note(found.records)
-            yield found
+        return loaded(of_shard.fetched, of_shard.transactions)
 
     # ---- transactions
 
@@ -238,7 +246,7 @@ class SharedShards:
 
     def _new_claim(self) -> ShardClaim:
         at = next(iter(self._addresses().values()))
-        return ShardClaim(claim_id=uuid4(), host=at.host, port=at.port, lease_ms=LEASE_MS)
+        return ShardClaim(claim_id=uuid4(), host=at.host, port=at.port, lease_ms=self._lease_ms)
 
     def _assign(self, assigned: Assigned) -> None:
         """Let go of the shards that others are to lead, and take over those that this process is to lead."""
@@ -247,7 +255,7 @@ class SharedShards:
         self._gone.note(known, assigned.everybody, self._reactor.seconds())
         logger.info(
             "is to lead %d of %d shards of %s, as one of %d kshim",
-            *(len(assigned.ours), self.partitions, TOPIC, len(assigned.everybody)),
+            *(len(assigned.ours), self.partitions, self._topic, len(assigned.everybody)),
         )
         for index, shard in self._shards.items():
             if index not in assigned.ours:
@@ -268,6 +276,8 @@ class SharedShards:
         loading = self._groups.load(shard, Leader(self._node_id, next(self._epochs)))
         loading.addCallbacks(lambda _: self._loaded(shard), lambda _: None)  # a failure is logged
         loading.addCallback(lambda _: self._is_ready_if_led())
+        if self._mirrored is not None:
+            self._mirrored.watch()
         return loading
 
     def _loaded(self, shard: int) -> None:
@@ -283,7 +293,7 @@ class SharedShards:
     def _poll(self) -> None:
         for shard in self._shards.values():
             shard.poll()
-        self._poll_later = self._reactor.callLater(LEASE_MS / 1000 / POLLS_A_LEASE, self._poll)
+        self._poll_later = self._reactor.callLater(self._lease_ms / 1000 / POLLS_A_LEASE, self._poll)
 
     def _is_ready_if_led(self) -> None:
         if self._assigned is not None and all(self._shards[index].is_led for index in self._assigned.ours):

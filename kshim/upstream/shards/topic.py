@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
+from kshim.configs.upstream_groups import AS_MANY_AS_CAN_BE
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.link import LinkError
@@ -17,9 +18,8 @@ from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 logger = logging.getLogger(__name__)
 
-TOPIC = "__kshim_groups"
-PARTITIONS = 50
 MOST_REPLICAS = 3
+"""If nobody says how many; fewer where there are fewer brokers."""
 CONFIGS = {
     "cleanup.policy": "compact",
     # The fence of a leader lasts for a day after the time of its last batch, so that must not come from a
@@ -44,7 +44,16 @@ _NOT_YET = (
 Ask = Callable[[Any], Deferred[Any]]
 
 
-async def find_or_make(ask: Ask, clock: Clock) -> int:
+class Wanted(NamedTuple):
+    """The topic as it is configured."""
+
+    name: str
+    partitions: int
+    replicas: int
+    """AS_MANY_AS_CAN_BE, or how many."""
+
+
+async def find_or_make(ask: Ask, clock: Clock, wanted: Wanted) -> int:
     """How many partitions it has. Raises StorageError, in words for the user.
 
     ask: asks any broker; errbacks LinkError.
@@ -53,43 +62,47 @@ async def find_or_make(ask: Ask, clock: Clock) -> int:
     for _ in range(TRIES):
         try:
             found = await ask(
-                MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),), allow_auto_topic_creation=False)
+                MetadataRequest(
+                    topics=(MetadataRequestTopic(name=wanted.name),), allow_auto_topic_creation=False
+                )
             )
             (topic,) = found.topics
             if topic.error_code == ErrorCode.NONE and topic.partitions:
                 return len(topic.partitions)
             if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                raise _refused("DESCRIBE, READ and WRITE on the topic", "TOPIC_AUTHORIZATION_FAILED")
+                raise _refused(
+                    wanted.name, "DESCRIBE, READ and WRITE on the topic", "TOPIC_AUTHORIZATION_FAILED"
+                )
             if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                last = await _make(ask, len(found.brokers))
+                last = await _make(ask, wanted, len(found.brokers))
         except LinkError as error:
             last = str(error)
         pause: Deferred[None] = Deferred()
         clock.callLater(PAUSE_S, pause.callback, None)
         await pause
-    raise StorageError(f"the upstream's topic {TOPIC}: {last}")
+    raise StorageError(f"the upstream's topic {wanted.name}: {last}")
 
 
-async def _make(ask: Ask, brokers: int) -> str:
+async def _make(ask: Ask, wanted: Wanted, brokers: int) -> str:
     """Ask for the topic to be made; return why it was not, if it may be later. Raises StorageError."""
-    replicas = min(MOST_REPLICAS, brokers)
+    replicas = min(MOST_REPLICAS, brokers) if wanted.replicas == AS_MANY_AS_CAN_BE else wanted.replicas
     configs = {**CONFIGS, "min.insync.replicas": str(max(1, replicas - 1))}
     topic = CreatableTopic(
-        name=TOPIC,
-        num_partitions=PARTITIONS,
+        name=wanted.name,
+        num_partitions=wanted.partitions,
         replication_factor=replicas,
         configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in configs.items()),
     )
     (made,) = (await ask(CreateTopicsRequest(topics=(topic,), timeout_ms=5_000))).topics
     if made.error_code == ErrorCode.NONE:
-        logger.info("made topic %s in the upstream, with %d replicas", TOPIC, replicas)
+        logger.info("made topic %s in the upstream, with %d replicas", wanted.name, replicas)
     elif made.error_code not in _NOT_YET:
         name = ErrorCode(made.error_code).name
-        raise _refused("CREATE on the cluster or the topic", f"{name}: {made.error_message}")
+        raise _refused(wanted.name, "CREATE on the cluster or the topic", f"{name}: {made.error_message}")
     return f"error {made.error_code}"
 
 
-def _refused(needed: str, why: str) -> StorageError:
+def _refused(topic: str, needed: str, why: str) -> StorageError:
     return StorageError(
-        f"the upstream refuses topic {TOPIC}, where groups are kept; kshim needs {needed}: {why}"
+        f"the upstream refuses topic {topic}, where groups are kept; kshim needs {needed}: {why}"
     )

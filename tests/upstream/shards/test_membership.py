@@ -9,7 +9,10 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.configs.endpoint import Endpoint
 from kshim.upstream.link import LinkError
+from kshim.upstream.shards import membership
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
+from kshim.upstream.shards.said import Said
+from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.messages.heartbeat import HeartbeatRequest
@@ -67,18 +70,20 @@ class Upstream:
 
 
 class Process:
-    def __init__(self, upstream: Upstream, host: str, partitions: int = 4) -> None:
+    def __init__(self, upstream: Upstream, host: str, partitions: int = 4, **settings: str) -> None:
+        """settings: by the names of properties, with "_" for "."."""
         self.assigned: list[Assigned] = []
         self.led: set[int] = set()
-        address = {"PLAINTEXT": Endpoint(host, 9092)}
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        said = Said(
+            {"PLAINTEXT": Endpoint(host, 9092)}, partitions, {"upstream.groups.topic": TOPIC, **named}
+        )
         self.membership = Membership(
             upstream.clock,
             upstream,
-            TOPIC,
-            partitions,
             "__kshim",
             int(SESSION_S * 1000),
-            lambda: Ours(address, sorted(self.led)),
+            lambda: Ours(said, sorted(self.led)),
             self._assign,
         )
         self.membership.start()
@@ -173,3 +178,96 @@ def test_others_in_the_group_are_told_of(upstream: Upstream, caplog: pytest.LogC
     Process(upstream, "a")
     upstream.pass_s(4)
     assert "INCONSISTENT_GROUP_PROTOCOL, other clients are members of it: stop them" in caplog.text
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_other_settings_are_said_once_by_each(upstream: Upstream, caplog: pytest.LogCaptureFixture) -> None:
+    first = Process(upstream, "a", upstream_groups_lease_ms="400")
+    second = Process(upstream, "b", upstream_groups_lease_ms="800")
+    upstream.pass_s(8)
+    assert sorted(warnings(caplog)) == [
+        "kshim at a:9092 has upstream.groups.lease.ms=400, and here it is 800: all should have the same",
+        "kshim at b:9092 has upstream.groups.lease.ms=800, and here it is 400: all should have the same",
+    ]
+    assert (len(first.led), len(second.led)) == (2, 2), "they share the shards nevertheless"
+
+
+def test_those_with_another_topic_share_nothing(upstream: Upstream, caplog: pytest.LogCaptureFixture) -> None:
+    first = Process(upstream, "a")
+    other = Process(upstream, "b", partitions=3, upstream_groups_topic="other")
+    upstream.pass_s(8)
+    assert (first.led, other.led) == ({0, 1, 2, 3}, {0, 1, 2})
+    for process in (first, other):
+        assert len(process.assigned[-1].everybody) == 1
+    line = f"kshim at b:9092 has upstream.groups.topic=other, and here it is {TOPIC}: they share no groups"
+    assert line in warnings(caplog)
+
+
+OLD = b'{"PLAINTEXT":"old:9092"}'
+"""What a member said of itself before there were formats."""
+
+
+@pytest.mark.parametrize(
+    "user_data", [OLD, b"[1]", b"{", b"[" * 100_000, b'{"format":2,"members":"new:9092"}']
+)
+def test_a_member_of_another_build_is_left_out(
+    upstream: Upstream, caplog: pytest.LogCaptureFixture, user_data: bytes
+) -> None:
+    process = Process(upstream, "a")
+    upstream.pass_s(4)
+    joined = join_as(upstream, encode_subscription(ConsumerProtocolSubscription(user_data=user_data)))
+    upstream.pass_s(SESSION_S)
+    assert process.led == {0, 1, 2, 3}
+    at, its_format = ("old:9092", 0) if user_data == OLD else ("new:9092", 2)
+    at, its_format = (at, its_format) if b"9092" in user_data else ("an unknown address", 0)
+    assert warnings(caplog) == [
+        f"kshim at {at} is another build: what it says of itself has format {its_format}, and here it is 1; "
+        "run the same build everywhere"
+    ]
+    result(joined)
+
+
+def test_a_member_that_says_nothing_is_left_out(upstream: Upstream, caplog: pytest.LogCaptureFixture) -> None:
+    process = Process(upstream, "a")
+    upstream.pass_s(4)
+    join_as(upstream, b"")
+    upstream.pass_s(SESSION_S)
+    assert process.led == {0, 1, 2, 3}
+    (line,) = warnings(caplog)
+    assert "is no kshim, or another build" in line
+
+
+def join_as(upstream: Upstream, metadata: bytes) -> Any:
+    """A member by hand, which joins twice as it has to."""
+    request = JoinGroupRequest(
+        group_id="__kshim",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=1_000,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name=membership.PROTOCOL, metadata=metadata),),
+    )
+    return upstream.server.runtime.submit(context(3), request)
+
+
+@pytest.mark.parametrize(
+    ("user_data", "said"),
+    [
+        (b'[{"addresses":{"PLAINTEXT":"old:9092"},"shards":[0]}]', "kshim at old:9092 is another build"),
+        (b'[{"addresses":"old:9092","shards":[0]}]', "kshim at old:9092 is another build"),
+        (b"null", "kshim at an unknown address is another build"),
+    ],
+)
+def test_an_assignment_of_another_build_is_one_line(
+    upstream: Upstream, caplog: pytest.LogCaptureFixture, user_data: bytes, said: str
+) -> None:
+    caplog.set_level("INFO")
+    process = Process(upstream, "a")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(membership, "encode_shares", lambda _: user_data)
+        upstream.pass_s(4)
+    assert process.assigned == []
+    assert caplog.text.count(said) == 1
+    assert "Traceback" not in caplog.text

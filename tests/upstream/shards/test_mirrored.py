@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from kshim.configs.endpoint import Endpoint
 from kshim.requests.once import Once
-from kshim.upstream.coordinators import UpstreamCoordinators
-from kshim.upstream.link import LinkError
-from kshim.upstream.shards.mirrored import FLUSH_S, MOST_AT_ONCE, MirroredOffsets
+from kshim.upstream.shards.mirrored import FLUSH_S, MOST_AT_ONCE, MirroredOffsets, offset_of
+from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
@@ -21,17 +17,8 @@ from schemas.internal_topics.group_metadata_log import (
     encode_key,
     encode_value,
 )
-from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from schemas.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
-from schemas.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from tests.api.harness import result
-
-Offsets = dict[tuple[str, str, int], int]
+from tests.upstream.kafka_groups import Group, KafkaGroups
 
 
 def commit(group: str, partition: int, offset: int | None) -> tuple[bytes, bytes | None]:
@@ -44,59 +31,13 @@ def commit(group: str, partition: int, offset: int | None) -> tuple[bytes, bytes
     )
 
 
-class Upstream:
-    """The upstream's own coordinator."""
-
-    is_open = True
-
-    def __init__(self) -> None:
-        self.offsets: Offsets = {}
-        self.requests: list[Any] = []
-        self.error = ErrorCode.NONE
-        self.is_lost = False
-
-    def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Any]:
-        return succeed(self)
-
-    def _find(self, request: FindCoordinatorRequest) -> Deferred[Any]:
-        if self.is_lost:
-            return fail(LinkError("upstream broker 10.0.0.1:9092 closed the connection"))
-        found = Coordinator(key=request.key, node_id=1, host="10.0.0.1", port=9092)
-        return succeed(FindCoordinatorResponse(coordinators=(found,)))
-
-    def ask(self, request: Any, **_: Any) -> Deferred[Any]:
-        if isinstance(request, FindCoordinatorRequest):
-            return self._find(request)
-        self.requests.append(request)
-        for topic in request.topics:
-            for each in topic.partitions:
-                where = (request.group_id, topic.name, each.partition_index)
-                if isinstance(request, OffsetDeleteRequest):
-                    self.offsets.pop(where, None)
-                elif not self.error:
-                    self.offsets[where] = each.committed_offset
-        if isinstance(request, OffsetDeleteRequest):
-            return succeed(OffsetDeleteResponse(error_code=ErrorCode.NONE))
-        assert isinstance(request, OffsetCommitRequest)
-        answered = tuple(
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=tuple(
-                    OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=self.error)
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        )
-        return succeed(OffsetCommitResponse(topics=answered))
-
-    def close(self) -> None:
-        self.is_open = False
+def value(offset: int) -> OffsetCommitValue:
+    return OffsetCommitValue(offset=offset, metadata="m", commit_timestamp=1, leader_epoch=3)
 
 
 @pytest.fixture
-def upstream() -> Upstream:
-    return Upstream()
+def upstream() -> KafkaGroups:
+    return KafkaGroups()
 
 
 @pytest.fixture
@@ -105,17 +46,25 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def told(upstream: Upstream, clock: Clock) -> MirroredOffsets:
-    return MirroredOffsets(clock, UpstreamCoordinators(upstream), Once(clock))
+def told(upstream: KafkaGroups, clock: Clock) -> MirroredOffsets:
+    return MirroredOffsets(clock, UpstreamGroups(clock, upstream), Once(clock))
+
+
+def offsets(upstream: KafkaGroups) -> dict[tuple[str, str, int], int]:
+    return {
+        (group_id, *where): offset
+        for group_id, group in upstream.groups.items()
+        for where, (offset, *_) in group.offsets.items()
+    }
 
 
 def test_the_last_offset_of_each_partition_is_told(
-    upstream: Upstream, told: MirroredOffsets, clock: Clock
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
 ) -> None:
     told.note([commit("a", 0, 1), commit("a", 0, 2), commit("a", 1, 5), commit("b", 0, 7)])
     assert upstream.requests == []
     clock.advance(FLUSH_S)
-    assert upstream.offsets == {("a", "t", 0): 2, ("a", "t", 1): 5, ("b", "t", 0): 7}
+    assert offsets(upstream) == {("a", "t", 0): 2, ("a", "t", 1): 5, ("b", "t", 0): 7}
     first = upstream.requests[0]
     assert (first.generation_id_or_member_epoch, first.member_id) == (-1, ""), "from outside the group"
     (partition, _) = first.topics[0].partitions
@@ -124,43 +73,87 @@ def test_the_last_offset_of_each_partition_is_told(
     assert len(upstream.requests) == 2, "once"
 
 
-def test_deleted_offsets_are_deleted(upstream: Upstream, told: MirroredOffsets, clock: Clock) -> None:
-    told.note([commit("a", 0, 1)])
-    clock.advance(FLUSH_S)
+def test_what_was_deleted_is_not_told(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
+    """Whoever has deleted it deletes it at the upstream, too."""
+    told.note([commit("a", 0, 1), commit("a", 1, 1)])
     told.note([commit("a", 0, None)])
     clock.advance(FLUSH_S)
-    assert upstream.offsets == {}
+    assert offsets(upstream) == {("a", "t", 1): 1}
 
 
-def test_other_records_are_left_out(upstream: Upstream, told: MirroredOffsets, clock: Clock) -> None:
+def expire(told: MirroredOffsets, clock: Clock, **offsets: int) -> None:
+    told.expired("a", {("t", int(name[1:])): value(offset) for name, offset in offsets.items()})
+    clock.pump([FLUSH_S, *[0] * 20])
+
+
+def test_what_has_expired_is_deleted_there(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    upstream.groups["a"] = Group(offsets={("t", n): offset_of(value(5)) for n in range(3)})
+    expire(told, clock, p0=5, p1=5)
+    assert offsets(upstream) == {("a", "t", 2): 5}
+    expire(told, clock, p2=5)
+    assert upstream.groups == {}, "no other offsets are left"
+
+
+def test_a_group_that_has_moved_back_keeps_what_it_has_committed_there(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    upstream.groups["a"] = Group(offsets={("t", 0): offset_of(value(7)), ("t", 1): offset_of(value(5))})
+    expire(told, clock, p0=5, p1=5)
+    assert offsets(upstream) == {("a", "t", 0): 7}
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+def test_what_cannot_be_deleted_is_left_to_the_upstream(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock, *, is_down: bool
+) -> None:
+    upstream.groups["a"] = Group(offsets={("t", 0): offset_of(value(5))})
+    upstream.is_down, upstream.error = is_down, ErrorCode.GROUP_AUTHORIZATION_FAILED
+    expire(told, clock, p0=5)
+    assert offsets(upstream) == {("a", "t", 0): 5}
+    assert clock.getDelayedCalls() == []
+
+
+def test_an_offset_that_is_told_again_is_no_newer_than_what_is_to_be_told(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    told.note([commit("a", 0, 9)])
+    told.tell_again("a", ("t", 0), value(5))
+    told.tell_again("a", ("t", 1), value(5))
+    clock.advance(FLUSH_S)
+    assert offsets(upstream) == {("a", "t", 0): 9, ("a", "t", 1): 5}
+
+
+def test_other_records_are_left_out(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
     told.note([(encode_key(GroupMetadataKey(group="a")), None), (b"\x4b\x53", b"claim")])
     assert clock.getDelayedCalls() == []
 
 
-def test_many_are_told_bit_by_bit(upstream: Upstream, told: MirroredOffsets, clock: Clock) -> None:
+def test_many_are_told_bit_by_bit(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
     told.note(commit("a", partition, 1) for partition in range(MOST_AT_ONCE + 1))
     clock.advance(FLUSH_S)
-    assert len(upstream.offsets) == MOST_AT_ONCE
+    assert len(offsets(upstream)) == MOST_AT_ONCE
     clock.advance(FLUSH_S)
-    assert len(upstream.offsets) == MOST_AT_ONCE + 1
+    assert len(offsets(upstream)) == MOST_AT_ONCE + 1
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_what_was_not_heard_is_told_later_unless_there_is_something_newer(
-    upstream: Upstream, told: MirroredOffsets, clock: Clock, is_lost: bool
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock, is_lost: bool
 ) -> None:
-    upstream.is_lost = is_lost
+    upstream.is_down = is_lost
     upstream.error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     told.note([commit("a", 0, 1), commit("a", 1, 1)])
     clock.advance(FLUSH_S)
     told.note([commit("a", 0, 2)])
-    upstream.is_lost, upstream.error = False, ErrorCode.NONE
+    upstream.is_down, upstream.error = False, ErrorCode.NONE
     clock.pump([FLUSH_S] * 2)
-    assert upstream.offsets == {("a", "t", 0): 2, ("a", "t", 1): 1}
+    assert offsets(upstream) == {("a", "t", 0): 2, ("a", "t", 1): 1}
 
 
 def test_a_group_that_is_used_at_the_upstream_as_well(
-    upstream: Upstream, told: MirroredOffsets, clock: Clock, caplog: pytest.LogCaptureFixture
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     upstream.error = ErrorCode.UNKNOWN_MEMBER_ID
     for offset in range(3):
@@ -168,13 +161,16 @@ def test_a_group_that_is_used_at_the_upstream_as_well(
         clock.advance(FLUSH_S)
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert [each.getMessage() for each in warnings] == [
-        "group a has members here and at the upstream itself: both read the same partitions, and the upstream"
-        " does not take the offsets that are committed here"
+        "group a is used here and has members at the upstream itself: both read the same partitions, and the "
+        "upstream does not take the offsets that are committed here; give all members the same address"
     ]
+    assert told.in_use == {"a"}
+    told.note_use("a", is_used=False)
+    assert told.in_use == set()
 
 
-def test_at_the_end_all_is_told(upstream: Upstream, told: MirroredOffsets, clock: Clock) -> None:
+def test_at_the_end_all_is_told(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
     told.note([commit("a", 0, 1)])
     result(Deferred.fromCoroutine(told.stop()))
-    assert upstream.offsets == {("a", "t", 0): 1}
+    assert offsets(upstream) == {("a", "t", 0): 1}
     assert clock.getDelayedCalls() == []

@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.link import LinkError
-from kshim.upstream.shards.topic import PARTITIONS, PAUSE_S, TOPIC, TRIES, find_or_make
+from kshim.upstream.shards.topic import PAUSE_S, TRIES, Wanted, find_or_make
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
 from schemas.messages.metadata import (
@@ -21,6 +21,8 @@ from schemas.messages.metadata import (
     MetadataResponseTopic,
 )
 from tests.api.harness import PENDING
+
+TOPIC, PARTITIONS = "__kshim_groups", 50
 
 
 class Upstream:
@@ -55,11 +57,11 @@ class Upstream:
         return succeed(MetadataResponse(brokers=brokers, topics=(topic,)))
 
 
-def outcome(upstream: Upstream, tries: int = 2) -> Any:
+def outcome(upstream: Upstream, tries: int = 2, replicas: int = -1) -> Any:
     """The number of partitions, or the error as a line, or PENDING."""
     clock = Clock()
     found: list[Any] = [PENDING]
-    asked = Deferred.fromCoroutine(find_or_make(upstream.ask, clock))
+    asked = Deferred.fromCoroutine(find_or_make(upstream.ask, clock, Wanted(TOPIC, PARTITIONS, replicas)))
     asked.addCallbacks(
         found.append, lambda failure: found.append(str(failure.trap(StorageError) and failure.value))
     )
@@ -122,3 +124,12 @@ def test_an_upstream_that_does_not_answer_is_asked_again_for_a_while() -> None:
         "the upstream's topic __kshim_groups: upstream broker 10.0.0.1:9092 cannot be reached: Connection"
         " refused"
     )
+
+
+@pytest.mark.parametrize(("wanted", "made"), [(-1, 3), (1, 1), (5, 5)])
+def test_replicas_that_are_asked_for(wanted: int, made: int) -> None:
+    """More than there are brokers is for the upstream to refuse."""
+    upstream = Upstream(brokers=4)
+    assert outcome(upstream, replicas=wanted) == PARTITIONS
+    (request,) = upstream.made
+    assert request.topics[0].replication_factor == made

@@ -1,0 +1,104 @@
+"""The properties of kshim's groups in front of an upstream: where they are kept, and how several kshim share
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kshim.configs.property import property_field
+from kshim.configs.tls import TlsProperties
+from kshim.configs.values import INT_MAX, SHORT_MAX, boolean, integer
+
+NONE = "none"
+AS_MANY_AS_CAN_BE = -1
+
+
+def _topic(text: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", text) or text in (".", ".."):
+        raise ValueError("expected the name of a topic: at most 249 letters, digits, '.', '_' and '-'")
+    return text
+
+
+def _group_id(text: str) -> str:
+    if not text:
+        raise ValueError("expected a group id")
+    return text
+
+
+def _replicas(text: str) -> int:
+    value = integer(AS_MANY_AS_CAN_BE, SHORT_MAX)(text)
+    if value == 0:
+        raise ValueError(f"expected {AS_MANY_AS_CAN_BE}, or an integer of at least 1")
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamGroupsProperties(TlsProperties):
+    """Part of `Config`."""
+
+    upstream_groups_topic: str = property_field(
+        "__kshim_groups",
+        _topic,
+        "The topic of the upstream in which groups are kept. All kshim that share groups have the same.",
+        NONE,
+    )
+    upstream_groups_topic_partitions: int = property_field(
+        50, integer(1, 10_000), "How many partitions the topic is made with, which cannot be changed.", NONE
+    )
+    upstream_groups_topic_replication_factor: int = property_field(
+        AS_MANY_AS_CAN_BE,
+        _replicas,
+        "How many replicas the topic is made with; -1 is 3, or as many as the cluster has brokers.",
+        NONE,
+    )
+    upstream_groups_group_id: str = property_field(
+        "__kshim",
+        _group_id,
+        "The group of the upstream whose members all kshim are that share groups; it tells who coordinates "
+        "which.",
+        NONE,
+    )
+    upstream_groups_session_timeout_ms: int = property_field(
+        6000,
+        integer(1000, INT_MAX),
+        "After how long another kshim coordinates the groups of one that is not heard of. The upstream "
+        "allows no less than its group.min.session.timeout.ms, 6000.",
+        NONE,
+    )
+    upstream_groups_lease_ms: int = property_field(
+        400,
+        integer(100, 10_000),
+        "For how long a kshim answers after the upstream has proven that no other one coordinates the same "
+        "groups. Another one waits for as long before it answers.",
+        NONE,
+    )
+    upstream_offsets_mirror_enable: bool = property_field(
+        True,
+        boolean,
+        "Whether the upstream is told what groups commit here, as commits of groups of the same names.",
+        NONE,
+    )
+
+    @property
+    def shared_settings(self) -> Mapping[str, str]:
+        """What should be the same for all kshim that share groups, by the names of properties."""
+        return {
+            "upstream.groups.topic": self.upstream_groups_topic,
+            "upstream.groups.session.timeout.ms": str(self.upstream_groups_session_timeout_ms),
+            "upstream.groups.lease.ms": str(self.upstream_groups_lease_ms),
+            "upstream.offsets.mirror.enable": str(self.upstream_offsets_mirror_enable).lower(),
+        }
+
+    @property
+    def upstream_groups_fault(self) -> str:
+        """What is wrong with these together; empty if nothing is."""
+        session_ms, lease_ms = self.upstream_groups_session_timeout_ms, self.upstream_groups_lease_ms
+        if 2 * lease_ms <= session_ms:
+            return ""
+        return (
+            f"upstream.groups.lease.ms={lease_ms}: expected at most half of "
+            f"upstream.groups.session.timeout.ms, which is {session_ms}"
+        )

@@ -1,0 +1,78 @@
+"""`kshim group set-offsets` and `reset-offsets` in front of an upstream, which knows where partitions end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kshim.control.commands import Command, Commands, SteeringError
+from kshim.control.coordinators import Coordinators
+from kshim.control.offsets import EARLIEST, LATEST, OffsetRow, OffsetSteering, Partition
+from kshim.requests import Broker
+from kshim.upstream.ends import Ends
+from kshim.upstream.link import LinkError
+from kshim.upstream.topics import Topics
+
+Found = Mapping[int, Mapping[Partition, int]]
+"""Offsets of partitions, by the time that was asked for."""
+
+
+class UpstreamOffsetSteering:
+    """Asks the upstream for what a command needs, and lets it run."""
+
+    def __init__(self, broker: Broker, coordinators: Coordinators, topics: Topics, ends: Ends) -> None:
+        self._broker = broker
+        self._coordinators = coordinators
+        self._topics = topics
+        self._ends = ends
+
+    def commands(self) -> Commands:
+        return {
+            "set-offsets": Command(self.set, (str, list)),
+            "reset-offsets": Command(self.reset, (str, list, str, int)),
+        }
+
+    async def set(self, group_id: str, offsets: list[Any]) -> list[OffsetRow]:
+        """See `OffsetSteering.set`."""
+        await self._learn(_names(offsets))
+        return await self._steering({}).set(group_id, offsets)
+
+    async def reset(self, group_id: str, partitions: list[Any], to: str, value: int) -> list[OffsetRow]:
+        """See `OffsetSteering.reset`."""
+        group = self._broker.groups.see(group_id)
+        committed = () if group is None else group.partitions
+        names = _names(partitions) or list(dict.fromkeys(name for name, _ in committed))
+        await self._learn(names)
+        times = (EARLIEST, LATEST, value) if to == "time" else (EARLIEST, LATEST)
+        found = {time: await self._ends.at(names, time) for time in times}
+        return await self._steering(found).reset(group_id, partitions, to, value)
+
+    def _steering(self, found: Found) -> OffsetSteering:
+        return _Steering(self._broker, self._coordinators, found)
+
+    async def _learn(self, names: Iterable[str]) -> None:
+        missing = self._topics.missing(names)
+        if missing:
+            try:
+                await self._topics.learn(missing)
+            except LinkError as error:
+                raise SteeringError(str(error)) from None
+
+
+class _Steering(OffsetSteering):
+    def __init__(self, broker: Broker, coordinators: Coordinators, found: Found) -> None:
+        super().__init__(broker, coordinators)
+        self._found = found
+
+    async def _offset(self, partition: Partition, timestamp: int) -> int:
+        offset = self._found.get(timestamp, {}).get(partition)
+        if offset is None:
+            topic, index = partition
+            raise SteeringError(f"{topic}-{index}: the upstream does not tell where it begins and ends")
+        return offset
+
+
+def _names(rows: Iterable[Any]) -> list[str]:
+    """The topics in rows that are not checked yet."""
+    first = [row[0] for row in rows if isinstance(row, list) and row]
+    return list(dict.fromkeys(name for name in first if isinstance(name, str)))

@@ -1,0 +1,209 @@
+"""Keeps told offsets at the upstream for as long as the groups here keep theirs.
+
+The upstream deletes offsets by its own retention, which knows nothing of the groups here. So from time to
+time all groups are looked at, a few at a time: what they have committed is compared with what the upstream
+has, and told again where that is due. A recent offset that differs there may not have been told by the leader
+before. An old one that differs was committed there by somebody else: it stays, as the group may have moved
+back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+
+from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.interfaces import Groups
+from kshim.requests.once import Once
+from kshim.requests.slices import others_first
+from kshim.storage.clock import Clock
+from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, offset_of, told_as
+from kshim.upstream.upstream_groups import DESCRIBE, FETCH, UpstreamGroups, offsets_of
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import OffsetCommitValue
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 300.0
+"""Between two looks at all groups, at most."""
+LOOKS_A_RETENTION = 8
+RENEWALS_A_RETENTION = 4
+SOON_S = 5.0
+"""How long after a shard was taken over its groups are looked at."""
+PACE_S = 0.5
+GROUPS_AT_ONCE, OFFSETS_AT_ONCE = 100, 2_000
+COMPARED_AT_ONCE = 500
+RECENT_MS = 10 * 60_000
+"""A commit that is younger may not have been told by the leader before, and is told whatever is there."""
+WITHOUT_MEMBERS = frozenset(("Empty", "Dead", ""))
+
+
+def is_due(here: OffsetCommitValue, there: Offset | None, now_ms: int, told_ms: int, renew_ms: int) -> bool:
+    """Whether the upstream is to be told an offset again, which has `there`. told_ms: when it was told last,
+    as far as is known. renew_ms: how long it need not be told again.
+    """
+    if there is None:
+        return True
+    age_ms = now_ms - here.commit_timestamp
+    if there != offset_of(here):
+        return age_ms < RECENT_MS
+    return age_ms >= renew_ms and now_ms - told_ms >= renew_ms
+
+
+def is_foreign(here: OffsetCommitValue, there: Offset | None, now_ms: int) -> bool:
+    """Whether somebody else has committed what the upstream has."""
+    same = there is None or there == offset_of(here)
+    return not same and now_ms - here.commit_timestamp >= RECENT_MS
+
+
+class Renewal:
+    """Looks at the groups that are coordinated here."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        now_ms: Callable[[], int],
+        groups: Groups,
+        upstream: UpstreamGroups,
+        mirrored: MirroredOffsets,
+        retention_ms: Callable[[], Deferred[int]],
+        once: Once,
+    ) -> None:
+        """now_ms: the time by which groups commit. retention_ms: how long the upstream keeps offsets."""
+        self._clock = clock
+        self._now_ms = now_ms
+        self._groups = groups
+        self._upstream = upstream
+        self._mirrored = mirrored
+        self._retention_ms = retention_ms
+        self._once = once
+        self._told_ms: dict[str, int] = {}
+        """When the offsets of each group were told again last."""
+        self._running: Deferred[None] | None = None
+        self._next: Any = None
+        self._is_stopped = False
+
+    def soon(self) -> None:
+        """Look in a moment: groups have come."""
+        self._look_in(SOON_S)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._is_stopped = True
+        if self._next is not None and self._next.active():
+            self._next.cancel()
+        if self._running is not None:
+            self._running.cancel()
+
+    # ---- inside
+
+    def _look_in(self, for_s: float) -> None:
+        if self._is_stopped:
+            return
+        if self._next is not None and self._next.active():
+            if self._next.getTime() <= self._clock.seconds() + for_s:
+                return
+            self._next.cancel()
+        self._next = self._clock.callLater(for_s, self._look)
+
+    def _look(self) -> None:
+        if self._running is not None:
+            self._look_in(SOON_S)
+            return
+        self._running = Deferred.fromCoroutine(self._look_at_all())
+        self._running.addErrback(_log_unless_stopped).addCallback(self._looked)
+
+    def _looked(self, _: object) -> None:
+        self._running = None
+
+    async def _look_at_all(self) -> None:
+        retention_ms = await self._retention_ms()
+        self._look_in(min(LOOK_S, retention_ms / 1000 / LOOKS_A_RETENTION))
+        group_ids = self._groups.group_ids()
+        self._told_ms = {each: self._told_ms[each] for each in group_ids if each in self._told_ms}
+        for some in self._in_pieces(group_ids):
+            await self._look_at(some, retention_ms // RENEWALS_A_RETENTION)
+            await self._pause()
+            while self._mirrored.untold >= MOST_AT_ONCE:
+                await self._pause()
+
+    def _in_pieces(self, group_ids: Iterable[str]) -> Iterable[Sequence[str]]:
+        """The groups, as many at a time as have some thousand offsets."""
+        some: list[str] = []
+        offsets = 0
+        for group_id in group_ids:
+            group = self._groups.see(group_id)
+            if group is None:
+                continue
+            if len(some) >= GROUPS_AT_ONCE or (some and offsets + len(group.committed) > OFFSETS_AT_ONCE):
+                yield some
+                some, offsets = [], 0
+            some.append(group_id)
+            offsets += len(group.committed)
+        if some:
+            yield some
+
+    async def _look_at(self, group_ids: Sequence[str], renew_ms: int) -> None:
+        seen = [group for each in group_ids if (group := self._groups.see(each)) is not None]
+        used = [group.group_id for group in seen if group.members]
+        committed = [group.group_id for group in seen if group.committed]
+        asked = self._upstream.ask_many(DESCRIBE, used), self._upstream.ask_many(FETCH, committed)
+        for described in await asked[0]:
+            if described.error_code in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
+                is_used = described.group_state not in WITHOUT_MEMBERS
+                self._mirrored.note_use(described.group_id, is_used=is_used)
+        for fetched in await asked[1]:
+            if not fetched.error_code:
+                await self._compare(fetched.group_id, offsets_of(fetched), renew_ms)
+
+    async def _compare(self, group_id: str, there: Mapping[Partition, Any], renew_ms: int) -> None:
+        group = self._groups.see(group_id)
+        partitions = () if group is None else tuple(group.partitions)
+        now_ms, told_ms = self._now_ms(), self._told_ms.get(group_id, 0)
+        is_told = False
+        for first in range(0, len(partitions), COMPARED_AT_ONCE):
+            if first:
+                await others_first(self._clock)
+            group = self._groups.see(group_id)
+            if group is None:
+                return
+            for where in partitions[first : first + COMPARED_AT_ONCE]:
+                here = group.committed.get(where)
+                theirs = told_as(there.get(where))
+                if here is None:
+                    continue
+                if is_due(here, theirs, now_ms, told_ms, renew_ms):
+                    self._mirrored.tell_again(group_id, where, here)
+                    is_told = True
+                elif is_foreign(here, theirs, now_ms):
+                    self._say_foreign(group_id, where, here, theirs)
+        if is_told:
+            self._told_ms[group_id] = now_ms
+
+    def _say_foreign(
+        self, group_id: str, where: Partition, here: OffsetCommitValue, there: Offset | None
+    ) -> None:
+        assert there is not None
+        logger.log(
+            self._once.level(("foreign", group_id)),
+            "group %s has offset %d of %s-%d at the upstream, and %d here: it was used there, and what it has"
+            " there stays",
+            *(group_id, there[0], *where, here.offset),
+        )
+
+    async def _pause(self) -> None:
+        over: Deferred[None] = Deferred()
+        call = self._clock.callLater(PACE_S, over.callback, None)
+        try:
+            await over
+        finally:
+            if call.active():
+                call.cancel()
+
+
+def _log_unless_stopped(failure: Any) -> None:
+    if failure.check(CancelledError) is None:
+        logger.error("a fault of ours: %s", failure.getTraceback())

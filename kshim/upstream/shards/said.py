@@ -1,0 +1,127 @@
+"""What each kshim says of itself to the others, and in what they should not differ. Pure.
+
+It is JSON with the number of its format, in a member's subscription and in the assignments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kshim.configs.endpoint import Endpoint
+
+FORMAT = 1
+BEFORE_FORMATS = 0
+TOPIC = "upstream.groups.topic"
+SOMEWHERE = "an unknown address"
+
+Shares = Sequence[tuple["Said", Sequence[int]]]
+"""Each kshim, with the shards that it is to lead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one kshim says of itself."""
+
+    addresses: Mapping[str, Endpoint]
+    """Where clients reach it, by the name of the listener."""
+    shards: int
+    """How many its topic has."""
+    settings: Mapping[str, str]
+    """What should be the same for all, by name."""
+
+    @property
+    def topic(self) -> str:
+        """Only kshim with the same topic share groups."""
+        return self.settings.get(TOPIC, "")
+
+
+class Unlike(Exception):
+    """What another build has said cannot be read. str() is a line that says what to do."""
+
+    def __init__(self, said: Any) -> None:
+        its_format = said.get("format", BEFORE_FORMATS) if isinstance(said, dict) else BEFORE_FORMATS
+        super().__init__(
+            f"kshim at {_some_address(said) or SOMEWHERE} is another build: what it says of itself has "
+            f"format {its_format}, and here it is {FORMAT}; run the same build everywhere"
+        )
+
+
+def encode_said(said: Said) -> bytes:
+    """For a member's subscription."""
+    return _encode({"format": FORMAT, **_plain(said)})
+
+
+def decode_said(data: bytes | None) -> Said:
+    """Raises Unlike."""
+    found = _decode(data)
+    try:
+        return _said(found)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise Unlike(found) from None
+
+
+def encode_shares(shares: Shares) -> bytes:
+    """For the assignments."""
+    members = [{**_plain(said), "leads": list(leads)} for said, leads in shares]
+    return _encode({"format": FORMAT, "members": members})
+
+
+def decode_shares(data: bytes | None) -> Shares:
+    """Raises Unlike."""
+    found = _decode(data)
+    try:
+        return [(_said(each), [int(shard) for shard in each["leads"]]) for each in found["members"]]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise Unlike(found) from None
+
+
+def differences(ours: Said, others: Iterable[Said]) -> Iterator[str]:
+    """A line for each setting in which another kshim differs."""
+    for other in others:
+        at = next(iter(other.addresses.values()), SOMEWHERE)
+        for name in sorted(ours.settings.keys() | other.settings.keys()):
+            here, there = ours.settings.get(name, "none"), other.settings.get(name, "none")
+            if here != there:
+                yield (
+                    f"kshim at {at} has {name}={there}, and here it is {here}: "
+                    + ("they share no groups" if name == TOPIC else "all should have the same")
+                )
+
+
+def _plain(said: Said) -> dict[str, Any]:
+    addresses = {name: str(address) for name, address in said.addresses.items()}
+    return {"addresses": addresses, "shards": said.shards, "settings": dict(said.settings)}
+
+
+def _said(found: Any) -> Said:
+    """Raises ValueError, TypeError, KeyError, AttributeError."""
+    return Said(
+        {str(name): Endpoint.parse(address) for name, address in found["addresses"].items()},
+        int(found["shards"]),
+        {str(name): str(value) for name, value in found["settings"].items()},
+    )
+
+
+def _some_address(found: Any) -> str:
+    """The first text in it that is an address."""
+    if isinstance(found, str):
+        try:
+            return str(Endpoint.parse(found))
+        except ValueError:
+            return ""
+    inside = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return next(filter(None, map(_some_address, inside)), "")
+
+
+def _encode(plain: Any) -> bytes:
+    return json.dumps(plain, separators=(",", ":")).encode()
+
+
+def _decode(data: bytes | None) -> Any:
+    try:
+        return json.loads(data or b"null")
+    except (ValueError, RecursionError):
+        return None
