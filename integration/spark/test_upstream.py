@@ -21,6 +21,7 @@ from integration.support.clients import (
     count_records,
     new_consumer,
     new_producer,
+    offset_and_metadata,
     poll_records,
     read_all,
 )
@@ -181,16 +182,22 @@ def test_the_pipeline_reads_the_groups_of_kshim(
     poll_records(consumer, 1)
     commit(consumer, {partition: 4})
     consumer.close()
+    with_exactly_once = new_producer(bootstrap, transactional_id=f"id-of-{topic}")
+    with_exactly_once.init_transactions()
+    with_exactly_once.begin_transaction()
+    with_exactly_once.send_offsets_to_transaction({partition: offset_and_metadata(6)}, group)
+    with_exactly_once.commit_transaction()
+    with_exactly_once.close()
     upstream = new_consumer(nodes.bootstrap, group_id=group)
-    wait_until(lambda: upstream.committed(partition) == 4, WITHIN_S, "the offset at the upstream")
+    wait_until(lambda: upstream.committed(partition) == 6, WITHIN_S, "the offset at the upstream")
     upstream.close()
     for at, log in ((bootstrap, None), (nodes.bootstrap, KSHIM_TOPIC), (nodes.bootstrap, OFFSETS_TOPIC)):
         rows = latest_commits(decode(read_offsets_log(spark, at, topic=log))).where(fn.col("group") == group)
-        assert [(row.topic, row.partition, row.offset) for row in rows.collect()] == [(topic, 0, 4)], log
+        assert [(row.topic, row.partition, row.offset) for row in rows.collect()] == [(topic, 0, 6)], log
     rows = rebalances(decode(read_offsets_log(spark, bootstrap))).where(fn.col("group") == group)
     assert sorted((row.generation, row.members) for row in rows.collect()) == [(1, 1), (2, 0)]
     with pytest.raises(PipelineError, match=r"has no topic nonsense: no group has ever been there"):
         read_offsets_log(spark, bootstrap, topic="nonsense")
     done = kshim("lag", "--bootstrap", bootstrap)
     assert (done.returncode, done.stderr) == (0, "")
-    assert [group, topic, "0", "4", "10", "6"] in [row.split()[:6] for row in done.stdout.splitlines()]
+    assert [group, topic, "0", "6", "10", "4"] in [row.split()[:6] for row in done.stdout.splitlines()]
