@@ -37,6 +37,14 @@ _AGAIN = frozenset(
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     }
 )
+SHORT_OF = frozenset(
+    {
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    }
+)
+"""The upstream lacks disks or replicas, which may last until somebody looks after it."""
 _OVERTAKEN = frozenset(
     {
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -65,3 +73,11 @@ class Answer(NamedTuple):
 
 NO_ANSWER = Answer(ErrorCode.NETWORK_EXCEPTION)
 """The connection was lost, or the time is over."""
+
+
+def name_of(code: int) -> str:
+    """Kafka's name of an error, also of one that is not known here."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"

@@ -23,6 +23,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.upstream.fellows import Fellow, new_fellow
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
+from kshim.upstream.shards.answers import name_of
 from kshim.upstream.shards.division import divide
 from kshim.upstream.shards.said import (
     Said,
@@ -212,7 +213,7 @@ class Membership:
             self._member_id, self._generation_id = NOBODY, -1
         if code in ELSEWHERE and self._link is not None:
             self._link.close()
-        raise _Again(f"group {self._group_id} of the upstream: {_name(code)}{_ADVICE.get(code, '')}")
+        raise _Again(f"group {self._group_id} of the upstream: {name_of(code)}{_ADVICE.get(code, '')}")
 
     async def _pause(self, for_s: float) -> None:
         over: Deferred[None] = Deferred()
@@ -342,10 +343,3 @@ _ADVICE: Mapping[int, str] = {
 def _log_unless_stopped(failure: Failure) -> None:
     if failure.check(CancelledError) is None:
         logger.error("a fault of ours: %s", failure.getTraceback())
-
-
-def _name(code: int) -> str:
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return f"error {code}"

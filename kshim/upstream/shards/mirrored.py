@@ -20,6 +20,7 @@ from kshim.coordination.groups.pending_offsets import Partition
 from kshim.requests.once import Once
 from kshim.upstream.coordinators import ANSWER_S, by_place
 from kshim.upstream.link import LinkError
+from kshim.upstream.shards.answers import name_of
 from kshim.upstream.upstream_groups import DELETE, FETCH, UpstreamGroups, offsets_of
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
@@ -181,7 +182,10 @@ class MirroredOffsets:
         """Tell the upstream the offsets of some groups; return those that have to be told again."""
         kept = set(groups)
         try:
-            placed, _ = by_place((await self._coordinators.find(list(groups))).items() if groups else ())
+            placed, errors_of = by_place(
+                (await self._coordinators.find(list(groups))).items() if groups else ()
+            )
+            kept -= {group_id for group_id, error in errors_of.items() if self._judge(group_id, {error})}
             for address, group_ids in placed.items():
                 link = await self._coordinators.link_to(address)
                 for group_id in group_ids:
@@ -215,10 +219,10 @@ class MirroredOffsets:
         if errors & IN_USE:
             self.note_use(group_id, is_used=True)
         else:
-            names = ", ".join(sorted(str(error) for error in errors))
+            names = ", ".join(sorted(map(name_of, errors)))
             logger.log(
                 self._once.level(("refused", group_id)),
-                "the upstream does not take the offsets of group %s: error %s",
+                "the upstream does not take the offsets of group %s: %s",
                 group_id,
                 names,
             )

@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from kshim.requests.once import Once
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, StorageDamaged, StorageError
-from kshim.upstream.shards.answers import Answer, Meaning
+from kshim.upstream.shards.answers import SHORT_OF, Answer, Meaning
 from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
 from kshim.upstream.shards.stored import encode_batch, read_batches
 from kshim.upstream.shards.takeover import Append, GiveUp, Lead, Read, State, Takeover, Wait
@@ -265,6 +265,7 @@ class Shard:
         self._claimed_ms = self._world.now_ms()
         answer = await self._world.log.append(self.index, encode_batch(batch, self._world.wall_ms()))
         self._check(attempt)
+        self._tell_shortage(answer)
         takeover.was_answered(answer)
         if answer.meaning is Meaning.REFUSED:
             level = self._world.once.level(("claim", answer.error_code))
@@ -317,7 +318,13 @@ class Shard:
         answered = self._world.log.append(self.index, encode_batch(batch, self._world.wall_ms()))
         answered.addCallback(self._answered, tenure)
 
+    def _tell_shortage(self, answer: Answer) -> None:
+        if answer.error_code in SHORT_OF:
+            level = self._world.once.level(("short", answer.error_code))
+            logger.log(level, "the upstream appends nothing to the groups' topic: %s", answer.error_code.name)
+
     def _answered(self, answer: Answer, tenure: Tenure) -> None:
+        self._tell_shortage(answer)
         self._settle(tenure, tenure.was_answered(answer))
         if answer.meaning is Meaning.AGAIN and not tenure.over:
             self._world.clock.callLater(AGAIN_S, self._send_again, tenure)

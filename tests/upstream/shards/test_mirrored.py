@@ -169,6 +169,25 @@ def test_a_group_that_is_used_at_the_upstream_as_well(
     assert told.in_use == set()
 
 
+@pytest.mark.parametrize("is_found", [True, False])
+def test_what_acls_refuse_is_told_once_and_not_tried_again(
+    upstream: KafkaGroups,
+    told: MirroredOffsets,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    is_found: bool,
+) -> None:
+    setattr(upstream, "error" if is_found else "finding", ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    for offset in range(3):
+        told.note([commit("a", 0, offset)])
+        clock.advance(FLUSH_S)
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [each.getMessage() for each in warnings] == [
+        "the upstream does not take the offsets of group a: GROUP_AUTHORIZATION_FAILED"
+    ]
+    assert not clock.getDelayedCalls()
+
+
 def test_at_the_end_all_is_told(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
     told.note([commit("a", 0, 1)])
     result(Deferred.fromCoroutine(told.stop()))

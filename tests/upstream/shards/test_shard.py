@@ -211,6 +211,23 @@ def test_if_no_answer_comes_the_shard_is_taken_over_anew(
     assert process.loaded == [(b"a", b"1")], "it was in the log after all"
 
 
+def test_full_disks_are_told_once_and_a_shard_is_led_again_when_there_is_room(
+    log: OneLog, new: Callable[[], Process], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = new()
+    process.shard.want()
+    log.answers = [Answer(ErrorCode.KAFKA_STORAGE_ERROR)] * 10_000
+    appended = process.shard.append([(b"a", b"1")])
+    pass_s(clock, TIMEOUT_MS / 1000 + 5, process)
+    assert failed(appended) == "not answered within 10 s"
+    assert not process.shard.is_led
+    assert caplog.text.count("the upstream appends nothing to the groups' topic: KAFKA_STORAGE_ERROR") == 1
+    log.answers = []
+    pass_s(clock, 2, process)
+    assert process.shard.is_led
+    assert result(process.shard.append([(b"a", b"2")])) is None
+
+
 def test_a_refused_claim_is_tried_again_after_a_while(
     log: OneLog, new: Callable[[], Process], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
