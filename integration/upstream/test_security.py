@@ -39,6 +39,7 @@ from integration.upstream.secured import (
 from kshim.configs.properties_file import parse_properties
 from kshim.configs.upstream import of_client, upstream_security
 
+LARGE_BYTES = 900_000
 PLAIN, SCRAM = cell_of("LOGIN", "PLAIN"), cell_of("LOGIN", "SCRAM-SHA-256")
 TLS, MUTUAL = cell_of("TLS"), cell_of("MUTUAL")
 ACL_TOOL = "org.apache.kafka.tools.AclCommand"
@@ -130,6 +131,25 @@ def test_logins_are_renewed_between_requests(new: NewKshim, topic: str) -> None:
     consumer.close()
     assert "closed the connection" not in "\n".join(kshim.log)
     assert number > 50
+
+
+def test_large_records_pass_encrypted(new: NewKshim, topic: str) -> None:
+    values = [bytes([number]) * LARGE_BYTES for number in range(20)]
+    kshim = new(cell_of("LOGINTLS", "PLAIN"))
+    producer = new_producer(kshim.bootstrap, max_request_size=LARGE_BYTES + 1000)
+    sent = [producer.send(topic, value, partition=0) for value in values]
+    producer.flush()
+    assert all(each.succeeded() for each in sent)
+    producer.close()
+    consumer = new_consumer(
+        kshim.bootstrap,
+        max_partition_fetch_bytes=50 * LARGE_BYTES,
+        fetch_max_bytes=50 * LARGE_BYTES,
+        consumer_timeout_ms=20_000,
+    )
+    consumer.assign([TopicPartition(topic, 0)])
+    assert [record.value for record, _ in zip(consumer, values, strict=False)] == values
+    consumer.close()
 
 
 class _Endpoint(BaseHTTPRequestHandler):

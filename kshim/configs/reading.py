@@ -77,7 +77,8 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
     problems += _problems(config, {(ALIASES | OPTIONS).get(key, key): key for key in properties})
     if problems:
         raise ConfigError(problems)
-    return config, warnings + without_effect(given, config.listener_configs)
+    warnings += without_effect(given, config.listener_configs)
+    return config, warnings + _without_upstream(config)
 
 
 def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
@@ -137,6 +138,12 @@ def _upstream_problems(config: Config) -> Iterator[str]:
             upstream_security(config.given)
         except WrongUpstreamProperty as error:
             yield str(error)
+
+
+def _without_upstream(config: Config) -> list[str]:
+    """A warning for each property of an upstream, if there is none."""
+    names = [name for name in config.given if name.startswith(UPSTREAM_PREFIX) and not config.upstream]
+    return [f"{name} has no effect here: upstream.bootstrap.servers is not set" for name in names]
 
 
 def _check_upstream_name(name: str) -> None:

@@ -54,6 +54,13 @@ def test_a_file_of_a_client() -> None:
     )
 
 
+def test_without_an_upstream_they_have_no_effect() -> None:
+    _, warnings = new_config({"upstream.security.protocol": "SSL"})
+    assert warnings == [
+        "upstream.security.protocol has no effect here: upstream.bootstrap.servers is not set"
+    ]
+
+
 def test_nothing_is_plain_text() -> None:
     assert security() == UpstreamSecurity()
 
