@@ -105,7 +105,7 @@ def works(kshim: Server, topic: str) -> None:
     producer.close()
     for expected in (range(10), range(10, 20)):
         consumer = new_consumer(kshim.bootstrap, topic, group_id=f"g-{topic}", consumer_timeout_ms=20_000)
-        found = [int(record.value) for record, _ in zip(consumer, expected, strict=False)]
+        found = [int(record.value) for _, record in zip(expected, consumer, strict=False)]
         assert found == list(expected)
         consumer.commit({TopicPartition(topic, 0): offset_and_metadata(found[-1] + 1)})
         consumer.close()
@@ -148,7 +148,7 @@ def test_large_records_pass_encrypted(new: NewKshim, topic: str) -> None:
         consumer_timeout_ms=20_000,
     )
     consumer.assign([TopicPartition(topic, 0)])
-    assert [record.value for record, _ in zip(consumer, values, strict=False)] == values
+    assert [record.value for _, record in zip(values, consumer, strict=False)] == values
     consumer.close()
 
 
