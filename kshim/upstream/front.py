@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
-from kshim.api.api_versions import ANNOUNCED, note_software
+from kshim.api.api_versions import note_software
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.network import dispatch
 from kshim.network.dispatch import MAX_ELEMENTS, Reply, now_or_deferred
@@ -26,7 +26,7 @@ from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.passage import Passed
 from kshim.upstream.rewriting import FIRST_PRODUCE_VERSION_WITH_ENDPOINTS, Place, changed, is_rewritten
-from kshim.upstream.table import TABLE, Way
+from kshim.upstream.table import PASSED, TABLE, Way
 from kshim.upstream.topics import Key, Topics
 from kshim.upstream.transactions import ADD_PARTITIONS, as_offsets, as_partition
 from schemas.api_key import ApiKey, api_title
@@ -157,9 +157,8 @@ class Front:
 
     def _check_version(self, asked: Asked) -> None:
         """Raise Refused for a version that is not announced, whatever the upstream would say to it."""
-        api_key, version = ApiKey(asked.api_key), asked.api_version
-        newest, versions = TABLE[api_key].newest, ANNOUNCED.get(api_key)
-        if version > newest or (versions is not None and version not in versions):
+        versions = PASSED.get(asked.api_key)
+        if versions is None or asked.api_version not in versions:
             raise _refusal(asked, "is a version that was not announced")
 
     def _rewritten(self, asked: Asked, frame: bytes) -> Later[Reply]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import NamedTuple
 
 Frame = bytes | bytearray | memoryview
 """A request without its size, or its first bytes."""
 HEAD_BYTES = 8
 """api_key, api_version, correlation_id: the part that all versions of the header share."""
+_head_at = Struct(">hhi").unpack_from
 _FIRST_FLEXIBLE_PRODUCE = 9
 _MOST_VARINT_BYTES = 5
 
@@ -22,11 +24,7 @@ class Head(NamedTuple):
 
 def head(frame: Frame) -> Head:
     """The head of a request of at least HEAD_BYTES."""
-    return Head(
-        int.from_bytes(frame[:2], signed=True),
-        int.from_bytes(frame[2:4], signed=True),
-        int.from_bytes(frame[4:8], signed=True),
-    )
+    return Head._make(_head_at(frame))
 
 
 def client_id(frame: Frame) -> str:

@@ -91,6 +91,8 @@ class Relay(Connection):
 
     def straight_on(self) -> Way | None:
         """See `splicing.Passing`: the rest of a request that was begun."""
+        if not self._frames.unfinished_bytes:
+            return None
         left_bytes = self._frames.left_bytes
         if not left_bytes or self._state is not State.READING or self._passage is None:
             return None
@@ -140,11 +142,16 @@ class Relay(Connection):
             return
         if self._passage is not None:
             self._passage.gather()
-            while self._state is State.READING and (part := self._frames.next_part()) is not None:
-                self._passage.send_part(part)
+            if self._frames.unfinished_bytes:
+                self._pass_parts(self._passage)
         super()._read_ahead()
         if self._passage is not None:
             self._passage.flush()
+
+    def _pass_parts(self, passage: Passage) -> None:
+        """Send what has been received of a request that was begun."""
+        while self._state is State.READING and (part := self._frames.next_part()) is not None:
+            passage.send_part(part)
 
     def _take(self, reply: Response, request: InFlight) -> None:
         super()._take(reply, request)

@@ -32,34 +32,35 @@ class Beginning(bytes):
 class Requests(Frames):
     """What one client sends. While `left_bytes` are to come, they are given by `next_part`."""
 
-    __slots__ = ("_left", "_may_begin")
+    __slots__ = ("_may_begin", "unfinished_bytes")
 
     def __init__(self, max_bytes: int, may_begin: Callable[[], bool]) -> None:
         """may_begin: whether a request may be given before it is whole."""
         super().__init__(max_bytes)
         self._may_begin = may_begin
-        self._left = 0
+        self.unfinished_bytes = 0
+        """How much `next_part` has yet to give of a request that was begun."""
 
     @property
     def left_bytes(self) -> int:
-        """How much is to be received of a request that was begun; 0 while `next_part` has some of it."""
-        return 0 if self._chunks else self._left
+        """As much, if nothing of it has been received; else 0."""
+        return 0 if self._chunks else self.unfinished_bytes
 
     def next_frame(self) -> bytes | bytearray | None:
         """As `Frames` does, or a Beginning; None, too, while its rest is to come."""
-        return None if self._left else super().next_frame()
+        return None if self.unfinished_bytes else super().next_frame()
 
     def next_part(self) -> memoryview | None:
         """More of the request that was begun; None if there is none, or nothing of it has come."""
-        if not self._left or not self._chunks:
+        if not self.unfinished_bytes or not self._chunks:
             return None
-        part = self._take(self._left)
-        self._left -= len(part)
+        part = self._take(self.unfinished_bytes)
+        self.unfinished_bytes -= len(part)
         return part
 
     def passed(self, passed_bytes: int) -> None:
         """So many of `left_bytes` have gone on without having been here."""
-        self._left -= passed_bytes
+        self.unfinished_bytes -= passed_bytes
 
     def _collect(self) -> bytes | bytearray | None:
         begun = self._begun_in_chunk()
@@ -89,5 +90,5 @@ class Requests(Frames):
         api_key, api_version, _ = peek.head(data)
         if api_key != ApiKey.PRODUCE or peek.acks(data, api_version) is None:
             return None
-        self._left = size - len(data)
+        self.unfinished_bytes = size - len(data)
         return Beginning(data, size)

@@ -130,6 +130,13 @@ TABLE: Mapping[ApiKey, Entry] = {
 }
 """By API. What is not in it is BETWEEN_BROKERS."""
 
+PASSED: Mapping[int, range] = {
+    api_key: range(ours.start, min(ours.stop, entry.newest + 1))
+    for api_key, entry in TABLE.items()
+    for ours in (ANNOUNCED.get(api_key, range(entry.newest + 1)),)
+}
+"""The versions of each API that may be announced, if the upstream serves them."""
+
 HIDDEN_FEATURES = frozenset(("group.version", "share.version", "streams.version"))
 """Features of the upstream whose APIs are hidden."""
 
