@@ -33,6 +33,18 @@ class FrameError(ValueError):
         """The size and up to 28 bytes behind it, as far as they were received."""
 
 
+class Beginning(bytes):
+    """The first bytes of a frame that goes to an upstream; its rest follows in parts."""
+
+    size: int
+    """Of the whole frame."""
+
+    def __new__(cls, data: bytes | memoryview, size: int) -> Beginning:
+        made = super().__new__(cls, data)
+        made.size = size
+        return made
+
+
 class Frames:
     """The frames that one peer sends.
 

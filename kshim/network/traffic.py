@@ -18,6 +18,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
 from kshim.network.connection import Dispatch, Response
+from kshim.network.frames import Beginning
 from kshim.requests import Client, Turn
 from kshim.requests.later import Promised
 from kshim.storage.durations import Durations
@@ -91,7 +92,7 @@ class Traffic:
                 self.refused += 1
                 left[api_key] += untimed > 0
                 raise
-            received_bytes += length
+            received_bytes += length if type(frame) is not Beginning else frame.size
             if type(reply) is bytes:
                 sent_bytes += len(reply)
             elif type(reply) in LATER:

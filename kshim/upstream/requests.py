@@ -9,24 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kshim.network.frames import Frames
+from kshim.network.frames import Beginning, Frames
 from kshim.upstream import peek
 from schemas.api_key import ApiKey
 
 LARGE_BYTES = 64 * 1024
 _SIZE_BYTES = 4
-
-
-class Beginning(bytes):
-    """The first bytes of a request, without its size; the rest follows in parts."""
-
-    size: int
-    """Of the whole request."""
-
-    def __new__(cls, data: bytes | memoryview, size: int) -> Beginning:
-        made = super().__new__(cls, data)
-        made.size = size
-        return made
 
 
 class Requests(Frames):

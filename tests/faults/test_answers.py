@@ -435,13 +435,16 @@ def test_a_request_with_many_elements_is_struck_too(world: World) -> None:
 def test_without_faults_nothing_of_this_takes_part(world: World) -> None:
     def is_faulty() -> bool:
         used: Any = world.shared.answer
-        return isinstance(used.func, FaultyAnswers)
+        found = isinstance(used.func, FaultyAnswers)
+        assert world.shared.looks_into is found
+        return found
 
     first, second = world.add(drop=True), world.add(drop=True, group="g")
     assert is_faulty()
     world.steering.remove(first)
     assert is_faulty()
     world.steering.remove(second)
+    assert not is_faulty()
     assert world.shared.answer.func is world.plain.func
     assert world.shared.answer.args == world.plain.args
     world.add(drop=True)

@@ -8,6 +8,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.network.frames import Beginning
 from kshim.network.traffic import EACH, Traffic
 from kshim.requests import Refused, Turn
 from kshim.requests.later import Promise, Promised
@@ -63,6 +64,12 @@ def test_refusals() -> None:
     assert turn.made is not None
     turn.made(Failure(Refused("the disk")))
     assert (traffic.refused, counts(traffic)) == (2, {})
+
+
+def test_all_of_a_request_counts_whose_rest_follows() -> None:
+    traffic = Traffic()
+    ask(traffic, Beginning(PRODUCE, 1_000_000), Deferred())
+    assert traffic.received_bytes == 1_000_000
 
 
 def test_a_connection_tells_of_replies_that_come_later() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshim.network.frames import FrameError
-from kshim.upstream.requests import LARGE_BYTES, Beginning, Requests
+from kshim.network.frames import Beginning, FrameError
+from kshim.upstream.requests import LARGE_BYTES, Requests
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.messages.produce import ProduceRequest
