@@ -15,16 +15,19 @@ from integration.support.clients import Admin, new_consumer, offset_and_metadata
 from integration.support.server import Server, run_to_end
 
 RETENTION_S = 60
+DELAY_MS = 8_000
+"""Until a new group at the upstream is balanced; Kafka's default is 3 s."""
 Start = Callable[..., Server]
 
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    """It forgets offsets, and producers, quickly."""
+    """It forgets offsets and producers quickly, and balances groups late."""
     settings = {
         "offsets.retention.minutes": RETENTION_S // 60,
         "offsets.retention.check.interval.ms": 2000,
         "producer.id.expiration.ms": 600_000,
+        "group.initial.rebalance.delay.ms": DELAY_MS,
     }
     options = [each for name, value in settings.items() for each in ("--set", f"{name}={value}")]
     server = Server(tmp_path_factory.mktemp("upstream") / "kafka", options, command=apache_kafka.COMMAND)
@@ -87,6 +90,25 @@ def test_other_names_and_no_mirroring(kafka: Server, start: Start, topic: str) -
     assert "mine" in groups
     assert f"of-{topic}" not in groups
     assert any("producer.id.expiration.ms of the upstream is 600000" in line for line in kshim.log)
+
+
+def test_the_first_kshim_does_not_wait_until_its_group_is_balanced(
+    kafka: Server, start: Start, topic: str
+) -> None:
+    """Nor does one that starts again: it leads all at once, and is told to when the group is balanced."""
+    commit(kafka, topic)  # a cluster that nobody has used yet has no coordinators
+    kshim = start(upstream_groups_group_id=topic)
+    for starts in (1, 2):
+        told = [line for line in kshim.log if "is to lead 50 of 50 shards" in line]
+        assert len(told) == 2 * starts - 1, kshim.report()
+        wait_until(
+            lambda starts=starts: sum("is to lead 50 of 50" in line for line in kshim.log) == 2 * starts,
+            20,
+            kshim.report,
+        )
+        if starts == 1:
+            kshim.stop()
+            kshim.start()
 
 
 def test_two_kshim_that_differ_say_so(start: Start) -> None:

@@ -18,9 +18,10 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
 from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
-from kshim.upstream.coordinators import UpstreamCoordinators
-from kshim.upstream.fellows import Fellow, Gone
+from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
+from kshim.upstream.fellows import Fellow, Gone, new_fellow
 from kshim.upstream.interfaces import Addresses, Upstream
+from kshim.upstream.link import LinkError
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
@@ -30,7 +31,9 @@ from kshim.upstream.shards.shard import Shard, World
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import Marker
 from kshim.upstream.shards.topic import Wanted, find_or_make
+from schemas.error_code import ErrorCode
 from schemas.internal_topics.shard_claim import ShardClaim
+from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.records.end_txn_marker import EndTxnMarker
 
 logger = logging.getLogger(__name__)
@@ -140,12 +143,30 @@ class SharedShards:
             self._ours,
             self._assign,
         )
+        if await self._is_first():
+            ourselves = new_fellow(self._addresses())
+            self._assign(Assigned(frozenset(self._shards), {}, (ourselves,)))
         self._membership.start()
         self._poll()
         enough = self._reactor.callLater(FIRST_S, self._is_ready)
         await first
         if enough.active():
             enough.cancel()
+
+    async def _is_first(self) -> bool:
+        """Whether the group has no members. Then this process need not wait until the group has balanced,
+        which Kafka puts off by group.initial.rebalance.delay.ms: who leads is decided by the shards' logs.
+        """
+        request = DescribeGroupsRequest(groups=(self.group_id,))
+        try:
+            link = await self._coordinators.link(self.group_id)
+            if isinstance(link, ErrorCode):
+                return False  # a new cluster makes its coordinators now
+            (group,) = (await link.ask(request, timeout_s=ANSWER_S)).groups
+        except LinkError as error:
+            logger.debug("%s", error)
+            return False
+        return group.group_state in ("Empty", "Dead")
 
     def _ours(self) -> Ours:
         settings = {**self._config.shared_settings, "version of kshim": __version__}
