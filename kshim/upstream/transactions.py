@@ -83,14 +83,15 @@ class UpstreamTransactions:
     async def _is_open(self, transaction: AddPartitionsToTxnTransaction, shard: int) -> ErrorCode:
         """NONE if the transaction is under way, tells the shard its end, and has not told it yet.
 
-        The ends of those before it are in the log by then, and are read afterwards. If one is found, the
-        transaction may be among those, so the coordinator is asked again. Raises LinkError, StorageError.
+        The log is read before and after the coordinator is asked. Before it may add its group to a
+        transaction, a client waits until the ends of earlier ones are in the log; so an end that is found
+        afterwards is that of this one. A client that leaves that to brokers does not wait, but has an epoch
+        for each transaction: there, the coordinator is asked again. Raises LinkError, StorageError.
         """
         producer = transaction.producer_id, transaction.producer_epoch
+        await self._shards.journal.append(shard, (), 0)
         if self._shards.is_open(shard, *producer):
-            await self._shards.journal.append(shard, (), 0)
-            if self._shards.is_open(shard, *producer):
-                return ErrorCode.NONE  # it was asked for before; whatever ended it would be in the log
+            return ErrorCode.NONE  # it was asked for before
         for _ in range(TRIES):
             before = self._shards.last_marker(shard, transaction.producer_id)
             link = await self._coordinators.link(transaction.transactional_id, TRANSACTION)
@@ -102,6 +103,8 @@ class UpstreamTransactions:
             await self._shards.journal.append(shard, (), 0)
             if self._shards.last_marker(shard, transaction.producer_id) == before:
                 return ErrorCode.NONE
+            if transaction.verify_only:
+                return ErrorCode.TRANSACTION_ABORTABLE
         return ErrorCode.CONCURRENT_TRANSACTIONS
 
 

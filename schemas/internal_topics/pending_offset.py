@@ -15,18 +15,18 @@ from schemas.message import MalformedMessage
 KEY: Final = (0x4B54).to_bytes(2)
 """The kind of record, "KT"."""
 _KEY: Final = Struct(">2sqq")
-_VALUE: Final = Struct(">hh")
+_VALUE: Final = Struct(">hhq")
 _VERSION: Final = 0
 
 
 class PendingKey(NamedTuple):
-    """Which offset of which transaction."""
+    """Which offset, and by whose transaction. Each record has a key of its own, so that compaction removes
+    none in favour of one that does not count.
+    """
 
     producer_id: int
-    since: int
-    """Where the transaction's marker can be at the earliest: if one of its producer lies from there on up to
-    this record, this record came too late, and does not count.
-    """
+    number: int
+    """That of no other record of the shard."""
     offset_key: bytes
 
 
@@ -34,28 +34,32 @@ class PendingValue(NamedTuple):
     """What is committed."""
 
     producer_epoch: int
+    since: int
+    """Where the transaction's marker can be at the earliest: if one of its producer lies from there on up to
+    this record, this record came too late, and does not count.
+    """
     offset_value: bytes
 
 
 def encode_pending_key(key: PendingKey) -> bytes:
-    return _KEY.pack(KEY, key.producer_id, key.since) + key.offset_key
+    return _KEY.pack(KEY, key.producer_id, key.number) + key.offset_key
 
 
 def decode_pending_key(data: bytes) -> PendingKey:
     """The key that begins with `KEY`. Raises MalformedMessage."""
     if len(data) <= _KEY.size:
         raise MalformedMessage("it is too short", api="PendingOffset", version=_VERSION)
-    _, producer_id, since = _KEY.unpack_from(data)
-    return PendingKey(producer_id, since, data[_KEY.size :])
+    _, producer_id, number = _KEY.unpack_from(data)
+    return PendingKey(producer_id, number, data[_KEY.size :])
 
 
 def encode_pending_value(value: PendingValue) -> bytes:
-    return _VALUE.pack(_VERSION, value.producer_epoch) + value.offset_value
+    return _VALUE.pack(_VERSION, value.producer_epoch, value.since) + value.offset_value
 
 
 def decode_pending_value(data: bytes) -> PendingValue:
     """Raises MalformedMessage, also for an unknown version."""
-    version, epoch = _VALUE.unpack_from(data) if len(data) > _VALUE.size else (-1, -1)
+    version, epoch, since = _VALUE.unpack_from(data) if len(data) > _VALUE.size else (-1, -1, -1)
     if version != _VERSION:
         raise MalformedMessage("an unknown version", api="PendingOffset", version=version)
-    return PendingValue(epoch, data[_VALUE.size :])
+    return PendingValue(epoch, since, data[_VALUE.size :])

@@ -12,8 +12,11 @@ from kshim.coordination import leads
 from kshim.coordination.alarm import LONGEST_TURN_MS
 from kshim.coordination.group_runtime import new_coordinator, new_member_id
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
+from kshim.coordination.loading import Leader
+from kshim.coordination.shards import partition_for
 from kshim.storage.interfaces import JournalBatch, StorageError, StorageFull
 from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import OffsetCommitKey, encode_key
 from schemas.messages.heartbeat import HeartbeatResponse
 from schemas.messages.join_group import JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -30,6 +33,12 @@ from schemas.messages.offset_delete import (
 )
 from schemas.messages.offset_fetch import OffsetFetchRequestGroup
 from schemas.messages.sync_group import SyncGroupResponse
+from schemas.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from schemas.records.end_txn_marker import EndTxnMarker
 from tests.api.harness import PENDING, context
 from tests.coordination.groups.history import protocols
 from tests.coordination.held_runtime import (
@@ -44,6 +53,8 @@ from tests.coordination.held_runtime import (
     offset,
     result,
 )
+
+SHARD = partition_for("a", 2)
 
 
 @pytest.fixture
@@ -87,6 +98,85 @@ class TestProof:
         answer = server.fetch()
         server.journal.fail(StorageError("somebody else leads"))
         assert error(answer) == ErrorCode.NOT_COORDINATOR
+
+
+PRODUCER = (7, 0)
+MARKER = EndTxnMarker(*PRODUCER, True, 0, 0)
+
+
+class TestMarkersOfOthers:
+    """In front of a cluster, that writes the ends of transactions."""
+
+    def pending(self, server: Server) -> None:
+        request = TxnOffsetCommitRequest(
+            transactional_id="t",
+            group_id="a",
+            producer_id=7,
+            producer_epoch=0,
+            topics=(
+                TxnOffsetCommitRequestTopic(
+                    name="topic", partitions=(TxnOffsetCommitRequestPartition(committed_offset=6),)
+                ),
+            ),
+        )
+        server.runtime.submit(context(3), request)
+
+    def apply(self, server: Server, keys: list[bytes] | None) -> bool:
+        """keys: what is to be written as it counts then."""
+        self.seen: list[int] = []
+
+        def ends() -> list[bytes] | None:
+            self.seen.append(len(server.journal.writes))
+            return keys
+
+        return server.runtime.apply_marker(SHARD, MARKER, ends)
+
+    def test_what_was_decided_before_is_appended_before(self, server: Server) -> None:
+        self.pending(server)
+        assert server.journal.writes == []
+        assert self.apply(server, [])
+        assert self.seen == [1]
+        assert server.journal.writes[0][1].producer == PRODUCER  # type: ignore[union-attr]
+
+    def test_what_counts_then_is_written(self, server: Server) -> None:
+        self.pending(server)
+        server.runtime.end_turn()
+        server.journal.release()
+        ((key, _),) = server.journal.durable[SHARD][0].records  # type: ignore[union-attr]
+        assert offset(server.fetch()) == -1
+        assert self.apply(server, [key])
+        server.runtime.end_turn()
+        (written,) = server.journal.writes
+        assert isinstance(written[1], JournalBatch)
+        assert [each[0] for each in written[1].records] == [key]
+        server.journal.release()
+        assert offset(server.fetch()) == 6
+
+    def test_an_offset_that_there_is_no_more_is_not_written(self, server: Server) -> None:
+        key = encode_key(OffsetCommitKey(group="a", topic="topic", partition=0))
+        assert self.apply(server, [key])
+        server.runtime.end_turn()
+        assert server.journal.writes == []
+
+    def test_nothing_happens_where_the_tenure_is_over(self, server: Server) -> None:
+        self.pending(server)
+        self.apply(server, None)
+        server.journal.release()
+        assert offset(server.fetch()) == -1
+
+    def test_of_a_shard_that_is_loading_it_is_applied_afterwards(self, server: Server) -> None:
+        server.runtime.unload(SHARD)
+        assert not self.apply(server, [])
+        assert self.seen == [], "somebody else leads it"
+        self.pending(server)
+        loader = server.runtime._loader
+        loader.add = lambda *_: None  # type: ignore[method-assign]
+        server.runtime.load(SHARD, Leader(leader_epoch=1))
+        assert not self.apply(server, [])
+        loading = server.runtime._loading[SHARD]
+        assert self.seen == []
+        assert server.runtime._go_on_loading(loading, lambda: False)
+        assert self.seen == [0]
 
 
 class TestDurability:

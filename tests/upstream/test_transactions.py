@@ -138,7 +138,7 @@ def ask(kafka: Kafka, shards: Shards, *, verify_only: bool = True) -> ErrorCode:
 def test_a_transaction_that_writes_to_the_shard_may_commit_offsets(kafka: Kafka, shards: Shards) -> None:
     assert ask(kafka, shards) is ErrorCode.NONE
     assert kafka.asked == [DescribeTransactionsRequest(transactional_ids=(ID,))]
-    assert shards.looks == 1
+    assert shards.looks == 2, "before and after it was asked"
 
 
 @pytest.mark.parametrize(
@@ -180,14 +180,28 @@ def test_an_upstream_that_describes_no_transactions_does_not_verify_either(
     assert isinstance(kafka.asked[0], AddPartitionsToTxnRequest)
 
 
-def test_if_a_transaction_may_have_ended_since_the_coordinator_is_asked_again(
+def test_ends_of_earlier_transactions_are_read_before_the_coordinator_is_asked(
     kafka: Kafka, shards: Shards
 ) -> None:
     shards.markers = 1
     assert ask(kafka, shards) is ErrorCode.NONE
+    assert len(kafka.asked) == 1
+
+
+def test_a_transaction_that_has_ended_since_is_refused(kafka: Kafka, shards: Shards) -> None:
+    """If the next one of the same epoch is under way by now, the offsets are none of its."""
+    shards.markers = 2
+    assert ask(kafka, shards) is ErrorCode.TRANSACTION_ABORTABLE
+
+
+def test_with_an_epoch_for_each_transaction_the_coordinator_knows_which_one_it_is(
+    kafka: Kafka, shards: Shards
+) -> None:
+    shards.markers = 2
+    assert ask(kafka, shards, verify_only=False) is ErrorCode.NONE
     assert len(kafka.asked) == 2
-    shards.markers = TRIES
-    assert ask(kafka, shards) is ErrorCode.CONCURRENT_TRANSACTIONS
+    shards.markers = 1 + TRIES
+    assert ask(kafka, shards, verify_only=False) is ErrorCode.CONCURRENT_TRANSACTIONS
 
 
 def test_it_is_asked_once_a_transaction(kafka: Kafka, shards: Shards) -> None:

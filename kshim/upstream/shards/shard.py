@@ -287,7 +287,7 @@ class Shard:
     # ---- leading
 
     def _lead(self, lead: Lead, claim: ShardClaim) -> None:
-        self.transactions = ShardTransactions()
+        self.transactions = ShardTransactions(lead.next_offset)
         self._tenure = Tenure(lead, claim.lease_ms, self._claimed_ms, _entry(claim))
         logger.debug("shard %d is led here, in term %d", self.index, lead.term.producer_epoch)
 

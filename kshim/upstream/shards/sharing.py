@@ -57,13 +57,16 @@ class SharedShards:
         coordinators: UpstreamCoordinators,
         mirrored: MirroredOffsets | None,
         node_id: int,
+        now_ms: Callable[[], int] | None = None,
     ) -> None:
         """coordinators: the upstream's own. mirrored: tells the upstream what is committed, if it is to be
-        told. node_id: by which the runtime knows this process.
+        told. node_id: by which the runtime knows this process. now_ms: a clock that never goes back, nor
+        stands still while the machine sleeps; None: the machine's.
         """
         self._config = config
         self._topic = config.upstream_groups_topic
         self._lease_ms = config.upstream_groups_lease_ms
+        self._now_ms = now_ms or _now_ms
         self._reactor = reactor
         self._upstream = upstream
         self._coordinators = coordinators
@@ -110,10 +113,13 @@ class SharedShards:
         wanted = Wanted(self._topic, config.upstream_groups_topic_partitions, replicas)
         partitions = await find_or_make(self._upstream.ask, self._reactor, wanted)
         await check_permissions(self._upstream, self._coordinators, self._topic, self.group_id)
+        self._make_shards(partitions)
+
+    def _make_shards(self, partitions: int) -> None:
         world = World(
             log=self._log,
             clock=self._reactor,
-            now_ms=_now_ms,
+            now_ms=self._now_ms,
             wall_ms=lambda: int(self._reactor.seconds() * 1000),
             new_claim=self._new_claim,
             led=self._led,

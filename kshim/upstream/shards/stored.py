@@ -116,7 +116,7 @@ def _pending(entry: Entry, header: RecordBatchHeader, transactions: ShardTransac
             transactions.removed(key)
             return None
         committed = decode_pending_value(value)
-        found = transactions.wrote(key, committed.producer_epoch)
+        found = transactions.wrote(key, committed)
     except MalformedMessage as error:
         raise StorageDamaged(
             f"a pending offset at offset {header.base_offset} cannot be read: {error}"

@@ -38,7 +38,11 @@ class _Open(NamedTuple):
 class ShardTransactions:
     """Those of one shard, since it was taken over."""
 
-    def __init__(self) -> None:
+    def __init__(self, next_number: int = 0) -> None:
+        """next_number: of the first pending record that is written: where the log ends when the shard is
+        taken over. No record has a number above its offset, so it is that of no earlier one.
+        """
+        self._next_number = next_number
         self.since = 0
         """Behind the last marker that was applied."""
         self._open: dict[int, _Open] = {}
@@ -74,21 +78,22 @@ class ShardTransactions:
         found: list[Entry] = []
         for offset_key, offset_value in entries:
             assert offset_value is not None
-            key = encode_pending_key(PendingKey(producer_id, self.since, offset_key))
+            key = encode_pending_key(PendingKey(producer_id, self._next_number, offset_key))
+            self._next_number += 1
             self._opened(producer_id, producer_epoch, key, offset_key)
-            found.append((key, encode_pending_value(PendingValue(producer_epoch, offset_value))))
+            found.append((key, encode_pending_value(PendingValue(producer_epoch, self.since, offset_value))))
         return found
 
-    def wrote(self, key: bytes, producer_epoch: int) -> PendingKey | None:
+    def wrote(self, key: bytes, value: PendingValue) -> PendingKey | None:
         """Note a pending record. None if it came too late: its transaction had ended.
 
         Raises MalformedMessage.
         """
         found = decode_pending_key(key)
-        if self.last_marker(found.producer_id) >= found.since:
+        if self.last_marker(found.producer_id) >= value.since:
             self._ended.setdefault(found.offset_key, {})[key] = False
             return None
-        self._opened(found.producer_id, producer_epoch, key, found.offset_key)
+        self._opened(found.producer_id, value.producer_epoch, key, found.offset_key)
         return found
 
     def removed(self, key: bytes) -> None:

@@ -22,8 +22,8 @@ def test_keys_and_values_wrap_those_of_offsets() -> None:
     key = PendingKey(7, 42, b"\0\1key")
     assert encode_pending_key(key) == KEY + bytes(7) + b"\7" + bytes(7) + b"*" + b"\0\1key"
     assert decode_pending_key(encode_pending_key(key)) == key
-    value = PendingValue(3, b"\0\4value")
-    assert encode_pending_value(value) == b"\0\0\0\3\0\4value"
+    value = PendingValue(3, 43, b"\0\4value")
+    assert encode_pending_value(value) == b"\0\0\0\3" + bytes(7) + b"+" + b"\0\4value"
     assert decode_pending_value(encode_pending_value(value)) == value
 
 
@@ -38,7 +38,7 @@ def test_a_key_that_is_cut_short(size: int) -> None:
         decode_pending_key((KEY + bytes(16))[:size])
 
 
-@pytest.mark.parametrize("data", [b"", b"\0\0\0\1", b"\0\1\0\1v"])
+@pytest.mark.parametrize("data", [b"", b"\0\0\0\1" + bytes(8), b"\0\1\0\1" + bytes(8) + b"v"])
 def test_a_value_that_is_cut_short_or_unknown(data: bytes) -> None:
     with pytest.raises(MalformedMessage):
         decode_pending_value(data)

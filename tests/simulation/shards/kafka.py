@@ -82,13 +82,17 @@ class Kafka:
             self._producers.replay([Produced(header, base_offset, self._clock.now_ms, None)])
             stored = Stored(header._replace(base_offset=base_offset), tuple(batch.entries))
             self._log.append(stored)
-            self.order += stored.values
+            self._note(stored)
             self._clock.after(self._chance.randint(0, self.slowest_ms), self._replicated, end)
         done = ErrorCode.NONE
         if self._chance.random() < self.trouble:
             done = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         self._waiting.append((end, lambda: answered(Answer(done, base_offset if not done else -1))))
         self._replicated(self.high_watermark)
+
+    def _note(self, stored: Stored) -> None:
+        """Remember what was appended."""
+        self.order += stored.values
 
     def _header(self, batch: Outgoing) -> RecordBatchHeader:
         count = len(batch.entries)

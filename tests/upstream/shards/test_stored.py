@@ -72,8 +72,8 @@ def marker(producer_id: int = 7, committed: bool = True) -> EndTxnMarker:
 
 def pending_at(offset: int, since: int, *, value: bytes | None = b"5") -> bytes:
     """A batch with a plain record on each side of an offset of producer 7."""
-    key = encode_pending_key(PendingKey(7, since, b"\0k"))
-    pending = key, None if value is None else encode_pending_value(PendingValue(1, value))
+    key = encode_pending_key(PendingKey(7, 0, b"\0k"))
+    pending = key, None if value is None else encode_pending_value(PendingValue(1, since, value))
     return patch(
         encode_batch(Outgoing(FIRST_TERM, 7, ((b"a", b"1"), pending, (b"b", b"2"))), NOW_MS), offset, 0
     )
@@ -117,9 +117,9 @@ def test_what_a_leader_is_told_of_a_marker() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        (PENDING_KEY, b"\0\0\0\1v"),
-        (PENDING_KEY + bytes(16), b"\0\0\0\1v"),
-        (PENDING_KEY + bytes(17), b"\0\1\0\1v"),
+        (PENDING_KEY, b"\0\0\0\1" + bytes(8) + b"v"),
+        (PENDING_KEY + bytes(16), b"\0\0\0\1" + bytes(8) + b"v"),
+        (PENDING_KEY + bytes(17), b"\0\1\0\1" + bytes(8) + b"v"),
         (PENDING_KEY + bytes(17), b""),
         (PENDING_KEY, None),
     ],

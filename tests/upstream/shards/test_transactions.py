@@ -23,12 +23,12 @@ def removed(transactions: ShardTransactions, *offset_keys: bytes) -> list[tuple[
 
 
 def test_a_record_says_whose_it_is_and_since_when() -> None:
-    transactions = ShardTransactions()
+    transactions = ShardTransactions(40)
     end(transactions, PETRA, 41)
-    ((key, value),) = transactions.pending(PAUL, [(K, b"v")])
-    assert decode_pending_key(key) == (7, 42, K)
+    ((key, value), _) = transactions.pending(PAUL, [(K, b"v"), (L, b"w")])
+    assert decode_pending_key(key) == (7, 40, K)
     assert value is not None
-    assert decode_pending_value(value) == (0, b"v")
+    assert decode_pending_value(value) == (0, 42, b"v")
     assert transactions.is_open(*PAUL)
     assert not transactions.is_open(7, 1)
     assert (transactions.last_marker(8), transactions.last_marker(7)) == (41, NO_MARKER)
@@ -40,7 +40,7 @@ def test_what_was_committed_is_kept_and_then_removed_with_that() -> None:
     assert (transactions.to_keep(), removed(transactions)) == ([], [])
     end(transactions, PAUL, 5)
     assert transactions.to_keep() == [K, L]
-    assert removed(transactions, L) == [(7, 0, L)]
+    assert removed(transactions, L) == [(7, 1, L)]
     assert removed(transactions) == [(7, 0, K)]
     assert not transactions
 
@@ -62,14 +62,14 @@ def test_nothing_is_told_of_an_offset_before_all_transactions_about_it_have_ende
     end(transactions, PAUL, 5)
     assert transactions.to_keep() == [L]
     assert removed(transactions, K) == []
-    assert removed(transactions) == [(7, 0, L)]
+    assert removed(transactions) == [(7, 1, L)]
     end(transactions, PETRA, 6, committed=False)
     assert transactions.to_keep() == [K]
-    assert sorted(removed(transactions)) == [(7, 0, K), (8, 0, K)]
+    assert sorted(removed(transactions)) == [(7, 0, K), (8, 2, K)]
 
 
-def test_offsets_of_the_next_transaction_have_records_of_their_own() -> None:
-    """Else compaction might remove what the one before has committed, while a third one is open."""
+def test_each_record_has_a_key_of_its_own() -> None:
+    """Else compaction might remove one that counts in favour of one that came too late, or was aborted."""
     transactions = ShardTransactions()
     transactions.pending(PETRA, [(K, b"x")])
     transactions.pending(PAUL, [(K, b"v")])
@@ -78,7 +78,7 @@ def test_offsets_of_the_next_transaction_have_records_of_their_own() -> None:
     end(transactions, PAUL, 6, committed=False)
     end(transactions, PETRA, 7, committed=False)
     assert transactions.to_keep() == [K]
-    assert sorted(removed(transactions)) == [(7, 0, K), (7, 6, K), (8, 0, K)]
+    assert sorted(removed(transactions)) == [(7, 1, K), (7, 2, K), (8, 0, K)]
 
 
 def test_a_producer_that_wrote_nothing_here_leaves_nothing() -> None:
