@@ -104,6 +104,8 @@ class Tenure:
         self._under_way: Outgoing | None = None
         self._sent_ms = 0
         """When the batch under way was sent last."""
+        self._first_sent_ms = 0
+        """When it was sent first. It is in the log since then, and what is behind it there was not read."""
         self._asked_ms: int | None = None
         """When the question was sent that is under way."""
         self._found: _Found | None = None
@@ -141,7 +143,7 @@ class Tenure:
         if not entries:
             return None
         self._under_way = Outgoing(self._term, self._sequence, tuple(entries))
-        self._sent_ms = now_ms
+        self._sent_ms = self._first_sent_ms = now_ms
         return self._under_way
 
     def to_send_again(self, now_ms: int) -> Outgoing | None:
@@ -175,7 +177,7 @@ class Tenure:
         done = []
         while count or (self._waiting and not self._waiting[0].entries):
             waiting = self._waiting[0]
-            if not waiting.entries and waiting.since_ms > self._sent_ms:
+            if not waiting.entries and waiting.since_ms > self._first_sent_ms:
                 break
             self._waiting.popleft()
             count -= len(waiting.entries)

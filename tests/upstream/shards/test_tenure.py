@@ -195,6 +195,19 @@ def test_the_ends_of_transactions_are_read_before_what_is_behind_them_is_durable
     assert tenure.was_answered(appended(12)) == [two]
 
 
+def test_a_batch_that_was_sent_again_tells_nothing_of_what_is_behind_it() -> None:
+    """It may be in the log since it was sent first."""
+    tenure = new_tenure()
+    one = tenure.append(A, 0)
+    tenure.to_send(0)
+    tenure.was_answered(NO_ANSWER)
+    wanted = tenure.append((), 1)
+    tenure.to_send_again(2)
+    assert tenure.was_answered(appended(10)) == [one]
+    assert tenure.asks(3)
+    assert tenure.was_told_end(11) == [wanted]
+
+
 def test_what_cannot_be_read_is_read_again() -> None:
     tenure = new_tenure()
     tenure.asks(0)
