@@ -100,7 +100,7 @@ class KafkaWithTransactions(Kafka):
 
     def compact(self) -> None:
         """As the simpler partition does it; and remove the markers of transactions of which nothing is left,
-        after a while.
+        after a while. What the log ends with stays, as Kafka never compacts the active segment.
         """
         seen: set[bytes] = set()
         producers: set[int] = set()
@@ -124,11 +124,13 @@ class KafkaWithTransactions(Kafka):
             if key[:2] == PENDING_KEY and value is not None
         }
         until_ms = self._clock.now_ms - MARKERS_STAY_MS
+        end_offset = max((stored.header.next_offset for stored in (*kept, *rest)), default=0)
         self._log = [
             stored
             for stored in (*reversed(kept), *rest)
             if not isinstance(stored, End)
             or stored.marker.producer_id in pending
+            or stored.header.next_offset == end_offset
             or stored.written_ms > until_ms
         ]
 
