@@ -6,6 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,13 @@ from integration.support.wire import Wire
 from integration.upstream.committer import FETCH, Committer, fetch_request, read_of
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 SESSION_S = 6.0
 CLIENTS_WAIT_S = 60
 """kafka-python waits 30 s for the answer of a process that sleeps."""
 PARTITIONS = 4
+METADATA = 9
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +97,31 @@ def test_the_other_one_goes_on_where_one_ends(
         print(f"\n{ends}: no commit for {gap_s:.2f} s")
     assert committer.read() == 200
     assert gap_s < (SESSION_S + 1 if ends == "kill" else 3)
+
+
+def test_who_has_just_come_back_tells_of_the_others_at_once(pair: list[Server], topic: str) -> None:
+    """Before its group has balanced again, which takes as long as the session of its predecessor. Else
+    clients forget the others, and librdkafka now and then waits for ever for one that it has forgotten.
+    """
+    gone, _ = pair
+    gone.kill()
+    with ThreadPoolExecutor() as threads:
+        coming = threads.submit(gone.restart)
+        ports = wait_until(lambda: _told_ports(gone, topic), 10, "it answers")
+        has_balanced = coming.done()
+        coming.result()
+    assert not has_balanced
+    assert ports == {each.port for each in pair}
+
+
+def _told_ports(server: Server, topic: str) -> set[int]:
+    """The ports of the brokers that a client of a server is told of; none if it cannot be reached."""
+    try:
+        with Wire(server.host, server.port) as wire:
+            answer = wire.ask(METADATA, MetadataRequest(topics=(MetadataRequestTopic(name=topic),)))
+    except OSError:
+        return set()
+    return {each.port for each in answer.brokers}
 
 
 def test_whoever_was_asleep_answers_nothing_old(pair: list[Server], committer: Committer) -> None:

@@ -136,13 +136,13 @@ class TestMarkersOfOthers:
         assert server.journal.writes == []
         assert self.apply(server, [])
         assert self.seen == [1]
-        assert server.journal.writes[0][1].producer == PRODUCER  # type: ignore[union-attr]
+        assert server.journal.writes[0][1].producer == PRODUCER
 
     def test_what_counts_then_is_written(self, server: Server) -> None:
         self.pending(server)
         server.runtime.end_turn()
         server.journal.release()
-        ((key, _),) = server.journal.durable[SHARD][0].records  # type: ignore[union-attr]
+        ((key, _),) = server.journal.durable[SHARD][0].records
         assert offset(server.fetch()) == -1
         assert self.apply(server, [key])
         server.runtime.end_turn()
@@ -170,7 +170,7 @@ class TestMarkersOfOthers:
         assert self.seen == [], "somebody else leads it"
         self.pending(server)
         loader = server.runtime._loader
-        loader.add = lambda *_: None  # type: ignore[method-assign]
+        loader.add = lambda *_: None
         server.runtime.load(SHARD, Leader(leader_epoch=1))
         assert not self.apply(server, [])
         loading = server.runtime._loading[SHARD]

@@ -143,7 +143,7 @@ class KafkaGroups(UpstreamCoordinators):
         if version >= 8:
             return OffsetFetchResponse(groups=tuple(self._fetched(each.group_id) for each in request.groups))
         found = self._fetched(request.group_id)
-        return OffsetFetchResponse(topics=found.topics, error_code=found.error_code)  # type: ignore[arg-type]
+        return OffsetFetchResponse(topics=found.topics, error_code=found.error_code)
 
     def _fetched(self, group_id: str) -> OffsetFetchResponseGroup:
         group = self.groups.get(group_id, Group())

@@ -146,7 +146,7 @@ class World:
             self.groups, theirs, self.topics, Once(self.here.clock), has_twins=has_twins
         )
         here = replace(self.here, groups=merged)
-        self.front = Front(here, self.brokers, self.topics, self.shards, theirs)  # type: ignore[arg-type]
+        self.front = Front(here, self.brokers, self.topics, self.shards, theirs)
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
         self.client.relay = Relay()
 

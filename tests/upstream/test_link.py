@@ -254,7 +254,7 @@ def login_answer(upstream: Upstream, lifetime_ms: int = 10_000) -> Any:
 def with_session(upstream: Upstream) -> Upstream:
     """The login of its link is due."""
     session = upstream.link.session = Session("PLAIN", lambda: Plain("alice", Secret("wonderland")))
-    session.is_due = lambda now_s: session.correlation_id == 0  # type: ignore[method-assign]
+    session.is_due = lambda now_s: session.correlation_id == 0
     return upstream
 
 
@@ -320,5 +320,5 @@ def test_a_broker_that_is_not_there_is_named() -> None:
         def connect(self, target: Target, address: Endpoint, timeout_s: float) -> None:
             target.lose(not_reached(ConnectionRefusedError(osError=errno.ECONNREFUSED)))
 
-    linked = connect(NotThere(), ADDRESS, timeout_s=3)  # type: ignore[arg-type]
+    linked = connect(NotThere(), ADDRESS, timeout_s=3)
     assert error_of(linked) == "upstream broker 10.0.0.1:9092 cannot be reached: Connection refused"

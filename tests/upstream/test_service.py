@@ -32,7 +32,7 @@ def why_not(connect: Any = None, **given: str) -> str:
     properties = {name.replace("_", "."): text for name, text in given.items()}
     server = UpstreamServer(new_config(BOOTSTRAP | properties)[0], reactor)
     if connect is not None:
-        server._contact.connect = connect  # type: ignore[method-assign]
+        server._contact.connect = connect
     with pytest.raises(StartError) as failed:
         result(server.start())
     assert not reactor.getDelayedCalls()

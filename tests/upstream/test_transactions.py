@@ -120,7 +120,7 @@ def shards() -> Shards:
 
 def ask(kafka: Kafka, shards: Shards, *, verify_only: bool = True) -> ErrorCode:
     """Ask as the function of TxnOffsetCommit does."""
-    transactions = UpstreamTransactions(UpstreamCoordinators(kafka), shards)  # type: ignore[arg-type]
+    transactions = UpstreamTransactions(UpstreamCoordinators(kafka), shards)
     asked = AddPartitionsToTxnTransaction(
         transactional_id=ID,
         producer_id=PRODUCER_ID,

@@ -289,16 +289,12 @@ class Membership:
         """Raises _Again."""
         ours = self._ours().said
         try:
-            assignment = decode_assignment(data)
-            shares = decode_shares(assignment.user_data)
+            assigned, everybody = decode_assigned(data, ours.topic)
         except (MalformedMessage, Unlike) as error:
             what = error if isinstance(error, Unlike) else f"an assignment of another make: {error}"
             raise _Again(f"group {self._group_id} of the upstream: {what}") from None
-        self._warn(differences(ours, (said for said, _ in shares)))
-        fellows = [(new_fellow(said.addresses), leads) for said, leads in shares if said.topic == ours.topic]
-        leaders = {shard: fellow for fellow, leads in fellows for shard in leads}
-        led = frozenset(shard for each in assignment.assigned_partitions for shard in each.partitions)
-        return Assigned(led, leaders, tuple(fellow for fellow, _ in fellows))
+        self._warn(differences(ours, everybody))
+        return assigned
 
     def _warn(self, lines: Iterable[str]) -> None:
         """Log what the other members are like, once for as long as they are."""
@@ -306,6 +302,20 @@ class Membership:
         for line in sorted(found - self._warned):
             logger.warning("%s", line)
         self._warned = found
+
+
+def decode_assigned(data: bytes, topic: str) -> tuple[Assigned, list[Said]]:
+    """An assignment, as a member of the group is given it, and what all members say of themselves.
+
+    topic: only its shards count, and the members that share it. Raises MalformedMessage, Unlike.
+    """
+    assignment = decode_assignment(data)
+    shares = decode_shares(assignment.user_data)
+    fellows = [(new_fellow(said.addresses), leads) for said, leads in shares if said.topic == topic]
+    leaders = {shard: fellow for fellow, leads in fellows for shard in leads}
+    led = frozenset(shard for each in assignment.assigned_partitions for shard in each.partitions)
+    assigned = Assigned(led, leaders, tuple(fellow for fellow, _ in fellows))
+    return assigned, [said for said, _ in shares]
 
 
 def _members(joined: JoinGroupResponse) -> tuple[dict[str, tuple[Said, Sequence[int]]], list[str]]:

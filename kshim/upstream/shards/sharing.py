@@ -22,18 +22,19 @@ from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone, new_fellow
 from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.link import LinkError
-from kshim.upstream.shards.membership import Assigned, Membership, Ours
+from kshim.upstream.shards.membership import Assigned, Membership, Ours, decode_assigned
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.permissions import check_permissions
-from kshim.upstream.shards.said import Said
+from kshim.upstream.shards.said import Said, Unlike
 from kshim.upstream.shards.shard import Shard, World
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import Marker
 from kshim.upstream.shards.topic import Wanted, find_or_make
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.shard_claim import ShardClaim
-from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.message import MalformedMessage
+from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.records.end_txn_marker import EndTxnMarker
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ POLLS_A_LEASE = 3
 READ_AT_ONCE = 8
 HAND_OVER_S = 0.15
 """How long a process that lives may take to let go of a shard, before another one takes it from it."""
+WITHOUT_MEMBERS = ("Empty", "Dead")
+"""The states of such a group."""
 FIRST_S = 15.0
 """How long to wait at the start until the shards are led that the process was given first."""
 
@@ -79,6 +82,10 @@ class SharedShards:
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
         self._assigned: Assigned | None = None
+        self._found: DescribedGroup | None = None
+        """The group of the processes as it was at the start; None if the upstream could not tell."""
+        self._before: Assigned | None = None
+        """What was assigned then: clients may come before the group has balanced again."""
         self._gone = Gone()
         self._membership: Membership | None = None
         self._poll_later: Any = None
@@ -113,6 +120,8 @@ class SharedShards:
         wanted = Wanted(self._topic, config.upstream_groups_topic_partitions, replicas)
         partitions = await find_or_make(self._upstream.ask, self._reactor, wanted)
         await check_permissions(self._upstream, self._coordinators, self._topic, self.group_id)
+        self._found = await self._describe()
+        self._before = None if self._found is None else _assigned_in(self._found, self._topic)
         self._make_shards(partitions)
 
     def _make_shards(self, partitions: int) -> None:
@@ -149,7 +158,9 @@ class SharedShards:
             self._ours,
             self._assign,
         )
-        if await self._is_first():
+        if self._found is not None and self._found.group_state in WITHOUT_MEMBERS:
+            # Kafka puts off the first assignment by group.initial.rebalance.delay.ms. That need not be waited
+            # for, as who leads is decided by the shards' logs.
             ourselves = new_fellow(self._addresses())
             self._assign(Assigned(frozenset(self._shards), {}, (ourselves,)))
         self._membership.start()
@@ -159,20 +170,18 @@ class SharedShards:
         if enough.active():
             enough.cancel()
 
-    async def _is_first(self) -> bool:
-        """Whether the group has no members. Then this process need not wait until the group has balanced,
-        which Kafka puts off by group.initial.rebalance.delay.ms: who leads is decided by the shards' logs.
-        """
+    async def _describe(self) -> DescribedGroup | None:
+        """The group of the processes; None if the upstream does not tell."""
         request = DescribeGroupsRequest(groups=(self.group_id,))
         try:
             link = await self._coordinators.link(self.group_id)
             if isinstance(link, ErrorCode):
-                return False  # a new cluster makes its coordinators now
-            (group,) = (await link.ask(request, timeout_s=ANSWER_S)).groups
+                return None  # a new cluster makes its coordinators now
+            answer: DescribeGroupsResponse = await link.ask(request, timeout_s=ANSWER_S)
         except LinkError as error:
             logger.debug("%s", error)
-            return False
-        return group.group_state in ("Empty", "Dead")
+            return None
+        return answer.groups[0]
 
     def _ours(self) -> Ours:
         settings = {**self._config.shared_settings, "version of kshim": __version__}
@@ -206,11 +215,18 @@ class SharedShards:
 
     def leader(self, shard: int) -> Fellow | None:
         """The process that is to lead the shard; None if this one is alone."""
-        return None if self._assigned is None or not self.fellows() else self._assigned.leaders.get(shard)
+        assigned = self._assigned or self._before
+        return None if assigned is None or not self.fellows() else assigned.leaders.get(shard)
 
     def fellows(self) -> tuple[Fellow, ...]:
         """All processes that share the shards, this one included; none if it is alone."""
-        everybody = () if self._assigned is None else self._assigned.everybody
+        if self._assigned is not None:
+            everybody = self._assigned.everybody
+        elif self._before is not None:
+            ourselves = new_fellow(self._addresses())
+            everybody = (*(each for each in self._before.everybody if each != ourselves), ourselves)
+        else:
+            everybody = ()
         return everybody if len(everybody) > 1 else ()
 
     def gone(self) -> tuple[Fellow, ...]:
@@ -278,8 +294,8 @@ class SharedShards:
     def _assign(self, assigned: Assigned) -> None:
         """Let go of the shards that others are to lead, and take over those that this process is to lead."""
         before, self._assigned = self._assigned, assigned
-        known = () if before is None else before.everybody
-        self._gone.note(known, assigned.everybody, self._reactor.seconds())
+        known = before or self._before
+        self._gone.note(() if known is None else known.everybody, assigned.everybody, self._reactor.seconds())
         logger.info(
             "is to lead %d of %d shards of %s, as one of %d kshim",
             *(len(assigned.ours), self.partitions, self._topic, len(assigned.everybody)),
@@ -330,6 +346,16 @@ class SharedShards:
         first, self._first = self._first, None
         if first is not None:
             first.callback(None)
+
+
+def _assigned_in(group: DescribedGroup, topic: str) -> Assigned | None:
+    """What was assigned to the members; None if there are none, or none that can be read."""
+    for member in group.members:
+        try:
+            return decode_assigned(member.member_assignment, topic)[0]
+        except (MalformedMessage, Unlike) as error:
+            logger.debug("member %s: %s", member.member_id, error)
+    return None
 
 
 def _now_ms() -> int:

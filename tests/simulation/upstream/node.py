@@ -101,16 +101,16 @@ class Node:
         self._kafka, self._clock, self._network, self._chance = kafka, clock, network, chance
         self._rate = chance.uniform(0.97, 1.03)
         self._offset_ms = chance.randint(0, 10**9)
-        coordinators = UpstreamCoordinators(self)  # type: ignore[arg-type]
-        self.shards = SharedShards(Config(), self, self, coordinators, None, HERE, self.now_ms)  # type: ignore[arg-type]
-        self.shards._log = self  # type: ignore[assignment]
+        coordinators = UpstreamCoordinators(self)
+        self.shards = SharedShards(Config(), self, self, coordinators, None, HERE, self.now_ms)
+        self.shards._log = self
         self.shards._make_shards(1)
         coordinator = new_coordinator(Config(offsets_retention_minutes=10**6), 1)
         self.groups = GroupRuntime(
             coordinator,
             self.shards,
             self,
-            may_answer=self.shards.may_answer,  # type: ignore[arg-type]
+            may_answer=self.shards.may_answer,
         )
         self.groups.start({})
         self.shards._groups = self.groups

@@ -19,7 +19,7 @@ def end(
 def removed(transactions: ShardTransactions, *offset_keys: bytes) -> list[tuple[int, int, bytes]]:
     removals = transactions.removals(offset_keys or None)
     assert all(value is None for _, value in removals)
-    return [tuple(decode_pending_key(key)) for key, _ in removals]  # type: ignore[misc]
+    return [tuple(decode_pending_key(key)) for key, _ in removals]
 
 
 def test_a_record_says_whose_it_is_and_since_when() -> None:
