@@ -89,7 +89,11 @@ def test_other_names_and_no_mirroring(kafka: Server, start: Start, topic: str) -
     admin.close()
     assert "mine" in groups
     assert f"of-{topic}" not in groups
-    assert any("producer.id.expiration.ms of the upstream is 600000" in line for line in kshim.log)
+    wait_until(
+        lambda: any("producer.id.expiration.ms of the upstream is 600000" in line for line in kshim.log),
+        10,
+        kshim.report,
+    )
 
 
 def test_the_first_kshim_does_not_wait_until_its_group_is_balanced(
