@@ -195,7 +195,9 @@ def test_the_pipeline_reads_the_groups_of_kshim(
         rows = latest_commits(decode(read_offsets_log(spark, at, topic=log))).where(fn.col("group") == group)
         assert [(row.topic, row.partition, row.offset) for row in rows.collect()] == [(topic, 0, 6)], log
     rows = rebalances(decode(read_offsets_log(spark, bootstrap))).where(fn.col("group") == group)
-    assert sorted((row.generation, row.members) for row in rows.collect()) == [(1, 1), (2, 0)]
+    generations = sorted((row.generation, row.members) for row in rows.collect())
+    # The consumer may join again when it sees the topic's partitions.
+    assert (generations[0], generations[-1]) == ((1, 1), (len(generations), 0))
     with pytest.raises(PipelineError, match=r"has no topic nonsense: no group has ever been there"):
         read_offsets_log(spark, bootstrap, topic="nonsense")
     done = kshim("lag", "--bootstrap", bootstrap)
