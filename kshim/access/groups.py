@@ -61,7 +61,9 @@ def sync_group(asker: Asker, request: SyncGroupRequest, perform: Perform) -> Any
 
 
 def find_coordinator(asker: Asker, request: FindCoordinatorRequest, perform: Perform) -> Any:
-    """Up to v3 there is one key; from v4 on each has its own answer."""
+    """Up to v3 there is one key; from v4 on each has its own answer. A client that may use none of its keys
+    creates no topic.
+    """
     resource = COORDINATED.get(request.key_type)
     if resource is None:
         return perform(request)

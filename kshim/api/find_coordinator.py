@@ -30,6 +30,8 @@ def find_coordinator(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> Later[FindCoordinatorResponse]:
     """The first request for a transactional id waits until `__transaction_state` is created."""
+    if context.api_version >= FIRST_VERSION_WITH_KEYS and not request.coordinator_keys:
+        return FindCoordinatorResponse()
     topic = _topic(broker, request.key_type)
     return then(topic, partial(_respond, broker, context, request))
 

@@ -157,7 +157,8 @@ def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
         return None
     if not broker.arrivals.has_arrived(client):
         return None
-    asker = None if broker.authorizer is None else (client.principal, client.host)
+    authorizer = broker.authorizer
+    asker = None if authorizer is None else (client.principal, client.host, authorizer.version)
     return Question(frame, broker.node_id, broker.cluster.writer.version, asker)
 
 

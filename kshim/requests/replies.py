@@ -22,7 +22,8 @@ KEYS: Final = frozenset(
 """What the requests begin with whose replies are kept."""
 _CORRELATION_ID = slice(4, 8)
 
-_Key = tuple[tuple[Principal, str] | None, int, str, int, bytes, bytes]
+Asker = tuple[Principal, str, int]
+_Key = tuple[Asker | None, int, str, int, bytes, bytes]
 
 
 class Question(NamedTuple):
@@ -33,8 +34,10 @@ class Question(NamedTuple):
     """The broker that was asked."""
     version: int
     """Of the cluster."""
-    asker: tuple[Principal, str] | None = None
-    """Who asks, and from which host, where an authorizer answers one in another way than the other."""
+    asker: Asker | None = None
+    """The principal that asks, its host, and the version of the authorizer, where there is one: what a client
+    sees follows from all three. ACLs come into force some time after the cluster's version has risen.
+    """
 
 
 class _Reply(NamedTuple):

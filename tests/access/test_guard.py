@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kshim.cluster.acl import Acl, AclOperation, AclResource, Pattern, PatternType, Permission
+from kshim.cluster.acl import Acl, AclFilter, AclOperation, AclResource, Pattern, PatternType, Permission
 from kshim.network.dispatch import answer
 from kshim.requests import Refused, Turn
 from kshim.requests.principal import ANONYMOUS
@@ -16,10 +16,11 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.registry import decode_response, encode_request
+from schemas.registry import VERSIONS, decode_response, encode_request
 from tests.access.world import ADMIN, World
 from tests.api.harness import advance, batch, collect, create, result
 
@@ -80,6 +81,35 @@ def test_a_new_acl_counts_for_the_next_request(world: World) -> None:
     assert error(world, "alice") == ErrorCode.NONE
     world.allow(acl("*", "one", AclOperation.ALL, Permission.DENY))
     assert error(world, "alice") == DENIED
+
+
+def test_a_reply_that_is_made_while_acls_are_deleted_is_not_kept(world: World) -> None:
+    world.broker.arrivals.asked(world.client("x"), names_any=True)
+    world.broker.arrivals.came(world.client("x"))
+    acls = world.broker.cluster.acls
+    assert acls is not None
+    world.allow(acl("alice", "other"))
+    seen: list[int] = []
+
+    async def ask_meanwhile(_: int) -> None:
+        seen.append(error(world, "alice"))
+
+    filters = [AclFilter(1, name, 1, None, None, 1, 1) for name in ("other", "one")]
+    result(acls.delete(filters, ask_meanwhile))
+    assert seen[-2:] == [ErrorCode.NONE, DENIED], "the ACL of the topic goes last"
+    assert error(world, "alice") == DENIED
+
+
+@pytest.mark.parametrize("version", [v for v in VERSIONS[ApiKey.FIND_COORDINATOR] if v >= 1])
+def test_a_coordinator_without_rights_creates_no_topic(world: World, version: int) -> None:
+    request = FindCoordinatorRequest(key="tx", key_type=1, coordinator_keys=("tx", "ty"))
+    answer = world.ask("bob", request, version)
+    denied = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if version < 4:
+        assert answer.error_code == denied
+    else:
+        assert [each.error_code for each in answer.coordinators] == [denied, denied]
+    assert "__transaction_state" not in world.broker.cluster.topics
 
 
 def refusals(caplog: pytest.LogCaptureFixture, level: int = logging.WARNING) -> list[str]:

@@ -42,8 +42,11 @@ def test_many_keys(groups: Groups, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", MANY_KEYS)
-def test_no_keys(groups: Groups, version: int) -> None:
-    assert groups.ask(FindCoordinatorRequest(coordinator_keys=()), version) == FindCoordinatorResponse()
+@pytest.mark.parametrize("key_type", [0, 1, 9])
+def test_no_keys(groups: Groups, version: int, key_type: int) -> None:
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=())
+    assert groups.ask(request, version) == FindCoordinatorResponse()
+    assert "__transaction_state" not in groups.broker.cluster.topics
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v >= 1])
