@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from integration.support.wire import Wire
 
 MB = 1_000_000
+SENT_FACTOR = 4
+"""A request may take so many times its bytes: as a frame, decoded, and with what is made of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,20 +30,16 @@ class Volley:
     hold_s: float = 0
     """How long the connections stay open after the last frame."""
 
-    @property
-    def largest_bytes(self) -> int:
-        return max(map(len, self.frames), default=0)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """What the server has to keep."""
 
     wait_ms: float = 100
-    """The longest that the victim may wait for an answer."""
-    peak_bytes: int = 200 * MB
-    """The memory above that of the idle server, without the largest request itself."""
-    kept_bytes: int = 50 * MB
+    """The longest that the victim may wait for an answer: processor time of the server, beside load."""
+    peak_bytes: int = 250 * MB
+    """The memory above that of the idle server, besides SENT_FACTOR times what was sent."""
+    kept_bytes: int = 64 * MB
     """The memory above that of the idle server when the attacker is gone."""
 
 

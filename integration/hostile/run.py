@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from integration.hostile.attack import MB, Attack, Bounds, Volley
+from integration.hostile.attack import MB, SENT_FACTOR, Attack, Bounds, Volley
 from integration.hostile.memory import MOST_BYTES, MemoryWatch
 from integration.hostile.strike import Tally, strike
 from integration.hostile.victim import Account, Victim, Wait, fetch_request
@@ -173,21 +173,20 @@ def _judge(
     worst = account.worst(began_s, ended_s, length_ms)
     report.worst_ms, report.worst_request = length_ms(worst), worst.request
     report.victim_requests = account.count(began_s, ended_s)
-    largest_bytes = 0
     for volley, tally in tallies:
         times = tally.began_s, tally.ended_s
         report.parts.append(
             Part(volley.label, tally, account.worst_within_ms(*times, length_ms), memory.peak_bytes(*times))
         )
-        largest_bytes = max(largest_bytes, volley.largest_bytes)
     bounds = report.attack.bounds
+    sent_bytes = sum(tally.sent_bytes for _, tally in tallies)
     allowed_ms = bounds.wait_ms * patience.factor + report.baseline_ms
     if report.worst_ms > allowed_ms:
         report.faults.append(
             f"the victim waited {report.worst_ms:,.0f} ms for {worst.request}, {allowed_ms:,.0f} are allowed"
         )
     for what, found, allowed in (
-        ("took", report.peak_bytes, bounds.peak_bytes + largest_bytes),
+        ("took", report.peak_bytes, bounds.peak_bytes + SENT_FACTOR * sent_bytes),
         ("kept", report.kept_bytes, bounds.kept_bytes),
     ):
         if found > allowed:

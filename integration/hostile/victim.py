@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from integration.hostile.processor import starved_s, stolen_s
+from integration.hostile.processor import Times, stolen_s, times
 from integration.support.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -34,6 +34,8 @@ PATIENCE_S = 15
 """How long the victim waits for one answer."""
 START_TIMEOUT_S = 30
 SESSION_TIMEOUT_MS = 120_000
+DISK_MS = 1000
+"""The disk may keep a commit waiting for as long; the server computes nothing meanwhile."""
 FETCH_BYTES = 1 << 20
 
 
@@ -45,6 +47,8 @@ class Wait(NamedTuple):
     ended_s: float
     starved_s: float = 0
     """How long the server or the victim was kept from a processor meanwhile."""
+    ran_s: float = 0
+    """How long the server computed meanwhile."""
 
     @property
     def ms(self) -> float:
@@ -52,8 +56,13 @@ class Wait(NamedTuple):
 
     @property
     def own_ms(self) -> float:
-        """Without the time in which other work had the processors."""
-        return max(0, self.ms - self.starved_s * 1000)
+        """The processor time of the server, and what it waited beyond DISK_MS without computing.
+
+        Time in which other work had the processors does not count.
+        """
+        ms = max(0, self.ms - self.starved_s * 1000)
+        ran_ms = min(ms, self.ran_s * 1000)
+        return ran_ms + max(0, ms - ran_ms - DISK_MS)
 
 
 @dataclass
@@ -95,7 +104,7 @@ class _Client:
 
     def __init__(self, host: str, port: int, server_pid: int, account: Account) -> None:
         self._wire = Wire(host, port, timeout_s=PATIENCE_S)
-        self._pids = (server_pid, os.getpid())
+        self._server_pid = server_pid
         self._account = account
         self._create_topic()
         self._join()
@@ -112,22 +121,24 @@ class _Client:
         self._commit()
 
     def _ask(self, version: int, request: Any, error_code: Callable[[Any], int]) -> Any:
-        starved = self._starved_s()
+        before = self._times()
         began_s = time.monotonic()
         name = type(request).__name__.removesuffix("Request")
         try:
             response = self._wire.ask(version, request)
         finally:
             ended_s = time.monotonic()
-            starved = max(0, self._starved_s() - starved)
-            self._account.waits.append(Wait(name, began_s, ended_s, starved))
+            after = self._times()
+            starved_s, ran_s = max(0, after.starved_s - before.starved_s), max(0, after.ran_s - before.ran_s)
+            self._account.waits.append(Wait(name, began_s, ended_s, starved_s, ran_s))
         if error := error_code(response):
             raise Refused(f"{name}: {ErrorCode(error).name}")
         return response
 
-    def _starved_s(self) -> float:
-        """How long other work has had the processors that the server or the victim was ready to use."""
-        return stolen_s() + sum(map(starved_s, self._pids))
+    def _times(self) -> Times:
+        """The server's times; the victim starves like the server."""
+        server, own = times(self._server_pid), times(os.getpid())
+        return Times(server.ran_s, stolen_s() + server.starved_s + own.starved_s)
 
     def _create_topic(self) -> None:
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, assignments=(), configs=())
