@@ -23,6 +23,8 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 RETRY_MS = 1_000
 """How long to wait before a marker that could not be written is written again."""
+MOST_NAMED = 5
+"""Partitions that a line of the log names."""
 
 ENDED_WITHOUT = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone",
@@ -61,6 +63,8 @@ class Markers:
         self._is_wanted = is_wanted
         self._left: set[TopicPartition] = set()
         self._done: Deferred[None] = Deferred()
+        self._unmarked: dict[ErrorCode, list[TopicPartition]] = {}
+        """Partitions that got no marker in this turn of the reactor, and are not logged yet."""
 
     def write(self, partitions: Collection[TopicPartition]) -> Deferred[None]:
         """Fires when each partition has its marker or needs none; never, if they are no longer wanted."""
@@ -86,23 +90,34 @@ class Markers:
 
     def _written(self, error: ErrorCode, partition: TopicPartition) -> None:
         if error is not ErrorCode.NONE:
-            why = ENDED_WITHOUT.get(error)
-            self._warn(error, partition, why or "trying again")
-            if why is None:
+            self._warn_later(error, partition)
+            if error not in ENDED_WITHOUT:
                 self._clock.callLater(RETRY_MS / 1000, self._attempt, partition)
                 return
         self._left.discard(partition)
         if not self._left:
             self._done.callback(None)
 
-    def _warn(self, error: ErrorCode, partition: TopicPartition, why: str) -> None:
-        logger.warning(
-            "transactional id %s: no marker in %s-%d (%s), %s",
-            self._transactional_id,
-            *partition,
-            error.name,
-            why,
-        )
+    def _warn_later(self, error: ErrorCode, partition: TopicPartition) -> None:
+        """Log the partition together with the others of this turn: there may be thousands."""
+        if not self._unmarked:
+            self._clock.callLater(0, self._warn)
+        self._unmarked.setdefault(error, []).append(partition)
+
+    def _warn(self) -> None:
+        """Write one line for each error."""
+        unmarked, self._unmarked = self._unmarked, {}
+        for error, partitions in unmarked.items():
+            named = [f"{topic}-{index}" for topic, index in partitions[:MOST_NAMED]]
+            more = len(partitions) - len(named)
+            logger.warning(
+                "transactional id %s: no marker in %s%s (%s), %s",
+                self._transactional_id,
+                ", ".join(named),
+                f" and {more} more" if more else "",
+                error.name,
+                ENDED_WITHOUT.get(error, "trying again"),
+            )
 
 
 def write_marker(

@@ -436,7 +436,7 @@ class Connection(Protocol):
     def _level(self, error: Refused) -> int:
         if error.once is None:
             return error.level
-        return self.shared.once.level((self.client.address.host, error.once))
+        return self.shared.once.level((self.client.address.host, error.once), error.names)
 
     def _refuse_bytes(self, error: FrameError) -> None:
         """Close, because no request can be read. Who speaks another protocol is told so in it."""

@@ -215,7 +215,8 @@ def _unsupported(header: RequestHeader, client: Client) -> bytes:
     versions = VERSIONS[ApiKey(header.api_key)]
     mistake = Mistake.OLD_VERSION if header.api_version < versions[0] else Mistake.NEW_VERSION
     why = mistake.line(api=_api(header), first=versions[0], last=versions[-1])
-    raise Refused(f"{client.named(header.client_id)}: {why}", once=(mistake, header.api_key))
+    once = mistake, header.api_key
+    raise Refused(f"{client.named(header.client_id)}: {why}", once=once, names=header.client_id)
 
 
 def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:

@@ -311,17 +311,19 @@ class Gate:
         return f"Authentication failed during {what} due to {credentials}"
 
     def _tell(self, mistake: Mistake, client_id: str | None, **details: object) -> None:
-        """Log a line, once for an address and a listener."""
+        """Log a line, once for an address, a listener and a client id."""
         listener = self._context.rules.listener_name
-        level = self._context.once.level((self._client.host, listener, mistake))
+        level = self._context.once.level((self._client.host, listener, mistake), client_id)
         line = mistake.line(listener=listener, **details)
         logger.log(level, "%s: %s", self._client.named(client_id), line)
 
     def _mistaken(self, mistake: Mistake, header: RequestHeader | None, **details: Any) -> Refused:
         """How a request is refused whose sender has to change something."""
         listener = self._context.rules.listener_name
-        sender = self._client.named(header.client_id) if header else str(self._client.address)
-        return Refused(f"{sender}: {mistake.line(listener=listener, **details)}", once=(listener, mistake))
+        client_id = header.client_id if header else None
+        sender = self._client.named(client_id) if header else str(self._client.address)
+        line = f"{sender}: {mistake.line(listener=listener, **details)}"
+        return Refused(line, once=(listener, mistake), names=client_id)
 
     def _refused(self, why: str) -> Refused:
         """How bytes are refused that nobody sends who authenticates."""

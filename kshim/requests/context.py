@@ -130,10 +130,14 @@ class RequestContext:
 class Refused(Exception):
     """A request gets no answer, and its connection is closed; str() is the line for the log."""
 
-    def __init__(self, why: str, level: int = logging.WARNING, *, once: Hashable = None) -> None:
-        """once: the line is not repeated at each attempt of the same address with the same `once`."""
+    def __init__(
+        self, why: str, level: int = logging.WARNING, *, once: Hashable = None, names: Hashable = None
+    ) -> None:
+        """once: the line is not repeated at each attempt of the same address with the same `once` and
+        `names`, such as its client id.
+        """
         super().__init__(why)
-        self.once = once
+        self.once, self.names = once, names
         self.level = level
         """WARNING if the client sent what cannot be served; ERROR if the fault is ours, and the cause's
         traceback is logged too.

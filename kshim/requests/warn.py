@@ -12,8 +12,9 @@ logger = logging.getLogger(__name__)
 
 
 def warn(broker: Broker, context: RequestContext, mistake: Mistake, **details: object) -> None:
-    """Say in the log what the client's user should change, once for an address."""
-    level = broker.once.level((context.client_host, mistake))
+    """Log what the client's user should change, once for an address, a client id and a group."""
+    names = context.client_id, details.get("group")
+    level = broker.once.level((context.client_host, mistake), names)
     logger.log(level, "%s: %s", context.sender, mistake.line(**details))
 
 
@@ -28,4 +29,6 @@ def warn_if_lost(broker: Broker, context: RequestContext, *, names_any: bool) ->
     asking = broker.arrivals.asked(client, names_any=names_any)
     if asking is not None:
         details = {"times": asking.times, "seconds": asking.seconds, "advertised": context.advertised}
-        warn(broker, context, Mistake.NEVER_CAME, **details)
+        # Once for an address: the mistake is in the server's settings.
+        level = broker.once.level((context.client_host, Mistake.NEVER_CAME))
+        logger.log(level, "%s: %s", context.sender, Mistake.NEVER_CAME.line(**details))

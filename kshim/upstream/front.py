@@ -383,7 +383,8 @@ def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:
 def _refusal(asked: Asked, why: str) -> Refused:
     client_id = peek.client_id(asked.frame)
     api = f"{api_title(asked.api_key)} ({asked.api_key}) v{asked.api_version}"
-    return Refused(f"{asked.client.named(client_id)}: {api} {why}", once=(asked.api_key, why))
+    line = f"{asked.client.named(client_id)}: {api} {why}"
+    return Refused(line, once=(asked.api_key, why), names=client_id)
 
 
 def _not_read(asked: Asked, failure: Failure) -> Reply:

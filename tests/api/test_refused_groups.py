@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from kshim.requests.mistake import Mistake
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.registry import MESSAGES, encode_response
-from tests.api.harness import ask, new_broker
+from tests.api.harness import ask, context, new_broker
 
 SAYS = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Mistake.CONSUMER_PROTOCOL,
@@ -43,6 +44,21 @@ def test_a_member_is_refused_with_one_line(key: ApiKey, caplog: pytest.LogCaptur
             assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
             assert answer.error_message.startswith("kshim serves ")
     assert caplog.messages == [f"127.0.0.1:51000 (client_id 'test'): {SAYS[key].line(group='g')}"]
+
+
+@pytest.mark.parametrize("key", SAYS)
+def test_each_group_and_client_behind_one_address_is_named(
+    key: ApiKey, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = new_broker()
+    caplog.clear()
+    for client_id, group in (("a", "g"), ("a", "h"), ("b", "g"), ("a", "g")):
+        request: Any = MESSAGES[key][0](group_id=group, member_id="m")
+        API[key].function(broker, replace(context(0), client_id=client_id), request)
+    assert caplog.messages == [
+        f"127.0.0.1:51000 (client_id {client_id!r}): {SAYS[key].line(group=group)}"
+        for client_id, group in (("a", "g"), ("a", "h"), ("b", "g"))
+    ]
 
 
 @pytest.mark.parametrize("key", SAYS)

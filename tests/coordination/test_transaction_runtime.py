@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC
 from kshim.cluster.changes import Move
-from kshim.coordination.markers import RETRY_MS
+from kshim.coordination.markers import MOST_NAMED, RETRY_MS
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.coordination.transactions.requests import AddPartitions
 from kshim.requests import RequestContext
@@ -231,6 +231,20 @@ def test_a_partition_that_can_never_get_its_marker_is_left_without_it(
     setting.write(error)
     setting.write()
     assert setting.state() == "CompleteCommit"
+
+
+def test_partitions_without_a_marker_are_logged_in_one_line(
+    setting: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
+    setting.begin(*(("topic", index) for index in range(MOST_NAMED + 2)))
+    setting.ask(end())
+    for _ in range(MOST_NAMED + 2):
+        setting.write(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    advance(setting.broker)
+    assert [line for line in caplog.messages if "marker" in line] == [
+        "transactional id payments: no marker in topic-0, topic-1, topic-2, topic-3, topic-4 and 2 more "
+        "(UNKNOWN_TOPIC_OR_PARTITION), the topic is gone"
+    ]
 
 
 # ---- restarts, failures, and shards that move

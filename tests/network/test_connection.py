@@ -462,6 +462,18 @@ def test_a_mistake_is_logged_once_for_an_address(server: Server, caplog: pytest.
     assert levels == [logging.WARNING, logging.DEBUG, logging.DEBUG]
 
 
+def test_a_mistake_is_logged_once_for_each_name(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(request: bytes) -> Reply:
+        raise Refused(f"client {request.decode()}", once="old", names=request.decode())
+
+    server.answers = refuse
+    for name in (b"x", b"y", b"x"):
+        again = Connection(server.connection.shared, lambda _: None, server.gone.append)
+        again.makeConnection(Transport())
+        again.dataReceived(frame(name))
+    assert caplog.messages == [f"closed the connection of client {name}" for name in "xy"]
+
+
 def test_a_refused_request_closes_with_one_line(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     def refuse(request: bytes) -> Reply:
         raise Refused(f"client x: {request.decode()}")

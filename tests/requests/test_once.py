@@ -1,10 +1,11 @@
 """A line is logged once, and again when it was silent for long."""
 
 import logging
+import tracemalloc
 
 from twisted.internet.task import Clock
 
-from kshim.requests.once import MOST_CAUSES, SILENT_S, Once
+from kshim.requests.once import MOST_CAUSES, MOST_NAMES, SILENT_S, Once
 
 
 def test_a_cause_is_told_once_and_again_after_a_silence() -> None:
@@ -38,3 +39,26 @@ def test_what_was_told_again_is_forgotten_last() -> None:
     for cause in range(MOST_CAUSES - 1):
         once.level(cause)
     assert once.level("a") == logging.DEBUG
+
+
+def test_each_name_of_a_cause_is_logged_once_up_to_a_limit() -> None:
+    clock = Clock()
+    once = Once(clock)
+    for name in range(MOST_NAMES):
+        assert once.level("a", name) == logging.WARNING
+        assert once.level("a", name) == logging.DEBUG
+    assert once.level("a", MOST_NAMES) == logging.DEBUG
+    assert once.level("b", 0) == logging.WARNING
+    clock.advance(SILENT_S)
+    assert once.level("a", MOST_NAMES) == logging.WARNING
+
+
+def test_long_names_are_not_kept() -> None:
+    clock = Clock()
+    once = Once(clock)
+    tracemalloc.start()
+    for number in range(200):
+        once.level(f"cause {number}", f"{number}" + "x" * 32_000)
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept_bytes < 200_000
