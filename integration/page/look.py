@@ -111,6 +111,10 @@ class Look:
         assert errors == [], errors
         assert {urlsplit(url).netloc for url in urls} <= {urlsplit(self.base).netloc}, urls
 
+    def await_error(self, what: str) -> None:
+        """Wait until the browser has logged this error, and forget all errors until then."""
+        wait_until(lambda: any(what in each for each in self._logs()[0]), PATIENCE_S, f"the error {what!r}")
+
     def forget_errors(self) -> None:
         """What was wrong until now was meant to be."""
         self.driver.get_log("browser")

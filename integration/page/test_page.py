@@ -173,7 +173,7 @@ def test_a_browser_keeps_the_token(look: Look, new_server: Callable[..., Server]
     guarded = Look(look.driver, f"http://{http_of(server)}")
     guarded.driver.get(guarded.base)
     assert "expected the token" in guarded.text("body")
-    guarded.forget_errors()
+    guarded.await_error("401")
     guarded.open("/?token=hocus-pocus")
     assert guarded.driver.current_url == f"{guarded.base}/"
     guarded.open("/page/topics")

@@ -20,8 +20,10 @@ from urllib.parse import urlsplit
 
 from kshim.configs.endpoint import names_loopback
 
-OPEN_TO_ALL = frozenset(("/healthz", "/readyz"))
-"""Asked by what starts and stops servers, which knows no token; the answers tell nothing else."""
+OPEN_TO_ALL = frozenset(("/healthz", "/readyz", "/favicon.ico"))
+"""Asked for without the token: by what starts and stops servers, and by browsers that show JSON, as that
+names no icon.
+"""
 _BEARER = "bearer "
 
 

@@ -121,5 +121,6 @@ def new_routes(facts: Facts) -> Routes:
             Route("GET", "/page/page.css", partial(asset, "page.css")),
             Route("GET", "/page/page.js", partial(asset, "page.js")),
             Route("GET", "/page/icon.svg", partial(asset, "icon.svg")),
+            Route("GET", "/favicon.ico", partial(asset, "icon.svg")),
         ]
     )

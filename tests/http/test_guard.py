@@ -92,6 +92,8 @@ def test_a_wrong_token_in_the_address_is_none(guarded: Kshim) -> None:
 
 def test_probes_know_no_token(guarded: Kshim) -> None:
     assert guarded.get("/healthz", Host="10.0.0.1:8080").status == 200
+    icon = guarded.get("/favicon.ico", Host="10.0.0.1:8080")
+    assert (icon.status, icon.headers["Content-Type"]) == (200, "image/svg+xml")
     assert guarded.get("/readyz").status == 200
 
 
