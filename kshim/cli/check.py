@@ -12,6 +12,7 @@ import click
 from kshim.check.partition import PartitionCheck
 from kshim.check.stored import Damaged, Stored
 from kshim.check.walk import Found, walk
+from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.storage.interfaces import StorageError
 
@@ -36,15 +37,15 @@ def check(data_dir: Path) -> None:
         with Stored(data_dir) as stored, _progress(stored) as seen:
             found = walk(stored, seen)
     except Damaged as damaged:
-        click.echo(str(damaged))
+        print_line(str(damaged))
         sys.exit(EXIT_DAMAGED)
     except StorageError as error:
         raise click.ClickException(str(error)) from None
     for fault in found.faults:
-        click.echo(str(fault))
+        print_line(str(fault))
     print_table(("Topic", "Partitions", "Records", "Batches", "Bytes", "Faults"), _rows(found))
     faults = len(found.faults)
-    click.echo("all is well" if not faults else f"{faults} fault{'s' * (faults > 1)}")
+    print_line("all is well" if not faults else f"{faults} fault{'s' * (faults > 1)}")
     sys.exit(EXIT_DAMAGED if faults else 0)
 
 

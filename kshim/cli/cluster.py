@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 
 _NO_LEADER = -1
@@ -49,7 +50,8 @@ def describe(path: Path, internal: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(known))
         return
-    click.echo(f"cluster {known['cluster_id']}, controller {known['controller_id']}\n")
+    print_line(f"cluster {known['cluster_id']}, controller {known['controller_id']}")
+    print_line()
     brokers = [(str(b["node_id"]), _addresses(b), b["state"], str(b["leads"])) for b in known["brokers"]]
     print_table(("Broker", "Address", "State", "Leads"), brokers)
     rows = [
@@ -64,7 +66,7 @@ def describe(path: Path, internal: bool, as_json: bool) -> None:
         for p in known["partitions"]
     ]
     if rows:
-        click.echo()
+        print_line()
         print_table(("Topic", "Partition", "Leader", "Epoch", "Replicas", "In sync"), rows)
 
 
@@ -104,7 +106,7 @@ def stop_broker(path: Path, node_id: int) -> None:
     stopped = ask_server(path, "stop-broker", node_id)
     without = stopped["without_leader"]
     lost = f", {without} have no leader now, as no other broker has a replica" if without else ""
-    click.echo(f"broker {node_id} is stopped: other brokers lead {stopped['moved']} of its partitions{lost}")
+    print_line(f"broker {node_id} is stopped: other brokers lead {stopped['moved']} of its partitions{lost}")
 
 
 @cluster.command()
@@ -117,7 +119,7 @@ def start_broker(path: Path, node_id: int) -> None:
     leaders with Kafka's tools, or use move-leader.
     """
     started = ask_server(path, "start-broker", node_id)
-    click.echo(f"broker {node_id} runs: it leads {started['leads']} partitions")
+    print_line(f"broker {node_id} runs: it leads {started['leads']} partitions")
 
 
 def say_moved(moved: dict[str, Any]) -> None:
@@ -125,7 +127,7 @@ def say_moved(moved: dict[str, Any]) -> None:
     partition = f"{moved['topic']}-{moved['partition']}"
     before = "no broker" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"
     epoch = moved["leader_epoch"]
-    click.echo(f"{partition}: led by broker {moved['to']}, previously by {before}; epoch {epoch}")
+    print_line(f"{partition}: led by broker {moved['to']}, previously by {before}; epoch {epoch}")
 
 
 def _addresses(broker: Mapping[str, Any]) -> str:

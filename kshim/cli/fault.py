@@ -10,6 +10,7 @@ import click
 
 from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.durations import duration_ms
+from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 
 
@@ -73,7 +74,7 @@ def fault() -> None:
 def add(path: Path, **given: Any) -> None:
     """Add a fault: one of --error, --delay-ms, --drop, --close, --stall-ms, --bytes-per-s."""
     added = ask_server(path, "add-fault", given)
-    click.echo(f"fault {added['number']}: {added['does']} for {_text(added)}")
+    print_line(f"fault {added['number']}: {added['does']} for {_text(added)}")
 
 
 @fault.command(name="list")
@@ -88,7 +89,7 @@ def list_faults(path: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found))
     elif not found:
-        click.echo("no faults")
+        print_line("no faults")
     else:
         rows = [
             (
@@ -114,11 +115,11 @@ def remove(path: Path, number: int | None, all_of_them: bool) -> None:
     if (number is None) is not all_of_them:
         raise click.UsageError("name the NUMBER of a fault, as `kshim fault list` shows it, or say --all")
     if all_of_them:
-        click.echo(f"removed: {ask_server(path, 'remove-faults')}")
+        print_line(f"removed: {ask_server(path, 'remove-faults')}")
         return
     assert number is not None
     removed = ask_server(path, "remove-fault", number)
-    click.echo(
+    print_line(
         f"removed fault {number}: {removed['does']} for {_text(removed)}; it struck {removed['struck']} times"
     )
 

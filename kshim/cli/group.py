@@ -10,6 +10,7 @@ import click
 
 from kshim.cli.asking import Command, ask_server, of_running_server
 from kshim.cli.cluster import say_moved
+from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 
 _ALL = -1
@@ -46,7 +47,7 @@ def _command(command: Command) -> click.Command:
 def rebalance(path: Path, group_id: str) -> None:
     """Let GROUP rebalance."""
     members = ask_server(path, "rebalance-group", group_id)
-    click.echo(f"group {group_id} rebalances: {_listed(members)}")
+    print_line(f"group {group_id} rebalances: {_listed(members)}")
 
 
 @_command
@@ -54,7 +55,7 @@ def rebalance(path: Path, group_id: str) -> None:
 def expire(path: Path, group_id: str, member: str) -> None:
     """End the session of MEMBER, a member id, as if it had sent no heartbeat."""
     ask_server(path, "expire-member", group_id, member)
-    click.echo(f"group {group_id}: the session of {member} has ended")
+    print_line(f"group {group_id}: the session of {member} has ended")
 
 
 @_command
@@ -65,7 +66,7 @@ def fence(path: Path, group_id: str, instance: str) -> None:
     Its client gets FENCED_INSTANCE_ID. Its place is kept for its session timeout.
     """
     member = ask_server(path, "fence-member", group_id, instance)
-    click.echo(f"group {group_id}: {member} is fenced")
+    print_line(f"group {group_id}: {member} is fenced")
 
 
 @_command
@@ -73,21 +74,21 @@ def fence(path: Path, group_id: str, instance: str) -> None:
 def remove(path: Path, group_id: str, member: str) -> None:
     """Remove MEMBER, a member id or a group.instance.id; a client that runs joins again."""
     removed = ask_server(path, "remove-member", group_id, member)
-    click.echo(f"group {group_id}: {removed} is removed")
+    print_line(f"group {group_id}: {removed} is removed")
 
 
 @_command
 def empty(path: Path, group_id: str) -> None:
     """Remove all members of GROUP; clients that run join again."""
     removed = ask_server(path, "empty-group", group_id)
-    click.echo(f"group {group_id} is empty; removed: {_listed(removed)}")
+    print_line(f"group {group_id} is empty; removed: {_listed(removed)}")
 
 
 @_command
 def delete(path: Path, group_id: str) -> None:
     """Delete GROUP, which may have no members, and its offsets."""
     ask_server(path, "delete-group", group_id)
-    click.echo(f"group {group_id} is deleted")
+    print_line(f"group {group_id} is deleted")
 
 
 @_command

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from typing import TextIO
+
+from kshim.recorder.one_line import on_one_line
 
 logger = logging.getLogger("kshim")
 
@@ -16,22 +17,6 @@ _COLOURS = {
     logging.CRITICAL: "\x1b[31m",
 }
 _RESET = "\x1b[0m"
-
-MOST_CHARACTERS = 4_000
-"""Of one message; a member's name alone may have 32,767."""
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def on_one_line(text: str) -> str:
-    """`text` without what could forge a line or colour a terminal, and cut where it is too long.
-
-    Names that clients choose stand in many messages: ids of groups and members, reasons, client ids.
-    """
-    if _CONTROLS.search(text):
-        text = _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
-    if len(text) > MOST_CHARACTERS:
-        text = f"{text[:MOST_CHARACTERS]}… and {len(text) - MOST_CHARACTERS} more characters"
-    return text
 
 
 class _Lines(logging.Formatter):

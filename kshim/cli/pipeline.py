@@ -14,6 +14,7 @@ import click
 
 from kshim.cli.faults import fail
 from kshim.cli.pipeline_options import Options, Out
+from kshim.recorder.one_line import on_one_line
 
 EXIT_FAILED: Final = 1
 _NAME: Final = "kshim pipeline"
@@ -218,5 +219,5 @@ def _run(question: str, options: dict[str, Any], **arguments: Any) -> None:
     except (PipelineError, SparkUnavailable) as error:
         fail(str(error), command=_NAME)
     except SparkFailed as error:
-        print(f"{_NAME}: {error}", file=sys.stderr)
+        print(f"{_NAME}: {on_one_line(str(error))}", file=sys.stderr)
         sys.exit(EXIT_FAILED)

@@ -16,10 +16,12 @@ from pyspark.errors import AnalysisException, IllegalArgumentException, ParseExc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from rich.console import Console
+from rich.text import Text
 
 from kshim.cli.pipeline_options import Options, Out
 from kshim.cli.pipeline_session import Tell, session
 from kshim.cli.tables import print_table
+from kshim.recorder.one_line import on_one_line
 from kshim.spark import backup, commits, rebalancing
 from kshim.spark.cluster import end_offsets, record_count
 from kshim.spark.errors import PipelineError, SparkFailed
@@ -57,11 +59,16 @@ def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> Non
         for chatty in ("kafka", "py4j"):
             logging.getLogger(chatty).setLevel(logging.CRITICAL)
     console = Console(stderr=True)
-    with console.status(f"asking {options.bootstrap}") as status:
+    with console.status("") as status:
+
+        def tell(what: str) -> None:
+            status.update(Text(on_one_line(what)))
+
+        tell(f"asking {options.bootstrap}")
         options = options._replace(log=options.log or find_offsets_log(options.bootstrap))
         records = record_count(options.bootstrap, options.log)
-        with session(options, records, status.update) as spark:
-            _ask(question, spark, options, status.update, arguments)
+        with session(options, records, tell) as spark:
+            _ask(question, spark, options, tell, arguments)
 
 
 def _ask(
@@ -186,7 +193,9 @@ def _snapshot(spark: SparkSession, options: Options, tell: Tell, *, path: str) -
     tell(f"writing {path}")
     backup.snapshot(latest, path)
     groups = latest.select("group").distinct().count()
-    Console(stderr=True).print(f"{latest.count()} offsets of {groups} groups are in {path}")
+    Console(stderr=True).print(
+        Text(on_one_line(f"{latest.count()} offsets of {groups} groups are in {path}"))
+    )
 
 
 def _restore(spark: SparkSession, options: Options, tell: Tell, *, path: str, dry_run: bool) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kshim.recorder.one_line import on_one_line
 from kshim.recorder.story import seconds
 
 WIDTH = 60
 MOST_ROWS = 20
+MOST_NAME_CHARACTERS = 100
 KNOWS_NOTHING, JOINS, WAITS, SYNCS, HAS, GONE = "·", "-", "▒", "░", "█", "x"
 LEGEND = (
     f"{KNOWS_NOTHING} has not heard of it   {JOINS} has to join   {WAITS} waits for the others to join   "
@@ -23,16 +25,17 @@ def timeline(rebalance: Mapping[str, Any]) -> Iterator[str]:
     took_ms = max([rebalance["ended_ms"], *times]) - began_ms
     if took_ms <= 0 or not members:
         return
-    names = max(len(each["name"]) for each in members[:MOST_ROWS])
+    names = [on_one_line(each["name"], MOST_NAME_CHARACTERS) for each in members[:MOST_ROWS]]
+    width = max(map(len, names))
     end = seconds(took_ms)
     yield ""
-    yield f"{'':{names}}  0 s{end:>{WIDTH - 3}}"
-    for each in members[:MOST_ROWS]:
+    yield f"{'':{width}}  0 s{end:>{WIDTH - 3}}"
+    for name, each in zip(names, members, strict=False):
         cells = [_cell(rebalance, each, began_ms + took_ms * (at + 0.5) / WIDTH) for at in range(WIDTH)]
-        yield f"{each['name']:{names}}  {''.join(cells)}"
+        yield f"{name:{width}}  {''.join(cells)}"
     if len(members) > MOST_ROWS:
-        yield f"{'':{names}}  and {len(members) - MOST_ROWS} more members (--json shows all)"
-    yield f"{'':{names}}  {LEGEND}"
+        yield f"{'':{width}}  and {len(members) - MOST_ROWS} more members (--json shows all)"
+    yield f"{'':{width}}  {LEGEND}"
 
 
 def _cell(rebalance: Mapping[str, Any], member: Mapping[str, Any], at_ms: float) -> str:

@@ -14,7 +14,8 @@ import click
 
 from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.overview import TITLES, row
-from kshim.cli.tables import print_table
+from kshim.cli.tables import drawn, print_table
+from kshim.recorder.one_line import on_one_line
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -72,13 +73,14 @@ def _screen(known: dict[str, Any], rates: dict[str, float], events: deque[Mappin
     groups = known["groups"]
     table = Table(*TITLES[:4], RATE, *TITLES[4:], expand=True)
     for group in sorted(groups, key=lambda each: -(each["lag"] or 0)):
-        cells = row(group, known["now_ms"])
+        cells = drawn(row(group, known["now_ms"]))
         rate = f"{rates.get(group['group_id'], 0):,.0f}"
         table.add_row(*cells[:4], rate, *cells[4:], style=COLORS.get(group["state"], ""))
     lag = sum(group["lag"] or 0 for group in groups)
     members = sum(group["members"] for group in groups)
     title = Text(f"{len(groups)} groups, {members} members, {lag:,} records behind", style="bold")
-    lines = [Text(f"{_clock(event['at_ms'])}  {event['text']}", no_wrap=True) for event in events]
+    told = (on_one_line(f"{_clock(event['at_ms'])}  {event['text']}") for event in events)
+    lines = [Text(each, no_wrap=True) for each in told]
     return Group(title, table, *lines)
 
 

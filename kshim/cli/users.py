@@ -18,6 +18,7 @@ from kshim.authentication.scram_credential import (
     salted_password,
 )
 from kshim.cli.asking import of_server
+from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.control.client import FILE_NAME, ControlError, NoServer, ask
 
@@ -114,7 +115,7 @@ def add(of: Users, name: str, password_file: Any, iterations: int, mechanisms: t
         salted = salted_password(mechanism, password, salt, iterations)
         questions.append(["put-user", name, mechanism.value, iterations, salt.hex(), salted.hex()])
     of.ask(*questions)
-    click.echo(f"{name} may authenticate with {' and '.join(dict.fromkeys(mechanisms))}")
+    print_line(f"{name} may authenticate with {' and '.join(dict.fromkeys(mechanisms))}")
 
 
 @users.command()
@@ -128,7 +129,7 @@ def remove(of: Users, name: str, mechanisms: tuple[str, ...]) -> None:
     removed = [each for each, was_there in zip(asked, were_there, strict=True) if was_there]
     if not removed:
         raise click.ClickException(f"there is no user {name} with {' or '.join(asked)}")
-    click.echo(f"{name} may no longer authenticate with {' and '.join(removed)}")
+    print_line(f"{name} may no longer authenticate with {' and '.join(removed)}")
 
 
 def _password(name: str, file: Any) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.durations import time_of_day
+from kshim.cli.lines import print_line
 
 WAIT_MS = 30_000
 
@@ -34,8 +34,7 @@ def watch(path: Path, group: str | None, since_start: bool, as_json: bool) -> No
         last = found["last"]
         for event in found["events"]:
             if group is None or event["group"] == group:
-                click.echo(json.dumps(event) if as_json else _line(event))
-
-
-def _line(event: dict[str, Any]) -> str:
-    return f"{time_of_day(event['at_ms'])}  {event['text']}"
+                if as_json:
+                    click.echo(json.dumps(event))
+                else:
+                    print_line(f"{time_of_day(event['at_ms'])}  {event['text']}")

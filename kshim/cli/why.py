@@ -11,6 +11,7 @@ import click
 
 from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.durations import time_of_day
+from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.cli.timeline import timeline
 from kshim.recorder.story import listed, seconds
@@ -50,18 +51,20 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
         some = known["rebalances"] if generation is None else told
         click.echo(json.dumps({**known, "rebalances": some}))
         return
-    click.echo(_now(group, known["now"], known["now_ms"]))
+    for line in _now(group, known["now"], known["now_ms"]):
+        print_line(line)
     if elsewhere:
-        click.echo(elsewhere)
+        print_line(elsewhere)
     if generation is None and len(known["rebalances"]) > 1:
-        click.echo()
+        print_line()
         _print_rows(known["rebalances"] if show_all else known["rebalances"][-MOST_ROWS:])
     for rebalance in told:
         _tell(rebalance)
     if known["incidents"] and generation is None:
-        click.echo("\nWhat else has happened to it")
+        print_line()
+        print_line("What else has happened to it")
         for incident in known["incidents"][-MOST_ROWS:]:
-            click.echo(f"  {time_of_day(incident['at_ms'])}  {incident['text']}")
+            print_line(f"  {time_of_day(incident['at_ms'])}  {incident['text']}")
 
 
 def _chosen(
@@ -77,9 +80,9 @@ def _chosen(
     return found
 
 
-def _now(group: str, now: Mapping[str, Any] | None, now_ms: int) -> str:
+def _now(group: str, now: Mapping[str, Any] | None, now_ms: int) -> list[str]:
     if now is None:
-        return f"Group {group} does not exist any more."
+        return [f"Group {group} does not exist any more."]
     count = len(now["members"])
     members = "no members" if not count else "1 member" if count == 1 else f"{count} members"
     lines = [f"Group {group} is {now['state']} in generation {now['generation']}, with {members}."]
@@ -89,7 +92,7 @@ def _now(group: str, now: Mapping[str, Any] | None, now_ms: int) -> str:
     for key, what in WAITS.items():
         if now[key]:
             lines.append(f"{what}{left}: {listed(now[key], most=20)}.")
-    return "\n".join(lines)
+    return lines
 
 
 def _print_rows(rebalances: Sequence[dict[str, Any]]) -> None:
@@ -108,11 +111,12 @@ def _print_rows(rebalances: Sequence[dict[str, Any]]) -> None:
 
 
 def _tell(rebalance: dict[str, Any]) -> None:
-    click.echo(f"\nGeneration {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
+    print_line()
+    print_line(f"Generation {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
     for sentence in rebalance["story"]:
-        click.echo(f"  {sentence}")
+        print_line(f"  {sentence}")
     for line in timeline(rebalance):
-        click.echo(f"  {line}")
+        print_line(f"  {line}")
 
 
 def _name(rebalance: Mapping[str, Any], member_id: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kshim.recorder.one_line import CONTROLS
 from kshim.requests.context import Turn
 from kshim.requests.slices import Slices
 from kshim.storage.clock import Clock
@@ -56,8 +57,11 @@ class Answer:
 
 
 def encode(value: Any) -> bytes:
-    """A JSON value, readable in a terminal."""
-    return json.dumps(value, ensure_ascii=False, separators=(", ", ": ")).encode("utf-8", "replace")
+    """A JSON value, readable in a terminal, which its strings cannot steer."""
+    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    if CONTROLS.search(text):
+        text = CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text.encode()
 
 
 def json_answer(value: Any, status: int = 200) -> Answer:

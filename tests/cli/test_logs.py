@@ -10,6 +10,7 @@ from twisted.logger import globalLogPublisher
 from twisted.python import log as twisted_log
 
 from kshim.cli import logs
+from kshim.recorder.one_line import MOST_CHARACTERS
 
 
 class Terminal(io.StringIO):
@@ -59,7 +60,7 @@ def test_a_long_text_is_cut() -> None:
     stream = io.StringIO()
     logs.start("info", stream)
     logging.getLogger("kshim.coordination").info("%s", "x" * 32_767)
-    assert len(stream.getvalue()) < logs.MOST_CHARACTERS + 100
+    assert len(stream.getvalue()) < MOST_CHARACTERS + 100
     assert "28767 more characters" in stream.getvalue()
 
 

@@ -210,3 +210,11 @@ def test_long_listings_make_way_for_others(kshim: Kshim, monkeypatch: pytest.Mon
 def test_the_json_is_readable_and_exact(kshim: Kshim) -> None:
     assert json.loads(kshim.get("/groups").body) == kshim.get("/groups").json
     assert b'"group_id": "billing"' in kshim.get("/groups").body
+
+
+def test_json_does_not_steer_a_terminal(kshim: Kshim) -> None:
+    name = "\x1b[31m\x9b31m\u202e\x7f\n"
+    commit(kshim.client(), name, "orders", 1)
+    reply = kshim.get("/groups")
+    assert name in [row["group_id"] for row in reply.json["groups"]]
+    assert b"\\u009b31m\\u202e\\u007f\\n" in reply.body
