@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ CLIENTS_WAIT_S = 60
 """kafka-python waits 30 s for the answer of a process that sleeps."""
 PARTITIONS = 4
 METADATA = 9
+SHARDS = 50
+SLEEPING_GROUPS = 6
+WOULD_TELL_S = 5.0
+"""The upstream hears of commits after a second."""
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +146,35 @@ def test_whoever_was_asleep_answers_nothing_old(pair: list[Server], committer: C
             assert read.error is not ErrorCode.NONE or read.offset == 7, read
     wait_until(lambda: _leads(leader) == 25, 20, "it shares the groups again")
     wait_until(lambda: committer.read() == 7, 20, "the offset, wherever it is")
+
+
+def test_whoever_was_asleep_tells_the_upstream_nothing_old(
+    kafka: Server, pair: list[Server], topic: str
+) -> None:
+    """It has acknowledged commits of which the upstream had not heard when it fell asleep."""
+    admin = Admin(kafka.bootstrap)
+    admin.create_topic(topic, 1)
+    asleep, awake = pair
+    everybody = (Committer(pair, f"{topic}-{number}", topic) for number in count())
+    committers = list(islice((each for each in everybody if leader_of(each) is asleep), SLEEPING_GROUPS))
+
+    def told() -> list[int | None]:
+        return [admin.group_offsets(each.group_id).get((topic, 0)) for each in committers]
+
+    wait_until(lambda: told() == [0] * SLEEPING_GROUPS, 20, "the upstream has heard of the first commits")
+    assert all(committer.commit(100) for committer in committers)
+    asleep.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: _leads(awake) == SHARDS, 30, "the other one leads all")
+    for committer in committers:
+        other_one = Committer([awake], committer.group_id, topic)
+        wait_until(lambda other_one=other_one: other_one.commit(200), 20, "a commit at the other one")
+    wait_until(lambda: told() == [200] * SLEEPING_GROUPS, 20, "the upstream has heard of the last ones")
+    asleep.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: _leads(asleep) == SHARDS // 2, 30, "it shares the groups again")
+    ends_s = time.monotonic() + WOULD_TELL_S
+    while time.monotonic() < ends_s:
+        assert told() == [200] * SLEEPING_GROUPS
+    admin.close()
 
 
 def test_a_group_moves_here_and_back(kafka: Server, pair: list[Server], topic: str) -> None:

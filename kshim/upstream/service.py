@@ -365,9 +365,9 @@ class UpstreamServer:
             listener.drain()
         if self._groups is not None:
             self._groups.stop()
-        await self._shards.stop()
         if self._mirrored is not None:
             await self._mirrored.stop()
+        await self._shards.stop()
         self._aside.stop()
         await gatherResults([listener.disconnect() for listener in listeners])
         self._ends.stop()

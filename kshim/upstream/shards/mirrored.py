@@ -3,6 +3,9 @@
 They are commits from outside a group, with the groups' own names, and come up to FLUSH_S late: nothing here
 reads them, and clients are answered without them. `Renewal` looks whether the upstream still has them.
 
+The upstream takes such a commit from anybody. So a kshim sends one only while it may answer clients, which is
+when no other kshim can have acknowledged a newer commit: one that has slept, or was cut off, sends nothing.
+
 What clients delete is deleted there by `MergedGroups`. What has expired is deleted there if it is still what
 was told: a group that has moved back to the upstream goes on without kshim.
 """
@@ -10,17 +13,18 @@ was told: a group that has moved back to the upstream goes on without kshim.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, TimeoutError, succeed
 
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.requests.once import Once
 from kshim.upstream.coordinators import ANSWER_S, by_place
-from kshim.upstream.link import LinkError
+from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.answers import name_of
+from kshim.upstream.shards.unsent import Unsent, UnsentOffsets
 from kshim.upstream.upstream_groups import DELETE, FETCH, UpstreamGroups, offsets_of
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
@@ -50,8 +54,8 @@ MOST_AT_ONCE = 2_000
 """Offsets that are sent in one flush; the others follow in the next one."""
 NEWEST_BY_NAME = 9
 """Of OffsetCommit: later versions name topics by their ids."""
-OFFSETS = (b"\0\0", b"\0\1")
-"""How the keys of committed offsets begin."""
+STOP_S = 2.0
+"""How long the last flush may take; others wait for the shards."""
 IN_USE = frozenset(
     {
         ErrorCode.UNKNOWN_MEMBER_ID,
@@ -84,8 +88,16 @@ Offset = tuple[int, int, str]
 """Offset, leader epoch and metadata."""
 
 
+class _Committed(NamedTuple):
+    """One offset of a group that is to be sent."""
+
+    where: Partition
+    value: OffsetCommitValue
+    unsent: Unsent
+
+
 class MirroredOffsets:
-    """The offsets that the upstream has not been told yet, and the links to its coordinators."""
+    """The offsets that the upstream does not have yet, and the links to its coordinators."""
 
     def __init__(self, reactor: Any, upstream: UpstreamGroups, once: Once) -> None:
         """once: keeps lines from being repeated."""
@@ -95,37 +107,37 @@ class MirroredOffsets:
         self._once = once
         self.watch: Callable[[], object] = lambda: None
         """Called when groups have come whose offsets may not have been told."""
+        self.shard_for: Callable[[str], int] = lambda _: 0
+        """The shard of a group."""
+        self.proven: Callable[[int], Deferred[bool]] = lambda _: succeed(True)
+        """Fires with whether it is sure at that moment that no other process leads a shard."""
         self.in_use: set[str] = set()
         """Groups that have members at the upstream, too, as far as is known."""
         self._expired: dict[str, dict[Partition, OffsetCommitValue]] = {}
         """Offsets to be deleted at the upstream, unless it has others by now."""
-        self._untold: dict[bytes, bytes] = {}
-        """Values by key, as in the journal."""
+        self._unsent = UnsentOffsets()
         self._flush_later: Any = None
-        self._is_flushing = False
+        self._flushing: Deferred[None] | None = None
         self._is_stopped = False
 
-    def note(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Take in records of the journal that are durable; those that are no offsets are left out."""
-        untold = self._untold
-        for key, value in entries:
-            if key[:2] not in OFFSETS:
-                continue
-            if value is None:
-                untold.pop(key, None)
-            else:
-                untold[key] = value
+    def note(self, shard: int, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Take in records of a shard that are durable; those that are no offsets are left out."""
+        self._unsent.note(shard, entries)
         self._flush_soon()
+
+    def lost(self, shard: int) -> None:
+        """Forget what is to be sent of a shard that is not led here any more."""
+        self._unsent.lose(shard)
 
     @property
     def untold(self) -> int:
-        """How many offsets the upstream has not been told yet."""
-        return len(self._untold)
+        """How many offsets the upstream does not have yet."""
+        return len(self._unsent)
 
     def tell_again(self, group_id: str, where: Partition, value: OffsetCommitValue) -> None:
         """Tell the upstream an offset that it may know, unless a newer one is to be told."""
-        key = OffsetCommitKey(group=group_id, topic=where[0], partition=where[1])
-        self._untold.setdefault(encode_key(key), encode_value(value))
+        key = encode_key(OffsetCommitKey(group=group_id, topic=where[0], partition=where[1]))
+        self._unsent.note_older(Unsent(self.shard_for(group_id), key, encode_value(value)))
         self._flush_soon()
 
     def expired(self, group_id: str, offsets: Mapping[Partition, OffsetCommitValue]) -> None:
@@ -144,64 +156,75 @@ class MirroredOffsets:
         logger.log(self._once.level(("in use", group_id)), "group %s %s", group_id, USED_TWICE)
 
     def _flush_soon(self) -> None:
-        if self._is_stopped or self._is_flushing or self._flush_later is not None:
+        if self._is_stopped or self._flushing is not None or self._flush_later is not None:
             return
-        if self._untold or self._expired:
+        if self._unsent or self._expired:
             self._flush_later = self._reactor.callLater(FLUSH_S, self._flush)
 
     async def stop(self) -> None:
-        """Tell the upstream what it has not been told, once, and stop."""
+        """Send what the upstream does not have, once, and stop. The shards are still led."""
         self._is_stopped = True
         if self._flush_later is not None:
             self._flush_later.cancel()
-            self._flush_later = None
-            await self._tell_some()
+            self._flush()
+        if self._flushing is not None:
+            try:
+                await self._flushing.addTimeout(STOP_S, self._reactor)
+            except TimeoutError:
+                logger.debug("the upstream does not take %d offsets in time", len(self._unsent))
 
     def _flush(self) -> None:
         self._flush_later = None
-        self._is_flushing = True
-        Deferred.fromCoroutine(self._tell_some()).addErrback(_log_fault).addCallback(self._flushed)
+        flushing = self._flushing = Deferred.fromCoroutine(self._tell_some())
+        flushing.addErrback(_log_fault).addCallback(self._flushed)
 
     def _flushed(self, _: object) -> None:
-        self._is_flushing = False
+        self._flushing = None
         self._flush_soon()
 
     async def _tell_some(self) -> None:
-        """Tell the upstream the oldest of what it has not been told."""
-        some = list(islice(self._untold.items(), MOST_AT_ONCE))
-        for key, _ in some:
-            del self._untold[key]
-        kept = await self._tell_groups(_by_group(some))
-        for raw_key, raw_value in some if kept else ():
-            if _group_of(raw_key) in kept:  # another time, unless there is something newer
-                self._untold.setdefault(raw_key, raw_value)
+        """Send some of what the upstream does not have; what it does not take now comes last from then on."""
+        some = self._unsent.first(MOST_AT_ONCE)
+        if some:
+            await self._tell_groups(self._by_group(some))
+        for each in some:
+            self._unsent.put_off(each)
         for group_id in list(islice(self._expired, MOST_EXPIRED_AT_ONCE)):
             await self._delete_expired(group_id, self._expired.pop(group_id))
 
-    async def _tell_groups(self, groups: Mapping[str, Offsets]) -> set[str]:
-        """Tell the upstream the offsets of some groups; return those that have to be told again."""
-        kept = set(groups)
+    async def _tell_groups(self, groups: Mapping[str, Sequence[_Committed]]) -> None:
         try:
-            placed, errors_of = by_place(
-                (await self._coordinators.find(list(groups))).items() if groups else ()
-            )
-            kept -= {group_id for group_id, error in errors_of.items() if self._judge(group_id, {error})}
+            placed, errors_of = by_place((await self._coordinators.find(list(groups))).items())
+            for group_id, error in errors_of.items():
+                self._answered(group_id, groups[group_id], {error})
             for address, group_ids in placed.items():
                 link = await self._coordinators.link_to(address)
                 for group_id in group_ids:
-                    request = _commit(group_id, groups[group_id])
-                    answer = await link.ask(request, newest=NEWEST_BY_NAME, timeout_s=ANSWER_S)
-                    errors = {each.error_code for topic in answer.topics for each in topic.partitions}
-                    if self._judge(group_id, errors - {ErrorCode.NONE}):
-                        kept.discard(group_id)
+                    await self._tell_group(link, group_id, groups[group_id])
         except LinkError as error:
             logger.log(self._once.level("mirrored"), "offsets are not told to the upstream yet: %s", error)
-        return kept
+
+    async def _tell_group(self, link: Link, group_id: str, offsets: Sequence[_Committed]) -> None:
+        """Raises LinkError."""
+        if not await self.proven(self.shard_for(group_id)):
+            return
+        # Nothing else happens between the proof and the request.
+        offsets = [each for each in offsets if self._unsent.has(each.unsent)]
+        if offsets:
+            request = _commit(group_id, {each.where: each.value for each in offsets})
+            answer = await link.ask(request, newest=NEWEST_BY_NAME, timeout_s=ANSWER_S)
+            errors = {each.error_code for topic in answer.topics for each in topic.partitions}
+            self._answered(group_id, offsets, errors - {ErrorCode.NONE})
+
+    def _answered(self, group_id: str, offsets: Iterable[_Committed], errors: set[int]) -> None:
+        if self._judge(group_id, errors):
+            for each in offsets:
+                self._unsent.remove(each.unsent)
 
     async def _delete_expired(self, group_id: str, offsets: Offsets) -> None:
         """What cannot be deleted now is left to the retention of the upstream."""
         fetched = await self._upstream.ask(FETCH, group_id)
-        if fetched.error_code:
+        if fetched.error_code or not await self.proven(self.shard_for(group_id)):
             return
         there = offsets_of(fetched)
         same = [where for where, value in offsets.items() if told_as(there.get(where)) == offset_of(value)]
@@ -210,7 +233,23 @@ class MirroredOffsets:
         if len(same) == len(there):
             await self._upstream.ask(DELETE, group_id)  # which is refused if it has members
 
+    def _by_group(self, some: Iterable[Unsent]) -> dict[str, list[_Committed]]:
+        found: dict[str, list[_Committed]] = {}
+        for unsent in some:
+            try:
+                key = decode_key(unsent.key)
+                value = decode_value(key, unsent.value)
+            except MalformedMessage as error:
+                logger.warning("a committed offset cannot be told to the upstream: %s", error)
+                self._unsent.remove(unsent)
+                continue
+            if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue):
+                where = key.topic, key.partition
+                found.setdefault(key.group, []).append(_Committed(where, value, unsent))
+        return found
+
     def _judge(self, group_id: str, errors: set[int]) -> bool:
+        """Whether that answers the group's offsets, so that they are not sent again."""
         if not errors:
             self.in_use.discard(group_id)
             return True
@@ -239,25 +278,6 @@ def told_as(partition: Any) -> Offset | None:
     if partition is None:
         return None
     return partition.committed_offset, partition.committed_leader_epoch, partition.metadata or ""
-
-
-def _group_of(raw_key: bytes) -> str:
-    key = decode_key(raw_key)
-    return key.group if isinstance(key, OffsetCommitKey) else ""
-
-
-def _by_group(entries: Iterable[tuple[bytes, bytes]]) -> dict[str, dict[Partition, OffsetCommitValue]]:
-    found: dict[str, dict[Partition, OffsetCommitValue]] = {}
-    for data, raw_value in entries:
-        try:
-            key = decode_key(data)
-            value = decode_value(key, raw_value) if isinstance(key, OffsetCommitKey) else None
-        except MalformedMessage as error:
-            logger.warning("a committed offset cannot be told to the upstream: %s", error)
-            continue
-        if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue):
-            found.setdefault(key.group, {})[key.topic, key.partition] = value
-    return found
 
 
 def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:

@@ -3,8 +3,9 @@
 The upstream deletes offsets by its own retention, which knows nothing of the groups here. So from time to
 time all groups are looked at, a few at a time: what they have committed is compared with what the upstream
 has, and told again where that is due. A recent offset that differs there may not have been told by the leader
-before. An old one that differs was committed there by somebody else: it stays, as the group may have moved
-back.
+before, or was told by it late: its request may have been on its way when it was cut off. So the groups of a
+shard that was taken over are looked at several times. An old offset that differs was committed there by
+somebody else: it stays, as the group may have moved back.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ LOOKS_A_RETENTION = 8
 RENEWALS_A_RETENTION = 4
 SOON_S = 5.0
 """How long after a shard was taken over its groups are looked at."""
+SOON_AGAIN_S, OFTEN_S = 15.0, 60.0
+"""Between the looks after that, and how long there are so many."""
 PACE_S = 0.5
 GROUPS_AT_ONCE, OFFSETS_AT_ONCE = 100, 2_000
 COMPARED_AT_ONCE = 500
@@ -84,10 +87,12 @@ class Renewal:
         """When the offsets of each group were told again last."""
         self._running: Deferred[None] | None = None
         self._next: Any = None
+        self._often_until_s = 0.0
         self._is_stopped = False
 
     def soon(self) -> None:
-        """Look in a moment: groups have come."""
+        """Look in a moment, and a few times more: groups have come."""
+        self._often_until_s = self._clock.seconds() + OFTEN_S
         self._look_in(SOON_S)
 
     def stop(self) -> None:
@@ -121,7 +126,8 @@ class Renewal:
 
     async def _look_at_all(self) -> None:
         retention_ms = await self._retention_ms()
-        self._look_in(min(LOOK_S, retention_ms / 1000 / LOOKS_A_RETENTION))
+        is_often = self._clock.seconds() < self._often_until_s
+        self._look_in(SOON_AGAIN_S if is_often else min(LOOK_S, retention_ms / 1000 / LOOKS_A_RETENTION))
         group_ids = self._groups.group_ids()
         self._told_ms = {each: self._told_ms[each] for each in group_ids if each in self._told_ms}
         for some in self._in_pieces(group_ids):

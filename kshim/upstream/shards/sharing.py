@@ -10,7 +10,8 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResults
+from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResults, succeed
+from twisted.python.failure import Failure
 
 from kshim import __version__
 from kshim.configs.config import Config
@@ -145,6 +146,8 @@ class SharedShards:
         addresses: where clients reach it, by the name of the listener.
         """
         self._groups, self._addresses = groups, addresses
+        if self._mirrored is not None:
+            self._mirrored.shard_for, self._mirrored.proven = groups.shard_for, self.proven
         return Deferred.fromCoroutine(self._start(groups))
 
     async def _start(self, groups: GroupRuntime) -> None:
@@ -213,6 +216,13 @@ class SharedShards:
         """Whether it is sure that nobody else leads the shard."""
         return self._shards[shard].may_answer()
 
+    def proven(self, shard: int) -> Deferred[bool]:
+        """Fires with whether it is sure at that moment that nobody else leads the shard."""
+        of_shard = self._shards[shard]
+        if of_shard.may_answer():
+            return succeed(True)
+        return of_shard.append(()).addCallbacks(lambda _: of_shard.may_answer(), _not_led)
+
     def leader(self, shard: int) -> Fellow | None:
         """The process that is to lead the shard; None if this one is alone."""
         assigned = self._assigned or self._before
@@ -245,9 +255,14 @@ class SharedShards:
     ) -> Deferred[Any]:
         """See `Journal.append`."""
         durable = self._shards[shard].append(records, producer)
-        if records and producer == NO_PRODUCER and (mirrored := self._mirrored) is not None:
-            durable.addCallback(lambda _: mirrored.note(records))
+        if records and producer == NO_PRODUCER and self._mirrored is not None:
+            durable.addCallback(lambda _: self._note(shard, records))
         return durable
+
+    def _note(self, shard: int, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """Send offsets to the upstream, unless the shard is let go of meanwhile: its next leader does so."""
+        if self._mirrored is not None and self._shards[shard].is_led:
+            self._mirrored.note(shard, records)
 
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
         """See `Journal.end_transaction`: here the upstream writes the ends of transactions."""
@@ -332,6 +347,8 @@ class SharedShards:
     def _lost(self, shard: int) -> None:
         assert self._groups is not None
         self._groups.unload(shard)
+        if self._mirrored is not None:
+            self._mirrored.lost(shard)
 
     def _poll(self) -> None:
         for shard in self._shards.values():
@@ -356,6 +373,11 @@ def _assigned_in(group: DescribedGroup, topic: str) -> Assigned | None:
         except (MalformedMessage, Unlike) as error:
             logger.debug("member %s: %s", member.member_id, error)
     return None
+
+
+def _not_led(failure: Failure) -> bool:
+    failure.trap(StorageError)
+    return False
 
 
 def _now_ms() -> int:

@@ -74,6 +74,8 @@ class KafkaWithTransactions(Kafka):
         super().__init__(clock, chance)
         self.producers: dict[int, Producer] = {}
         self.slowest_marker_ms = 5
+        self.committed = -1
+        """What the group has committed at the upstream's own coordinator."""
         self.plain: dict[int, int] = {}
         """Where each number lies that was committed plainly."""
         self.pending: dict[int, list[int]] = {}

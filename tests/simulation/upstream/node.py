@@ -16,14 +16,18 @@ from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.requests import RequestContext
+from kshim.requests.once import Once
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.link import LinkError
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
+from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
+from kshim.upstream.shards.renewal import Renewal
 from kshim.upstream.shards.sharing import SharedShards
 from kshim.upstream.shards.tenure import Outgoing
 from kshim.upstream.shards.terms import Term
 from kshim.upstream.transactions import UpstreamTransactions
+from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
@@ -45,8 +49,19 @@ from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
 )
-from schemas.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from schemas.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -62,6 +77,7 @@ HERE = 0
 GROUP, TOPIC = "g", "t"
 CONTEXT = RequestContext(4, "c", "/127.0.0.1", Endpoint("simulation", 9092))
 KAFKA = Endpoint("kafka", 9092)
+RETENTION_MS = 7 * 24 * 3_600_000
 
 Reply = Callable[[Any], None]
 """Called with the answer; None if the node cannot tell."""
@@ -70,13 +86,17 @@ Reply = Callable[[Any], None]
 class Delayed:
     """What callLater gives."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, at_s: float) -> None:
         self._call = call
+        self._at_s = at_s
         self.is_done = False
 
     def cancel(self) -> None:
         self.is_done = True
         self._call.cancel()
+
+    def getTime(self) -> float:
+        return self._at_s
 
     def active(self) -> bool:
         return not self.is_done
@@ -92,8 +112,11 @@ class Node:
         clock: SimulatedClock,
         network: Network,
         chance: Random,
+        sends: Callable[[Node, int], None],
     ) -> None:
+        """sends: called with each offset that it sends to the upstream's own coordinator."""
         self.name = name
+        self._sends = sends
         self.is_alive = True
         self.is_wanted = False
         self.wakes_ms = 0
@@ -102,7 +125,9 @@ class Node:
         self._rate = chance.uniform(0.97, 1.03)
         self._offset_ms = chance.randint(0, 10**9)
         coordinators = UpstreamCoordinators(self)
-        self.shards = SharedShards(Config(), self, self, coordinators, None, HERE, self.now_ms)
+        upstream_groups = UpstreamGroups(self, coordinators)
+        self.mirrored = MirroredOffsets(self, upstream_groups, Once(self))
+        self.shards = SharedShards(Config(), self, self, coordinators, self.mirrored, HERE, self.now_ms)
         self.shards._log = self
         self.shards._make_shards(1)
         coordinator = new_coordinator(Config(offsets_retention_minutes=10**6), 1)
@@ -114,6 +139,17 @@ class Node:
         )
         self.groups.start({})
         self.shards._groups = self.groups
+        self.mirrored.shard_for, self.mirrored.proven = self.groups.shard_for, self.shards.proven
+        renewal = Renewal(
+            self,
+            self._wall_ms,
+            self.groups,
+            upstream_groups,
+            self.mirrored,
+            lambda: succeed(RETENTION_MS),
+            Once(self),
+        )
+        self.mirrored.watch = renewal.soon
         self.shards._addresses = lambda: {"PLAINTEXT": Endpoint(name, 9092)}
         self.shards._poll()
         self.transactions = UpstreamTransactions(coordinators, self.shards)
@@ -124,7 +160,11 @@ class Node:
         return int(self._clock.now_ms * self._rate) + self._offset_ms
 
     def seconds(self) -> float:
-        return self.now_ms() / 1000 + 0.0001
+        """The time of day, about which the nodes agree to a second."""
+        return self._wall_ms() / 1000 + 0.0001
+
+    def _wall_ms(self) -> int:
+        return self._clock.now_ms + self._offset_ms % 1000
 
     def callLater(self, delay: float, do: Callable[..., Any], *arguments: Any) -> Delayed:
         """By the node's clock; while it sleeps, nothing is done."""
@@ -136,7 +176,7 @@ class Node:
                 delayed.is_done = True
                 do(*arguments)
 
-        delayed = Delayed(self._clock.after(delay_ms, self.awake, run))
+        delayed = Delayed(self._clock.after(delay_ms, self.awake, run), self.seconds() + delay)
         return delayed
 
     def awake(self, do: Callable[..., None], *arguments: Any) -> None:
@@ -181,6 +221,10 @@ class Node:
     is_open = True
     versions: ClassVar = {ApiKey.DESCRIBE_TRANSACTIONS: range(1)}
 
+    def version(self, api_key: int, newest: int) -> int:
+        """As a link."""
+        return newest
+
     def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Any]:
         return succeed(self)
 
@@ -189,9 +233,35 @@ class Node:
         if isinstance(request, FindCoordinatorRequest):
             coordinator = Coordinator(key=request.key, host=KAFKA.host, port=KAFKA.port)
             return succeed(FindCoordinatorResponse(coordinators=(coordinator,)))
-        does = self._add if isinstance(request, AddPartitionsToTxnRequest) else self._describe
+        if isinstance(request, OffsetCommitRequest):
+            self._sends(self, request.topics[0].partitions[0].committed_offset)
+        does: Callable[[Any], Any] = self._does[type(request)]
         answer = self._ask(lambda hear: hear(does(request)), LinkError("no answer"))
         return answer.addCallback(lambda found: Failure(found) if isinstance(found, LinkError) else found)
+
+    @property
+    def _does(self) -> dict[type, Callable[[Any], Any]]:
+        return {
+            AddPartitionsToTxnRequest: self._add,
+            DescribeTransactionsRequest: self._describe,
+            OffsetCommitRequest: self._commit_there,
+            OffsetFetchRequest: self._fetch_there,
+        }
+
+    def _commit_there(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
+        (topic,) = request.topics
+        self._kafka.committed = topic.partitions[0].committed_offset
+        partition = OffsetCommitResponsePartition(partition_index=0)
+        return OffsetCommitResponse(
+            topics=(OffsetCommitResponseTopic(name=topic.name, partitions=(partition,)),)
+        )
+
+    def _fetch_there(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        partition = OffsetFetchResponsePartitions(
+            partition_index=0, committed_offset=self._kafka.committed, metadata=""
+        )
+        topic = OffsetFetchResponseTopics(name=TOPIC, partitions=(partition,))
+        return OffsetFetchResponse(groups=(OffsetFetchResponseGroup(group_id=GROUP, topics=(topic,)),))
 
     def _add(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
         error = self._kafka.add(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)

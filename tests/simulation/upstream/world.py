@@ -8,6 +8,7 @@ be committed has to be there when it asks for stable offsets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -25,6 +26,8 @@ CALM_MS = 12_000
 SESSION_MS = 1_000
 TRIES = 3
 AGAIN_MS = 30
+REPAIR_MS = 20_000
+"""Until whoever has taken over has looked at what the upstream has, and sent what it has not."""
 
 
 class Wrong(AssertionError):
@@ -57,6 +60,16 @@ class Read:
     """How many numbers were known to whoever reads stable offsets."""
 
 
+@dataclass(frozen=True)
+class Sent:
+    """What was sent to the upstream's own coordinator."""
+
+    number: int
+    by: Node
+    acknowledged: int
+    """How many plain commits were acknowledged by then."""
+
+
 class World:
     """All of it; `step` lets one thing happen."""
 
@@ -77,6 +90,9 @@ class World:
         self._by_number: dict[int, Attempt] = {}
         self._known: list[int] = []
         self._known_stable: list[int] = []
+        self._acknowledged: list[tuple[int, Node]] = []
+        """Plain commits, and who has acknowledged them."""
+        self._sent: list[Sent] = []
         self._read: list[Read] = []
         self.nodes = [self._new_node() for _ in range(NODES)]
         for producer_id in range(1, PRODUCERS + 1):
@@ -93,15 +109,32 @@ class World:
 
     def _new_node(self) -> Node:
         self._names += 1
-        return Node(f"kshim{self._names}", self.kafka, self.clock, self.network, self.chance)
+        name = f"kshim{self._names}"
+        return Node(name, self.kafka, self.clock, self.network, self.chance, self._note_sent)
+
+    def _note_sent(self, node: Node, number: int) -> None:
+        self.tell(node.name, "sends upstream", number)
+        self._sent.append(Sent(number, node, len(self._acknowledged)))
 
     # ---- what happens
 
     def step(self) -> None:
         """Let one thing happen, and then time pass."""
         match self.chance.choices(
-            ("commit", "transact", "read", "assign", "sleep", "crash", "weather", "compact", "abort", "rest"),
-            (15, 60, 40, 2, 1.5, 2.5, 2, 6, 1.5, 0.3),
+            (
+                "commit",
+                "transact",
+                "read",
+                "assign",
+                "sleep",
+                "crash",
+                "weather",
+                "compact",
+                "abort",
+                "rest",
+                "doze",
+            ),
+            (15, 60, 40, 2, 1.5, 2.5, 2, 6, 1.5, 0.3, 1),
         )[0]:
             case "commit":
                 self.commit()
@@ -123,6 +156,8 @@ class World:
                 self.kafka.abort(self.chance.randint(1, PRODUCERS))
             case "rest":
                 self.run(self.chance.choice((10_000, 40_000, 130_000)))
+            case "doze":
+                self.doze()
         self.run(self.chance.choice((0, 0, 1, 5, 20, 100, 1000)))
 
     def _weather(self) -> None:
@@ -153,8 +188,21 @@ class World:
             self.clock.after(self.chance.randint(0, 3000), node.awake, node.assign, node in chosen)
 
     def sleep(self) -> None:
-        node = self.chance.choice(self.nodes)
-        for_ms = self.chance.choice((50, 600, 600, 2_000, 2_000, 8_000, 40_000))
+        self._sleep(self.chance.choice(self.nodes), (50, 600, 600, 2_000, 2_000, 8_000, 40_000))
+
+    def doze(self) -> None:
+        """A leader falls asleep after a commit of which the upstream has not heard; others commit then."""
+        leading = [node for node in self.nodes if node.leads]
+        if leading:
+            self.commit(leading[0])
+            self.run(self.chance.randint(0, 300))
+            self._sleep(leading[0], (4_000, 8_000))
+            for _ in range(8):
+                self.run(500)
+                self.commit()
+
+    def _sleep(self, node: Node, times_ms: Sequence[int]) -> None:
+        for_ms = self.chance.choice(times_ms)
         node.wakes_ms = max(node.wakes_ms, self.clock.now_ms + for_ms)
         self.tell(node.name, "sleeps", f"{for_ms} ms")
         if for_ms > SESSION_MS and self.chance.random() < 0.8:
@@ -195,6 +243,7 @@ class World:
             if error is ErrorCode.NONE:
                 self.commits += 1
                 self._known.append(number)
+                self._acknowledged.append((number, node))
 
         self.tell("client", "commits", f"{number} at {node.name}")
         self._send(node, node.commit, number, reply)
@@ -329,6 +378,9 @@ class World:
         left = self._read[-1].number
         if left != last and may_count.get(left, -1) < counts.get(last, -1):
             raise Wrong(f"{left} is left, and {last} is the last that counts")
+        self.run(REPAIR_MS)
+        if self.kafka.committed != left:
+            raise Wrong(f"the upstream has {self.kafka.committed}, and {left} counts")
         if self.nodes[0].shards.has_open_transactions(0):
             raise Wrong("pending offsets are left, though all transactions have ended")
 
@@ -379,6 +431,15 @@ class World:
                 raise Wrong(f"{each.number} was read, when a later one was known")
             if place < highest_stable[each.known_stable]:
                 raise Wrong(f"{each.number} was read as stable, when a later one was committed")
+
+        self._judge_sent(places)
+
+    def _judge_sent(self, places: dict[int, int]) -> None:
+        """Nobody sends what is older than a commit that another one has acknowledged."""
+        for sent in self._sent:
+            for number, by in self._acknowledged[: sent.acknowledged]:
+                if by is not sent.by and places[number] > places.get(sent.number, -1):
+                    raise Wrong(f"{sent.by.name} has sent {sent.number}, and {by.name} acknowledged {number}")
 
     def _highest(self, known: list[int], places: dict[int, int]) -> list[int]:
         highest = [-1]

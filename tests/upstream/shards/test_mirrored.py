@@ -7,7 +7,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kshim.requests.once import Once
-from kshim.upstream.shards.mirrored import FLUSH_S, MOST_AT_ONCE, MirroredOffsets, offset_of
+from kshim.upstream.shards.mirrored import (
+    FLUSH_S,
+    MOST_AT_ONCE,
+    STOP_S,
+    MirroredOffsets,
+    offset_of,
+)
 from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
@@ -61,7 +67,7 @@ def offsets(upstream: KafkaGroups) -> dict[tuple[str, str, int], int]:
 def test_the_last_offset_of_each_partition_is_told(
     upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
 ) -> None:
-    told.note([commit("a", 0, 1), commit("a", 0, 2), commit("a", 1, 5), commit("b", 0, 7)])
+    told.note(0, [commit("a", 0, 1), commit("a", 0, 2), commit("a", 1, 5), commit("b", 0, 7)])
     assert upstream.requests == []
     clock.advance(FLUSH_S)
     assert offsets(upstream) == {("a", "t", 0): 2, ("a", "t", 1): 5, ("b", "t", 0): 7}
@@ -75,8 +81,8 @@ def test_the_last_offset_of_each_partition_is_told(
 
 def test_what_was_deleted_is_not_told(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
     """Whoever has deleted it deletes it at the upstream, too."""
-    told.note([commit("a", 0, 1), commit("a", 1, 1)])
-    told.note([commit("a", 0, None)])
+    told.note(0, [commit("a", 0, 1), commit("a", 1, 1)])
+    told.note(0, [commit("a", 0, None)])
     clock.advance(FLUSH_S)
     assert offsets(upstream) == {("a", "t", 1): 1}
 
@@ -118,7 +124,7 @@ def test_what_cannot_be_deleted_is_left_to_the_upstream(
 def test_an_offset_that_is_told_again_is_no_newer_than_what_is_to_be_told(
     upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
 ) -> None:
-    told.note([commit("a", 0, 9)])
+    told.note(0, [commit("a", 0, 9)])
     told.tell_again("a", ("t", 0), value(5))
     told.tell_again("a", ("t", 1), value(5))
     clock.advance(FLUSH_S)
@@ -126,12 +132,12 @@ def test_an_offset_that_is_told_again_is_no_newer_than_what_is_to_be_told(
 
 
 def test_other_records_are_left_out(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
-    told.note([(encode_key(GroupMetadataKey(group="a")), None), (b"\x4b\x53", b"claim")])
+    told.note(0, [(encode_key(GroupMetadataKey(group="a")), None), (b"\x4b\x53", b"claim")])
     assert clock.getDelayedCalls() == []
 
 
 def test_many_are_told_bit_by_bit(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
-    told.note(commit("a", partition, 1) for partition in range(MOST_AT_ONCE + 1))
+    told.note(0, (commit("a", partition, 1) for partition in range(MOST_AT_ONCE + 1)))
     clock.advance(FLUSH_S)
     assert len(offsets(upstream)) == MOST_AT_ONCE
     clock.advance(FLUSH_S)
@@ -144,9 +150,9 @@ def test_what_was_not_heard_is_told_later_unless_there_is_something_newer(
 ) -> None:
     upstream.is_down = is_lost
     upstream.error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    told.note([commit("a", 0, 1), commit("a", 1, 1)])
+    told.note(0, [commit("a", 0, 1), commit("a", 1, 1)])
     clock.advance(FLUSH_S)
-    told.note([commit("a", 0, 2)])
+    told.note(0, [commit("a", 0, 2)])
     upstream.is_down, upstream.error = False, ErrorCode.NONE
     clock.pump([FLUSH_S] * 2)
     assert offsets(upstream) == {("a", "t", 0): 2, ("a", "t", 1): 1}
@@ -157,7 +163,7 @@ def test_a_group_that_is_used_at_the_upstream_as_well(
 ) -> None:
     upstream.error = ErrorCode.UNKNOWN_MEMBER_ID
     for offset in range(3):
-        told.note([commit("a", 0, offset)])
+        told.note(0, [commit("a", 0, offset)])
         clock.advance(FLUSH_S)
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert [each.getMessage() for each in warnings] == [
@@ -179,7 +185,7 @@ def test_what_acls_refuse_is_told_once_and_not_tried_again(
 ) -> None:
     setattr(upstream, "error" if is_found else "finding", ErrorCode.GROUP_AUTHORIZATION_FAILED)
     for offset in range(3):
-        told.note([commit("a", 0, offset)])
+        told.note(0, [commit("a", 0, offset)])
         clock.advance(FLUSH_S)
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert [each.getMessage() for each in warnings] == [
@@ -189,7 +195,103 @@ def test_what_acls_refuse_is_told_once_and_not_tried_again(
 
 
 def test_at_the_end_all_is_told(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
-    told.note([commit("a", 0, 1)])
+    told.note(0, [commit("a", 0, 1)])
     result(Deferred.fromCoroutine(told.stop()))
     assert offsets(upstream) == {("a", "t", 0): 1}
     assert clock.getDelayedCalls() == []
+
+
+class Leadership:
+    """Whether the shards are led, as the upstream says when it is asked."""
+
+    def __init__(self, told: MirroredOffsets) -> None:
+        self.asked: list[tuple[int, Deferred[bool]]] = []
+        told.shard_for = {"a": 1, "b": 2}.__getitem__
+        told.proven = self._prove
+
+    def _prove(self, shard: int) -> Deferred[bool]:
+        answer: Deferred[bool] = Deferred()
+        self.asked.append((shard, answer))
+        return answer
+
+    def answer(self, *, is_led: bool) -> None:
+        self.asked.pop(0)[1].callback(is_led)
+
+
+def test_nothing_is_told_before_it_is_proven_that_the_shard_is_led(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    leadership = Leadership(told)
+    told.note(1, [commit("a", 0, 100)])
+    clock.advance(FLUSH_S)
+    assert [shard for shard, _ in leadership.asked] == [1]
+    assert upstream.requests == []
+    leadership.answer(is_led=True)
+    assert offsets(upstream) == {("a", "t", 0): 100}
+
+
+def test_what_cannot_be_proven_yet_is_told_later(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    leadership = Leadership(told)
+    told.note(1, [commit("a", 0, 100)])
+    clock.advance(FLUSH_S)
+    leadership.answer(is_led=False)
+    assert upstream.requests == []
+    clock.advance(FLUSH_S)
+    leadership.answer(is_led=True)
+    assert offsets(upstream) == {("a", "t", 0): 100}
+
+
+@pytest.mark.parametrize("is_led_again", [False, True])
+def test_a_shard_that_is_lost_takes_its_offsets_along(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock, *, is_led_again: bool
+) -> None:
+    """Also if it is led again at once: another kshim may have led it in between."""
+    leadership = Leadership(told)
+    told.note(1, [commit("a", 0, 100)])
+    told.note(2, [commit("b", 0, 7)])
+    clock.advance(FLUSH_S)
+    told.lost(1)
+    if is_led_again:
+        told.note(1, [commit("a", 1, 3)])
+    leadership.answer(is_led=is_led_again)
+    leadership.answer(is_led=True)
+    assert offsets(upstream) == {("b", "t", 0): 7}
+    clock.advance(FLUSH_S)
+    if is_led_again:
+        leadership.answer(is_led=True)
+        assert offsets(upstream) == {("a", "t", 1): 3, ("b", "t", 0): 7}
+    assert not leadership.asked
+    assert not clock.getDelayedCalls()
+
+
+def test_what_is_deleted_while_leadership_is_proven_is_not_told(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    leadership = Leadership(told)
+    told.note(1, [commit("a", 0, 100), commit("a", 1, 100)])
+    clock.advance(FLUSH_S)
+    told.note(1, [commit("a", 0, None)])
+    leadership.answer(is_led=True)
+    assert offsets(upstream) == {("a", "t", 1): 100}
+
+
+def test_whoever_does_not_lead_deletes_nothing_that_has_expired(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    leadership = Leadership(told)
+    upstream.groups["a"] = Group(offsets={("t", 0): offset_of(value(5))})
+    expire(told, clock, p0=5)
+    leadership.answer(is_led=False)
+    assert offsets(upstream) == {("a", "t", 0): 5}
+
+
+def test_the_end_does_not_wait_for_ever(upstream: KafkaGroups, told: MirroredOffsets, clock: Clock) -> None:
+    Leadership(told)
+    told.note(1, [commit("a", 0, 1)])
+    stopped = Deferred.fromCoroutine(told.stop())
+    assert not stopped.called
+    clock.advance(STOP_S)
+    assert stopped.called
+    assert upstream.requests == []

@@ -16,6 +16,7 @@ from kshim.upstream.shards.renewal import (
     PACE_S,
     RECENT_MS,
     RENEWALS_A_RETENTION,
+    SOON_AGAIN_S,
     SOON_S,
     Renewal,
     is_due,
@@ -123,6 +124,18 @@ def test_what_the_leader_before_has_not_told_is_told() -> None:
     assert it.told() == 1
     it.look()
     assert it.told() == 0, "it is there"
+
+
+def test_what_the_leader_before_tells_late_is_repaired_soon() -> None:
+    """Its request may have been on its way when it was cut off."""
+    it = Looking()
+    it.commit()
+    it.look()
+    it.pass_s(SOON_AGAIN_S)
+    it.kafka.groups["g"].offsets["t", 0] = (4, -1, "")
+    it.pass_s(SOON_AGAIN_S)
+    it.pass_s(FLUSH_S)
+    assert it.offset() == (5, -1, "")
 
 
 def test_an_offset_is_told_again_long_before_the_upstream_forgets_it() -> None:
