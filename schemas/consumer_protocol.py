@@ -6,16 +6,20 @@ v3 rack_id (KIP-881). An assignment has the same fields in all versions.
 The broker passes these bytes from member to member unread; it decodes them only to tell which topics a group
 consumes. A version above 3 is read as 3, and bytes after the last known field are ignored, as in Kafka: newer
 clients add fields only at the end.
+
+As objects these fields take up to a hundred times the bytes, so how many elements are read is bounded.
 """
 
 from collections.abc import Iterable
 from typing import Any, Final
 
 from schemas import compiled
-from schemas.message import MalformedMessage, entity, field, message
+from schemas.message import MalformedMessage, TooManyElements, entity, field, message
 from schemas.primitives import array, int32, nullable_bytes, nullable_string, string
 
 LATEST: Final = 3
+MOST_ELEMENTS: Final = 100_000
+"""Of all arrays together; what has more is as unreadable as what is malformed."""
 
 
 @entity
@@ -44,19 +48,19 @@ def partitions_of(topics: Iterable[TopicPartition]) -> frozenset[tuple[str, int]
     return frozenset((each.topic, partition) for each in topics for partition in each.partitions)
 
 
-def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
+def decode_subscription(data: bytes, most: int = MOST_ELEMENTS) -> ConsumerProtocolSubscription:
     """The metadata of a consumer in JoinGroup. Raises MalformedMessage."""
-    found: ConsumerProtocolSubscription = _decode(ConsumerProtocolSubscription, data)
+    version = _version(ConsumerProtocolSubscription, data)
+    found: ConsumerProtocolSubscription = _decode(ConsumerProtocolSubscription, version, data, most)
     return found
 
 
-def decode_topics(data: bytes) -> tuple[str, ...]:
+def decode_topics(data: bytes, most: int = MOST_ELEMENTS) -> tuple[str, ...]:
     """The topics of a consumer's metadata. Raises MalformedMessage.
 
     Only the fields of v0 are read, with which all versions begin; as in Apache Kafka, anything may follow.
     """
-    found, _ = compiled.decoder(ConsumerProtocolSubscription, 0)(data, 2)
-    topics: tuple[str, ...] = found.topics
+    topics: tuple[str, ...] = _decode(ConsumerProtocolSubscription, 0, data, most).topics
     return topics
 
 
@@ -65,9 +69,10 @@ def encode_subscription(subscription: ConsumerProtocolSubscription, version: int
     return _encode(subscription, version)
 
 
-def decode_assignment(data: bytes) -> ConsumerProtocolAssignment:
+def decode_assignment(data: bytes, most: int = MOST_ELEMENTS) -> ConsumerProtocolAssignment:
     """The assignment of a consumer in SyncGroup. Raises MalformedMessage."""
-    found: ConsumerProtocolAssignment = _decode(ConsumerProtocolAssignment, data)
+    version = _version(ConsumerProtocolAssignment, data)
+    found: ConsumerProtocolAssignment = _decode(ConsumerProtocolAssignment, version, data, most)
     return found
 
 
@@ -76,12 +81,18 @@ def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = LAT
     return _encode(assignment, version)
 
 
-def _decode(cls: Any, data: bytes) -> Any:
+def _version(cls: Any, data: bytes) -> int:
     version = int.from_bytes(data[:2], signed=True)
     if len(data) < 2 or version < 0:
         raise MalformedMessage("no version, or a negative one", api=cls.__name__, version=version)
-    value, _ = compiled.decoder(cls, min(version, LATEST))(data, 2)
-    return value
+    return min(version, LATEST)
+
+
+def _decode(cls: Any, version: int, data: bytes, most: int) -> Any:
+    try:
+        return compiled.decoder(cls, version)(data, 2, most)[0]
+    except TooManyElements:
+        raise MalformedMessage(f"more than {most} elements", api=cls.__name__, version=version) from None
 
 
 def _encode(value: Any, version: int) -> bytes:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from kshim.requests import Broker, RequestContext
+from kshim.requests.context import NamedMember
 from kshim.requests.later import Later, then
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -26,15 +26,10 @@ def join_group(
     return then(answer, _with_empty_protocol)
 
 
-class _Member(NamedTuple):
-    group_id: str
-    member_id: str
-
-
 def _remember(context: RequestContext, group_id: str, response: JoinGroupResponse) -> JoinGroupResponse:
     """Note which member the client is, also if it was only given an id."""
     if context.client is not None and response.member_id:
-        context.client.member = _Member(group_id, response.member_id)
+        context.client.member = NamedMember(group_id, response.member_id)
     return response
 
 

@@ -6,6 +6,7 @@ From v5 on the protocol type and name must be there (KIP-559); that is checked b
 from __future__ import annotations
 
 from kshim.requests import Broker, RequestContext
+from kshim.requests.context import NamedMember
 from kshim.requests.later import Later
 from schemas.error_code import ErrorCode
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -22,5 +23,5 @@ def sync_group(
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if context.client is not None:
-        context.client.member = request
+        context.client.member = NamedMember(request.group_id, request.member_id)
     return broker.groups.submit(context, request)

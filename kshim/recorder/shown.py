@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kshim.coordination.groups.classic_group import CONSUMER
+from kshim.coordination.groups.offered import split_names
 from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance, Who
 from kshim.recorder.ownership import Effect, Ownership, Partition
 from kshim.recorder.story import names_of, story
@@ -93,7 +94,7 @@ def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) ->
     return {
         **shown_member(part.who),
         "name": name,
-        "offers": list(part.offers),
+        "offers": [name.decode() for name in split_names(part.offers)],
         "told_ms": _time(part.told_ms),
         "joined_ms": _time(part.joined_ms),
         "synced_ms": _time(part.synced_ms),

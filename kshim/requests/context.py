@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kshim.configs.endpoint import Endpoint
 from kshim.quotas.account import Account
@@ -19,6 +19,13 @@ class Membership(Protocol):
     def group_id(self) -> str: ...
     @property
     def member_id(self) -> str: ...
+
+
+class NamedMember(NamedTuple):
+    """A member by its names alone."""
+
+    group_id: str
+    member_id: str
 
 
 @dataclass(slots=True)
@@ -38,7 +45,7 @@ class Client:
     software: str = ""
     """The name and the version of its software, once it has told (ApiVersions v3)."""
     member: Membership | None = None
-    """The member that it is: its last SyncGroup or Heartbeat, or what a JoinGroup was answered."""
+    """The member that it is, by its last SyncGroup or Heartbeat, or by what a JoinGroup was answered."""
     relay: Any = None
     """Its `kshim.upstream.relay.Relay`, if its requests may be forwarded."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
+from sys import getsizeof
 
 import pytest
 
@@ -61,9 +63,46 @@ def test_nothing_is_kept_without_memory() -> None:
     assert (kept(recorder), recorder.bytes) == ([], 0)
 
 
-def test_names_that_clients_chose_count() -> None:
-    small, large = (Part(Who("m" * n, "c" * n)) for n in (1, 10_000))
-    assert rebalance(parts=[large]).size - rebalance(parts=[small]).size >= 20_000
+def deep_bytes(value: object, seen: set[int]) -> int:
+    """What a value takes, with all that it refers to, each object once."""
+    if id(value) in seen or isinstance(value, (type, Enum)):
+        return 0
+    seen.add(id(value))
+    total = getsizeof(value)
+    if isinstance(value, dict):
+        inner = [*value, *value.values()]
+    elif isinstance(value, (tuple, list)):
+        inner = list(value)
+    else:
+        inner = [getattr(value, name) for name in getattr(type(value), "__slots__", ())]
+    return total + sum(deep_bytes(each, seen) for each in inner)
+
+
+@pytest.mark.parametrize("length", [10, 1_000, 30_000])
+@pytest.mark.parametrize("character", ["a", "ü", "語", "😀"])
+@pytest.mark.parametrize("members", [1, 100])
+def test_all_that_a_rebalance_keeps_counts(length: int, character: str, members: int) -> None:
+    def text(number: int) -> str:
+        return str(number) + character * length
+
+    parts = [
+        Part(
+            Who(text(n), text(n + 1), f"/127.0.0.{n}", text(n + 2)),
+            before=text(n).encode(),
+            after=text(n + 1).encode(),
+            subscription=text(n + 2).encode(),
+            offers=text(n + 3).encode(),
+            joined_ms=1_000_000 + n,
+            assigned_ms=2_000_000 + n,
+        )
+        for n in range(members)
+    ]
+    it = rebalance(text(7), parts=parts)
+    it.members = tuple(Who(text(n), text(n + 1)) for n in range(members))
+    it.votes = {text(n): n for n in range(members)}
+    it.reason, it.detail, it.leader, it.protocol = text(1), text(2), text(3), text(4)
+    takes = deep_bytes(it, set())
+    assert 0.95 * takes < it.size < 1.5 * takes + 500
 
 
 def test_events_are_numbered_and_bounded() -> None:

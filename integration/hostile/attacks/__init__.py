@@ -7,6 +7,7 @@ from integration.hostile.attacks import (
     decoding,
     groups,
     handshakes,
+    kept,
     logins,
     records,
     repeating,
@@ -24,4 +25,5 @@ ATTACKS = [
     *handshakes.ATTACKS,
     *logins.ATTACKS,
     *wide.ATTACKS,
+    *kept.ATTACKS,
 ]

@@ -13,14 +13,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.offered import SEPARATOR, Offered, Protocols, split_names
 from kshim.coordination.groups.rebalance_record import Part, Rebalance
 from kshim.coordination.groups.states import TRANSITIONS, State
+from kshim.coordination.groups.subscriptions import topics_of
 from kshim.coordination.java import in_order_of_a_hash_map
-from schemas.consumer_protocol import decode_topics
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataValue
-from schemas.message import MalformedMessage
-from schemas.messages.join_group import JoinGroupRequestProtocol
 
 CONSUMER = "consumer"
 """The protocol type whose metadata the coordinator can read."""
@@ -69,8 +68,8 @@ class ClassicGroup:
     """When the last join phase ended."""
     loaded_ms: int | None = None
     """When its coordinator began to serve it, if it has not rebalanced since."""
-    _offered: Counter[str] = field(default_factory=Counter)
-    """How many members offer each protocol name."""
+    offered: Offered = field(default_factory=Offered)
+    """The names of the protocols that its members offer."""
 
     # ---- state
 
@@ -101,7 +100,7 @@ class ClassicGroup:
         self.pending_join.discard(member.member_id)
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
-        self._offered.update(member.protocol_names())
+        self.offered.add(member.protocols)
 
     def remove(self, member_id: str) -> Member | None:
         """Remove a member and return it, or drop a pending id. If the member led, another one leads."""
@@ -110,7 +109,7 @@ class ClassicGroup:
         member = self.members.pop(member_id, None)
         if member is None:
             return None
-        self._withdraw(member)
+        self.offered.remove(member.protocols)
         if member.parked_join is not None:
             self.awaiting_join -= 1
         if member.group_instance_id is not None:
@@ -133,11 +132,11 @@ class ClassicGroup:
             self.pending_sync.remove(old_id)
             self.pending_sync.add(member_id)
 
-    def set_protocols(self, member: Member, protocols: tuple[JoinGroupRequestProtocol, ...]) -> None:
+    def set_protocols(self, member: Member, protocols: Protocols) -> None:
         """Replace what `member` offers."""
-        self._withdraw(member)
+        self.offered.add(protocols)
+        self.offered.remove(member.protocols)
         member.protocols = protocols
-        self._offered.update(member.protocol_names())
 
     def static_member_id(self, group_instance_id: str | None) -> str | None:
         """The member id that a group instance id stands for at present; None if there is none."""
@@ -171,12 +170,13 @@ class ClassicGroup:
 
     # ---- protocols
 
-    def supports(self, protocol_type: str, protocols: tuple[JoinGroupRequestProtocol, ...]) -> bool:
-        """Whether a member that offers these may join: the group's type, and a name that all offer."""
+    def supports(self, protocol_type: str, names: bytes) -> bool:
+        """True if a member that offers these names may join: the group's type, and a name that all offer."""
+        has_names = len(names) > len(SEPARATOR)
         if self.state is State.EMPTY:
-            return bool(protocol_type) and bool(protocols)
-        return protocol_type == self.protocol_type and any(
-            self._offered[protocol.name] == len(self.members) for protocol in protocols
+            return bool(protocol_type) and has_names
+        return protocol_type == self.protocol_type and (
+            self.offered.is_common(names) if self.members else has_names
         )
 
     def select_protocol(self) -> str:
@@ -189,34 +189,31 @@ class ClassicGroup:
 
     def votes(self) -> Counter[str]:
         """How many members vote for each protocol: its first one that all offer. O(members)."""
-        candidates = {name for name, offering in self._offered.items() if offering == len(self.members)}
-        return Counter(member.vote(candidates) for member in self.members.values())
+        candidates = set(split_names(self.offered.common()))
+        votes: Counter[str] = Counter()
+        chosen: dict[bytes, str] = {}
+        for member in self.members.values():
+            names = member.protocols.names
+            if names not in chosen:
+                vote = next(name for name in split_names(names) if name in candidates)
+                chosen[names] = vote.decode()
+            votes[chosen[names]] += 1
+        return votes
 
     def subscribed_topics(self) -> Collection[str] | None:
         """The topics that the members of the last generation consume, even if all have left since.
 
-        O(members), and decodes their subscriptions. None if the topics cannot be known, which counts as every
-        topic: no generation has formed yet, or a member's subscription cannot be decoded. Groups of another
-        protocol type subscribe to nothing.
+        O(members), and reads their subscriptions. None if the topics cannot be known, which counts as every
+        topic: no generation has formed yet, or see `topics_of`. Groups of another protocol type subscribe to
+        nothing.
         """
         if self.protocol_type != CONSUMER:
             return ()
-        if self.subscriptions is None:
-            return None
-        try:
-            return {topic for subscription in self.subscriptions for topic in decode_topics(subscription)}
-        except MalformedMessage:
-            return None
+        return None if self.subscriptions is None else topics_of(self.subscriptions)
 
     def keep_subscriptions(self) -> None:
         """Keep what the members of a new generation subscribe to, until the next one begins. O(members)."""
         self.subscriptions = tuple(member.metadata(self.protocol_name) for member in self.members.values())
-
-    def _withdraw(self, member: Member) -> None:
-        for name in member.protocol_names():
-            self._offered[name] -= 1
-            if not self._offered[name]:
-                del self._offered[name]
 
     # ---- the record
 

@@ -14,6 +14,7 @@ from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.draft import Surroundings
 from kshim.coordination.groups.passing_time import keep_members, only_paces
+from kshim.coordination.groups.pending_ids import PendingIds
 from kshim.coordination.groups.records import encode_record
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, refuse
 from kshim.coordination.groups.seen import SeenGroup
@@ -74,7 +75,10 @@ class Coordinator:
         self.partitions = partitions
         self._timers = Timers()
         self._topics = TopicChanges()
-        self._surroundings = Surroundings(settings, self._timers, self._topics, new_member_id)
+        self._pending_ids = PendingIds()
+        self._surroundings = Surroundings(
+            settings, self._timers, self._topics, self._pending_ids, new_member_id
+        )
         self._shards: dict[int, Shard] = {}
 
     # ---- shards

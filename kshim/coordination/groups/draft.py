@@ -13,6 +13,7 @@ from kshim.coordination.decision import Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.pending_ids import PendingIds, timer_of
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
 from kshim.coordination.groups.topic_changes import TopicChanges
@@ -30,6 +31,7 @@ class Surroundings(NamedTuple):
     settings: Settings
     timers: Timers
     topics: TopicChanges
+    pending_ids: PendingIds
     new_member_id: Callable[[str], str]
     """Makes a member id that was never used before from a client id or group instance id."""
 
@@ -44,6 +46,7 @@ class Draft:
         "_shard",
         "new_member_id",
         "now_ms",
+        "pending_ids",
         "producer",
         "settings",
         "timers",
@@ -52,7 +55,7 @@ class Draft:
 
     def __init__(self, shard: int, surroundings: Surroundings, now_ms: int) -> None:
         self._shard = shard
-        self.settings, self.timers, self.topics, self.new_member_id = surroundings
+        self.settings, self.timers, self.topics, self.pending_ids, self.new_member_id = surroundings
         self.now_ms = now_ms
         self._records: list[GroupRecord] = []
         self._replies: list[Reply] = []
@@ -103,6 +106,16 @@ class Draft:
         """Give `member` a whole session timeout from now."""
         self.timers.arm(member.timer, self.now_ms + member.session_timeout_ms)
 
+    def hand_out(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+        """Expect a new member of `group` to come back with this id; if there are too many ids, give up the
+        oldest.
+        """
+        group.pending_join.add(member_id)
+        timer = timer_of(group.group_id, member_id)
+        self.timers.arm(timer, self.now_ms + timeout_ms)
+        for oldest in self.pending_ids.add(timer):
+            self.timers.arm(oldest, self.now_ms)
+
     def arm_join(self, group: ClassicGroup, delay_ms: int) -> None:
         """End the join phase of `group` after `delay_ms` at the latest."""
         self.timers.arm(TimerKey(TimerKind.JOIN, group.group_id), self.now_ms + max(delay_ms, 0))
@@ -122,6 +135,7 @@ class Draft:
         self.cancel_hold(group)
         for member_id in (*group.members, *group.pending_join):
             self.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
+            self.pending_ids.remove(group.group_id, member_id)
 
     def cancel_join(self, group: ClassicGroup) -> None:
         """Cancel the join timer: the join phase is over."""

@@ -13,12 +13,12 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import rebalance_timeout_ms, remove_member, update_member
+from kshim.coordination.groups.offered import MOST_NAMES, Protocols
 from kshim.coordination.groups.rebalance import joined, maybe_complete_join, rebalance_or_complete
 from kshim.coordination.groups.rebalance_record import who
 from kshim.coordination.groups.recording import joins
 from kshim.coordination.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kshim.coordination.groups.states import ANSWERS, Action, State
-from kshim.coordination.groups.timers import TimerKey, TimerKind
 from kshim.coordination.groups.trigger import Gone, Trigger
 from kshim.coordination.groups.why_again import why_again
 from schemas.api_key import ApiKey
@@ -38,12 +38,12 @@ def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinG
         refuse_join(draft, caller, ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif group.state is State.DEAD:
         refuse_join(draft, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
-    elif not group.supports(request.protocol_type, request.protocols):
+    elif (protocols := _supported(group, request)) is None:
         refuse_join(draft, caller, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
     elif request.member_id:
-        _join_existing(draft, group, caller, request)
+        _join_existing(draft, group, caller, request, protocols)
     else:
-        _join_new(draft, group, caller, request)
+        _join_new(draft, group, caller, request, protocols)
 
 
 def refuse_join(draft: Draft, caller: Caller, error: ErrorCode, member_id: str = "") -> None:
@@ -65,7 +65,18 @@ def _has_room(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> b
     return group.state in (State.EMPTY, State.DEAD) or member is not None or len(group.members) < limit
 
 
-def _join_new(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
+def _supported(group: ClassicGroup, request: JoinGroupRequest) -> Protocols | None:
+    """The protocols of the request; None if its sender may not join with them."""
+    if len(request.protocols) > MOST_NAMES:
+        return None
+    protocols = Protocols.of(request.protocols)
+    supported = group.supports(request.protocol_type, protocols.names)
+    return protocols if supported and group.offered.has_room(protocols.names) else None
+
+
+def _join_new(
+    draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, protocols: Protocols
+) -> None:
     instance_id = request.group_instance_id
     prefix = caller.client_id if instance_id is None else instance_id
     if len(prefix.encode()) > LONGEST_PREFIX_BYTES:
@@ -75,24 +86,26 @@ def _join_new(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGr
         member_id = draft.new_member_id(instance_id)
         old_id = group.static_member_id(instance_id)
         if old_id is None:
-            _add_member(draft, group, caller, request, member_id)
+            _add_member(draft, group, caller, request, member_id, protocols)
         else:
-            static_member.replace(draft, group, group.members[old_id], member_id, caller, request)
+            old = group.members[old_id]
+            static_member.replace(draft, group, old, member_id, caller, request, protocols)
         return
     member_id = draft.new_member_id(caller.client_id)
     if caller.api_version < FIRST_VERSION_THAT_REQUIRES_MEMBER_ID:
-        _add_member(draft, group, caller, request, member_id)
+        _add_member(draft, group, caller, request, member_id, protocols)
         return
-    group.pending_join.add(member_id)
-    timer = TimerKey(TimerKind.MEMBER, group.group_id, member_id)
-    draft.timers.arm(timer, draft.now_ms + request.session_timeout_ms)
+    draft.hand_out(group, member_id, request.session_timeout_ms)
     refuse_join(draft, caller, ErrorCode.MEMBER_ID_REQUIRED, member_id)
 
 
-def _join_existing(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
+def _join_existing(
+    draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, protocols: Protocols
+) -> None:
     if request.member_id in group.pending_join:
         if request.group_instance_id is None:
-            _add_member(draft, group, caller, request, request.member_id)
+            draft.pending_ids.remove(group.group_id, request.member_id)
+            _add_member(draft, group, caller, request, request.member_id, protocols)
         else:
             refuse_join(draft, caller, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
@@ -105,18 +118,23 @@ def _join_existing(draft: Draft, group: ClassicGroup, caller: Caller, request: J
         refuse_join(draft, caller, answer, request.member_id)
         return
     member = group.members[request.member_id]
-    unchanged = member.protocols == request.protocols
+    unchanged = member.protocols == protocols
     leads_stable_group = group.state is State.STABLE and group.leader == member.member_id
     if answer is Action.COMPARE and unchanged and not leads_stable_group:
         draft.reply(caller.token, joined(group, member))
         return
-    trigger, detail = why_again(draft, group, member, request)
-    update_member(draft, group, member, caller, request)
+    trigger, detail = why_again(draft, group, member, request, protocols)
+    update_member(draft, group, member, caller, request, protocols)
     rebalance_or_complete(draft, group, trigger, [who(member)], request.reason or "", detail)
 
 
 def _add_member(
-    draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, member_id: str
+    draft: Draft,
+    group: ClassicGroup,
+    caller: Caller,
+    request: JoinGroupRequest,
+    member_id: str,
+    protocols: Protocols,
 ) -> None:
     member = Member(
         group_id=group.group_id,
@@ -126,7 +144,7 @@ def _add_member(
         client_host=caller.client_host,
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms(caller, request),
-        protocols=request.protocols,
+        protocols=protocols,
         is_new=True,
     )
     group.add(member, request.protocol_type)

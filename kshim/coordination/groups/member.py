@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from kshim.coordination.groups.offered import Protocols
 from kshim.coordination.groups.timers import TimerKey, TimerKind
 from schemas.internal_topics.group_metadata_log import MemberMetadata
 from schemas.messages.join_group import JoinGroupRequestProtocol
@@ -21,8 +21,7 @@ class Member:
     client_host: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
-    protocols: tuple[JoinGroupRequestProtocol, ...]
-    """In the member's order of preference."""
+    protocols: Protocols
     assignment: bytes = b""
     holds: bytes = b""
     """The assignment that it was given last."""
@@ -58,17 +57,9 @@ class Member:
         """Whether its session must not expire: while its request is parked it cannot send heartbeats."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
-    def protocol_names(self) -> set[str]:
-        """The names it offers; a name offered twice counts once."""
-        return {protocol.name for protocol in self.protocols}
-
     def metadata(self, protocol_name: str | None) -> bytes:
         """The subscription bytes that it sent for `protocol_name`; empty when it does not offer it."""
-        return next((protocol.metadata for protocol in self.protocols if protocol.name == protocol_name), b"")
-
-    def vote(self, candidates: Collection[str]) -> str:
-        """The first of its own protocols that is a candidate."""
-        return next(protocol.name for protocol in self.protocols if protocol.name in candidates)
+        return self.protocols.metadata(protocol_name)
 
     def to_metadata(self, protocol_name: str | None) -> MemberMetadata:
         """The member as it stands in the group's record."""
@@ -95,7 +86,9 @@ class Member:
             client_host=stored.client_host,
             session_timeout_ms=stored.session_timeout,
             rebalance_timeout_ms=stored.session_timeout if unset else stored.rebalance_timeout,
-            protocols=(JoinGroupRequestProtocol(name=protocol_name or "", metadata=stored.subscription),),
+            protocols=Protocols.of(
+                (JoinGroupRequestProtocol(name=protocol_name or "", metadata=stored.subscription),)
+            ),
             assignment=stored.assignment,
             holds=stored.assignment,
         )

@@ -9,6 +9,7 @@ from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.offered import Protocols
 from kshim.coordination.groups.parked import answer_heartbeat, refuse_sync
 from kshim.coordination.groups.recording import departs, joins
 from kshim.coordination.groups.timers import TimerKey, TimerKind
@@ -18,10 +19,15 @@ from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 def update_member(
-    draft: Draft, group: ClassicGroup, member: Member, caller: Caller, request: JoinGroupRequest
+    draft: Draft,
+    group: ClassicGroup,
+    member: Member,
+    caller: Caller,
+    request: JoinGroupRequest,
+    protocols: Protocols,
 ) -> None:
     """Update a member from its JoinGroup, except for its client id and host; park the JoinGroup."""
-    group.set_protocols(member, request.protocols)
+    group.set_protocols(member, protocols)
     member.session_timeout_ms = request.session_timeout_ms
     member.rebalance_timeout_ms = rebalance_timeout_ms(caller, request)
     park_join(draft, group, member, caller.token)
@@ -51,6 +57,7 @@ def remove_member(draft: Draft, group: ClassicGroup, member_id: str, gone: Gone)
     draft.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
     member = group.remove(member_id)
     if member is None:
+        draft.pending_ids.remove(group.group_id, member_id)
         return
     departs(draft, group, member, gone)
     if member.parked_join is not None:

@@ -207,6 +207,7 @@ def on_member_deadline(draft: Draft, group: ClassicGroup, member_id: str) -> Non
     member = group.members.get(member_id)
     if member is None:
         group.pending_join.discard(member_id)
+        draft.pending_ids.remove(group.group_id, member_id)
         maybe_complete_join(draft, group)
     elif not member.is_waiting:
         remove_member(draft, group, member_id, Gone.EXPIRED)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from kshim.coordination.groups.texts import joined
 from kshim.coordination.groups.trigger import Gone, Trigger
 
 if TYPE_CHECKING:
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
 
 NEVER_MS = -1
 """Stands for the time of what has not happened."""
-RECORD_BYTES, PART_BYTES = 1_000, 600
-"""About what a record and a part of it take in memory, without what clients sent."""
-
-
+RECORD_BYTES, PART_BYTES, WHO_BYTES, VOTE_BYTES = 800, 400, 100, 100
+"""What a record and each of its parts take in memory, about, without texts and bytes."""
 MOST_REASON = 1_000
 """Characters of what a client says."""
+MOST_NAMED = 1_000
+"""Of the members that have set off a rebalance."""
 
 
 class Who(NamedTuple):
@@ -34,6 +36,11 @@ class Who(NamedTuple):
     client_host: str = ""
     """As Java prints an address: "/127.0.0.1"."""
     group_instance_id: str | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        return WHO_BYTES + sum(map(getsizeof, self))
 
 
 @dataclass(slots=True)
@@ -46,8 +53,8 @@ class Part:
     after: bytes = b""
     subscription: bytes = b""
     """What it joined with, for the protocol that was chosen."""
-    offers: tuple[str, ...] = ()
-    """The names of the protocols that it joined with, in its order of preference."""
+    offers: bytes = b""
+    """The names of the protocols that it joined with, in its order of preference; see `Protocols`."""
     told_ms: int = NEVER_MS
     """When it was answered REBALANCE_IN_PROGRESS."""
     joined_ms: int = NEVER_MS
@@ -58,6 +65,12 @@ class Part:
     gone_ms: int = NEVER_MS
     heard_ms: int = NEVER_MS
     """If its session has expired: when it was heard last."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        sent = (self.before, self.after, self.subscription, self.offers)
+        return PART_BYTES + self.who.size + sum(map(getsizeof, sent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,7 @@ class RebalanceBegan:
     """The log needs only the record."""
 
     def __str__(self) -> str:
-        names = ", ".join(each.member_id for each in self.members)
+        names = joined(each.member_id for each in self.members)
         return f"group {self.group_id}: rebalances because {self.trigger}{': ' if names else ''}{names}"
 
 
@@ -146,16 +159,17 @@ class Rebalance:
     @property
     def size(self) -> int:
         """About how many bytes it takes in memory."""
-        sent = sum(len(part.after) + len(part.subscription) for part in self.parts.values())
-        names = sum(3 * len(member_id) + len(part.who.client_id) for member_id, part in self.parts.items())
-        return RECORD_BYTES + len(self.reason) + PART_BYTES * len(self.parts) + sent + names
+        named = (self.group_id, self.reason, self.detail, self.protocol_type, self.protocol, self.leader)
+        votes = sum(VOTE_BYTES + getsizeof(name) for name in self.votes)
+        parts = sum(part.size for part in self.parts.values())
+        return RECORD_BYTES + sum(map(getsizeof, named)) + sum(m.size for m in self.members) + votes + parts
 
     def __str__(self) -> str:
         remaining = sum(part.gone is None for part in self.parts.values())
-        names = ", ".join(each.member_id for each in self.members)
+        names = joined(each.member_id for each in self.members)
         cause = f"{self.trigger}: {names}" if names else str(self.trigger)
         said = "".join(f" ({text})" for text in (self.reason, self.detail) if text)
-        evicted = f"; evicted {', '.join(self.evicted)}" if self.evicted else ""
+        evicted = f"; evicted {joined(self.evicted)}" if self.evicted else ""
         after = "after" if self.is_complete else "gave way to the next rebalance after"
         return (
             f"group {self.group_id}: generation {self.generation} with {remaining} member(s) {after} "

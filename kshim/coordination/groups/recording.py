@@ -8,6 +8,7 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.rebalance_record import (
+    MOST_NAMED,
     MOST_REASON,
     NEVER_MS,
     Part,
@@ -29,7 +30,12 @@ def begins(
     """
     gives_way(draft, group)
     record = Rebalance(
-        group.group_id, trigger, tuple(members), reason[:MOST_REASON], detail[:MOST_REASON], draft.now_ms
+        group.group_id,
+        trigger,
+        tuple(members)[:MOST_NAMED],
+        reason[:MOST_REASON],
+        detail[:MOST_REASON],
+        draft.now_ms,
     )
     draft.report(RebalanceBegan(group.group_id, trigger, record.members))
     record.generation = group.generation + 1
@@ -70,10 +76,10 @@ def join_phase_ends(draft: Draft, group: ClassicGroup) -> None:
     record.protocol = group.protocol_name or ""
     record.leader = group.leader or ""
     record.votes = group.votes()
-    for member in group.members.values():
+    assert group.subscriptions is not None
+    for member, subscription in zip(group.members.values(), group.subscriptions, strict=True):
         part = record.part(member)
-        part.subscription = member.metadata(group.protocol_name)
-        part.offers = tuple(protocol.name for protocol in member.protocols)
+        part.subscription, part.offers = subscription, member.protocols.names
 
 
 def syncs(draft: Draft, group: ClassicGroup, member: Member) -> None:

@@ -11,6 +11,7 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import update_member
+from kshim.coordination.groups.offered import Protocols
 from kshim.coordination.groups.parked import answer_heartbeat, refuse_sync
 from kshim.coordination.groups.rebalance import listed, rebalance_or_complete
 from kshim.coordination.groups.rebalance_record import Resumed, who
@@ -31,11 +32,12 @@ def replace(
     member_id: str,
     caller: Caller,
     request: JoinGroupRequest,
+    protocols: Protocols,
 ) -> None:
     """Give `member`'s place to `member_id`, and rebalance only if the other members have to know."""
     leader_before, old_id = group.leader or "", member.member_id
     _take_place(draft, group, member, member_id)
-    update_member(draft, group, member, caller, request)
+    update_member(draft, group, member, caller, request, protocols)
     if (
         group.state is State.STABLE
         and group.select_protocol() == group.protocol_name

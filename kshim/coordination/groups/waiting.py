@@ -11,6 +11,7 @@ from typing import TypedDict
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.rebalance_record import Who, who
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.texts import joined
 from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
 
 __all__ = ["WaitsFor", "waits_for"]
@@ -64,6 +65,6 @@ def _because(group: ClassicGroup) -> str:
     rebalance = group.rebalance
     if rebalance is None:
         return ""
-    names = ", ".join(each.member_id for each in rebalance.members)
+    names = joined(each.member_id for each in rebalance.members)
     cause = f"{rebalance.trigger}: {names}" if names else str(rebalance.trigger)
     return f"{cause} ({rebalance.reason})" if rebalance.reason else cause

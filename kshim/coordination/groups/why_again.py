@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.offered import Protocols, listed_names
+from kshim.coordination.groups.texts import joined
 from kshim.coordination.groups.trigger import Trigger
 from schemas.consumer_protocol import (
     decode_assignment,
@@ -21,30 +24,35 @@ Why = tuple[Trigger, str]
 """The cause, and what else is known of it."""
 
 
-def why_again(draft: Draft, group: ClassicGroup, member: Member, request: JoinGroupRequest) -> Why:
+MOST_ELEMENTS = 20_000
+"""Of a subscription or an assignment; what has more is not compared."""
+
+
+def why_again(
+    draft: Draft, group: ClassicGroup, member: Member, request: JoinGroupRequest, protocols: Protocols
+) -> Why:
     """Called before the member is updated. O(its subscription)."""
     leads = group.leader == member.member_id
     again = Trigger.LEADER_REJOINED if leads else Trigger.MEMBER_REJOINED
-    offered = {protocol.name: protocol.metadata for protocol in request.protocols}
     protocol_name = group.protocol_name
-    if group.protocol_type != CONSUMER or protocol_name not in offered:
+    if group.protocol_type != CONSUMER or protocol_name is None or not protocols.has(protocol_name):
         return (Trigger.COORDINATOR_MOVED if _was_loaded(draft, group, request) else again), ""
     try:
-        before = set(decode_topics(member.metadata(protocol_name)))
-        now = set(decode_topics(offered[protocol_name]))
+        before = set(decode_topics(member.metadata(protocol_name), MOST_ELEMENTS))
+        now = set(decode_topics(protocols.metadata(protocol_name), MOST_ELEMENTS))
         given_up = _given_up(group, member)
     except MalformedMessage:
         return again, ""
-    changes = filter(None, (draft.topics.change_since(topic, group.joined_ms) for topic in sorted(now)))
-    detail = "; ".join(changes) if leads else ""
     if before != now:
         return Trigger.SUBSCRIPTION_CHANGED, _difference(before, now)
     if given_up:
         return Trigger.PARTITIONS_GIVEN_UP, _listed(given_up)
     if _was_loaded(draft, group, request):
         return Trigger.COORDINATOR_MOVED, ""
-    if group.loaded_ms is None and member.protocol_names() != offered.keys():  # else only one is known
-        return Trigger.ASSIGNORS_CHANGED, ", ".join(offered)
+    if group.loaded_ms is None and not protocols.names_as(member.protocols):  # else only one is known
+        return Trigger.ASSIGNORS_CHANGED, listed_names(protocols.names)
+    changes = filter(None, (draft.topics.change_since(topic, group.joined_ms) for topic in sorted(now)))
+    detail = joined(changes, "; ") if leads else ""
     return (Trigger.TOPIC_CHANGED if detail else again), detail
 
 
@@ -61,14 +69,15 @@ def _given_up(group: ClassicGroup, member: Member) -> frozenset[tuple[str, int]]
     """
     if not member.holds:
         return frozenset()
-    owned = decode_subscription(member.metadata(group.protocol_name)).owned_partitions
-    return partitions_of(owned) - partitions_of(decode_assignment(member.holds).assigned_partitions)
+    owned = decode_subscription(member.metadata(group.protocol_name), MOST_ELEMENTS).owned_partitions
+    given = decode_assignment(member.holds, MOST_ELEMENTS).assigned_partitions
+    return partitions_of(owned) - partitions_of(given)
 
 
 def _difference(before: set[str], now: set[str]) -> str:
-    added = [f"+{topic}" for topic in sorted(now - before)]
-    return ", ".join(added + [f"-{topic}" for topic in sorted(before - now)])
+    added = (f"+{topic}" for topic in sorted(now - before))
+    return joined(chain(added, (f"-{topic}" for topic in sorted(before - now))))
 
 
 def _listed(partitions: Collection[tuple[str, int]]) -> str:
-    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions))
+    return joined(f"{topic}-{partition}" for topic, partition in sorted(partitions))

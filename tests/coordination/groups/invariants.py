@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.offered import split_names
+from kshim.coordination.groups.pending_ids import timer_of
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.timers import ShardTimer, TimerKey, TimerKind
 
@@ -21,6 +23,7 @@ def check(history: History) -> None:
         every_wait_ends(history, group)
     parked_requests_are_held_once(history)
     every_timer_has_its_use(history)
+    every_pending_id_is_counted(history)
 
 
 def counts_are_true(group: ClassicGroup) -> None:
@@ -28,8 +31,11 @@ def counts_are_true(group: ClassicGroup) -> None:
     members = group.members
     assert all(member.member_id == member_id for member_id, member in members.items())
     assert group.awaiting_join == sum(member.parked_join is not None for member in members.values())
-    offered = Counter(name for member in members.values() for name in {p.name for p in member.protocols})
-    assert group._offered == offered
+    offered = Counter(member.protocols.names for member in members.values())
+    assert {names: count for names, (_, count) in group.offered._lists.items()} == offered
+    assert group.offered._count == sum(len(split_names(names)) for names in offered)
+    lists = [set(split_names(names)) for names in offered]
+    assert set(split_names(group.offered.common())) == (set.intersection(*lists) if lists else set())
     assert group.static_members == {
         member.group_instance_id: member_id for member_id, member in members.items() if member.is_static
     }
@@ -47,7 +53,7 @@ def state_fits_members(group: ClassicGroup) -> None:
         assert group.protocol_name is None
     if group.state in (State.COMPLETING_REBALANCE, State.STABLE):
         assert members
-        assert group.protocol_name in {name for name, n in group._offered.items() if n == len(members)}
+        assert (group.protocol_name or "").encode() in split_names(group.offered.common())
         assert not group.awaiting_join
     if group.state is not State.COMPLETING_REBALANCE:
         syncing = {member.member_id for member in members if member.parked_sync is not None}
@@ -60,7 +66,7 @@ def state_fits_members(group: ClassicGroup) -> None:
     rebalances = group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
     assert (group.rebalance is not None) == bool(rebalances or group.pending_sync or group.may_wait)
     if members:
-        assert any(n == len(members) for n in group._offered.values())
+        assert split_names(group.offered.common())
 
 
 def every_wait_ends(history: History, group: ClassicGroup) -> None:
@@ -118,3 +124,12 @@ def every_timer_has_its_use(history: History) -> None:
         assert (
             timer.kind is not TimerKind.MEMBER or timer.member_id in group.members.keys() | group.pending_join
         )
+
+
+def every_pending_id_is_counted(history: History) -> None:
+    """Each once, unless it is about to be given up."""
+    counted = {(timer.group_id, timer.member_id) for timer in history.coordinator._pending_ids._timers}
+    pending = {(group.group_id, each) for group in history.groups().values() for each in group.pending_join}
+    assert counted <= pending
+    due = [timer for group_id, each in pending - counted for timer in [timer_of(group_id, each)]]
+    assert all((history.deadline_ms(timer) or 0) <= history.now_ms for timer in due)

@@ -115,7 +115,7 @@ def test_ten_thousand_protocols(history: History) -> None:
     assign([client])
     assert history.group().protocol_name == "p0"
     client.leave()
-    assert not history.group()._offered
+    assert not history.group().offered
 
 
 def test_a_protocol_that_is_named_thrice(history: History) -> None:
@@ -283,7 +283,7 @@ class TestStorms:
         history.ask(LeaveGroupRequest(group_id="group", members=identities))
         CHECK(history)
         group = history.group()
-        assert (group.state, group.members, group._offered) == (State.EMPTY, {}, {})
+        assert (group.state, group.members, len(group.offered)) == (State.EMPTY, {}, 0)
         timers = history.coordinator._timers._deadlines_ms
         of_groups = [timer.group_id for timer in timers if not isinstance(timer, ShardTimer)]
         assert set(of_groups) == {NEIGHBOUR}

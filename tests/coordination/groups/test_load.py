@@ -12,6 +12,7 @@ from kshim.coordination.decision import GroupRecord
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups import stored_records
 from kshim.coordination.groups.hard_state import HardState
+from kshim.coordination.groups.offered import Protocols
 from kshim.coordination.groups.records import decode_record, encode_record
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.stored_records import StoredRecords
@@ -86,7 +87,7 @@ class TestRecords:
         a, b = live.members.values()
         assert (a.rebalance_timeout_ms, b.rebalance_timeout_ms) == (5_000, SESSION_MS)
         assert (a.client_id, a.client_host, a.session_timeout_ms) == ("client", "/10.0.0.1", SESSION_MS)
-        assert (a.protocols, a.assignment) == (protocols("range"), b"all")
+        assert (a.protocols, a.assignment) == (Protocols.of(protocols("range")), b"all")
 
     def test_a_group_without_members_is_empty(self) -> None:
         live = loaded(

@@ -3,6 +3,7 @@
 import pytest
 
 from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.offered import joined_names
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.coordination.groups.rebalance_record import Part, Rebalance, Who
 from kshim.coordination.groups.states import State
@@ -354,7 +355,7 @@ class TestReports:
             member,
             after=b"0",
             subscription=b"topics",
-            offers=("range",),
+            offers=joined_names(["range"]),
             joined_ms=START_MS,
             synced_ms=synced_ms,
             assigned_ms=synced_ms,
