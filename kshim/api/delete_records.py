@@ -5,11 +5,14 @@ Answered when the new log start offsets are durable; the space is freed later.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 
 from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather, if_not_stored
+from kshim.requests.later import Later, gather, if_not_stored, then
 from kshim.requests.leadership import fault_in_leadership
+from kshim.requests.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_records import (
     DeleteRecordsPartition,
@@ -21,6 +24,11 @@ from schemas.messages.delete_records import (
 
 HIGH_WATERMARK = -1
 NO_OFFSET = -1
+PARTITIONS_AT_ONCE = 200
+"""Their deletion may cost 10 ms."""
+
+_Wanted = tuple[str, DeleteRecordsPartition]
+"""The name of a topic, and what is wanted of one of its partitions."""
 
 
 def delete_records(
@@ -31,22 +39,21 @@ def delete_records(
     for topic in request.topics:
         of_topic = wanted.setdefault(topic.name, {})
         of_topic |= {partition.partition_index: partition for partition in topic.partitions}
-    outcomes = [
-        _delete(broker, name, partition)
-        for name, partitions in wanted.items()
-        for partition in partitions.values()
-    ]
+    all_wanted = [(name, each) for name, partitions in wanted.items() for each in partitions.values()]
 
-    def response(results: list[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
+    def delete(some: Sequence[_Wanted]) -> Later[Iterable[DeleteRecordsPartitionResult]]:
+        return gather([_delete(broker, name, partition) for name, partition in some], list)
+
+    def response(results: Iterable[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
         left = iter(results)
         return DeleteRecordsResponse(
             topics=tuple(
-                DeleteRecordsTopicResult(name=name, partitions=tuple(next(left) for _ in partitions))
+                DeleteRecordsTopicResult(name=name, partitions=tuple(islice(left, len(partitions))))
                 for name, partitions in wanted.items()
             )
         )
 
-    return gather(outcomes, response)
+    return then(in_pieces(broker, context, all_wanted, delete, PARTITIONS_AT_ONCE), response)
 
 
 def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Later[DeleteRecordsPartitionResult]:

@@ -1,19 +1,21 @@
 """Writes the markers that end a transaction: a control batch in the log of each of its partitions.
 
 Markers are written again until they are durable. The other partitions do not wait for one that can never get
-its marker.
+its marker. A transaction may have tens of thousands of partitions, so markers are written a few at a time.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
 from kshim.cluster import GROUP_METADATA_TOPIC
+from kshim.coordination.transactions.requests import sorted_by_topic
 from kshim.coordination.transactions.transaction import TopicPartition
 from kshim.requests import Broker
 from kshim.requests.later import if_not_stored
@@ -25,6 +27,14 @@ RETRY_MS = 1_000
 """How long to wait before a marker that could not be written is written again."""
 MOST_NAMED = 5
 """Partitions that a line of the log names."""
+LOG_PAUSE_S = 1
+"""How long partitions without a marker are gathered for one line, while markers are still being written."""
+MARKERS_IN_TURN = 100
+"""Markers that are written in one turn of the reactor, of all transactions together: they take about 7 ms."""
+MARKERS_AT_ONCE = 20
+"""Markers of one transaction that are written before it is the next one's turn."""
+MOST_UNDER_WAY = 500
+"""Markers of one transaction that are written and not durable yet."""
 
 ENDED_WITHOUT = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone",
@@ -50,36 +60,50 @@ class Markers:
     def __init__(
         self,
         transactional_id: str,
+        partitions: Collection[TopicPartition],
         write: Callable[[str, int], Deferred[ErrorCode]],
-        clock: Clock,
         is_wanted: Callable[[], bool],
+        turns: MarkerTurns,
     ) -> None:
         """write: writes a marker in a partition; fires as `write_marker` does. is_wanted: whether this
         coordinator still has to write them.
         """
         self._transactional_id = transactional_id
         self._write = write
-        self._clock = clock
         self._is_wanted = is_wanted
-        self._left: set[TopicPartition] = set()
-        self._done: Deferred[None] = Deferred()
+        self._turns = turns
+        self._unwritten = _each(sorted_by_topic(partitions))
+        self._again: deque[TopicPartition] = deque()
+        """Partitions whose marker could not be written, and whose pause is over."""
+        self._left = len(partitions)
+        """How many partitions still need their marker."""
+        self._not_begun = len(partitions)
+        self._under_way = 0
         self._unmarked: dict[ErrorCode, list[TopicPartition]] = {}
-        """Partitions that got no marker in this turn of the reactor, and are not logged yet."""
-
-    def write(self, partitions: Collection[TopicPartition]) -> Deferred[None]:
+        """Partitions that got no marker, and are not logged yet."""
+        self.is_waiting = False
+        """Whether it has a place among those whose turn comes."""
+        self.done: Deferred[None] = Deferred()
         """Fires when each partition has its marker or needs none; never, if they are no longer wanted."""
-        self._left.update(partitions)
-        for partition in sorted(partitions):
-            self._attempt(partition)
         if not partitions:
-            self._done.callback(None)
-        return self._done
+            self.done.callback(None)
 
-    def _attempt(self, partition: TopicPartition) -> None:
-        if self._is_wanted():
-            written = maybeDeferred(self._write, *partition)
-            written.addErrback(self._failed, partition)
-            written.addCallback(self._written, partition)
+    @property
+    def may_go_on(self) -> bool:
+        """Whether there is a marker to be written now."""
+        return bool(self._not_begun or self._again) and self._under_way < MOST_UNDER_WAY and self._is_wanted()
+
+    def write_next(self) -> None:
+        """Write one more marker."""
+        if self._again:
+            partition = self._again.popleft()
+        else:
+            partition = next(self._unwritten)
+            self._not_begun -= 1
+        self._under_way += 1
+        written = maybeDeferred(self._write, *partition)
+        written.addErrback(self._failed, partition)
+        written.addCallback(self._written, partition)
 
     def _failed(self, failure: Failure, partition: TopicPartition) -> ErrorCode:
         """Log a fault of ours, and try again: it must not leave the transaction open for ever."""
@@ -89,23 +113,34 @@ class Markers:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
     def _written(self, error: ErrorCode, partition: TopicPartition) -> None:
+        self._under_way -= 1
         if error is not ErrorCode.NONE:
             self._warn_later(error, partition)
-            if error not in ENDED_WITHOUT:
-                self._clock.callLater(RETRY_MS / 1000, self._attempt, partition)
-                return
-        self._left.discard(partition)
+        if error is ErrorCode.NONE or error in ENDED_WITHOUT:
+            self._left -= 1
+        else:
+            self._turns.clock.callLater(RETRY_MS / 1000, self._try_again, partition)
         if not self._left:
-            self._done.callback(None)
+            self.done.callback(None)
+        else:
+            self._turns.add(self)
+
+    def _try_again(self, partition: TopicPartition) -> None:
+        """Write a marker that could not be written; its pause is over."""
+        self._again.append(partition)
+        self._turns.add(self)
 
     def _warn_later(self, error: ErrorCode, partition: TopicPartition) -> None:
-        """Log the partition together with the others of this turn: there may be thousands."""
+        """Log the partition together with others: there may be thousands."""
         if not self._unmarked:
-            self._clock.callLater(0, self._warn)
+            self._turns.clock.callLater(0, self._warn)
         self._unmarked.setdefault(error, []).append(partition)
 
     def _warn(self) -> None:
-        """Write one line for each error."""
+        """Write one line for each error, when no more partitions are to come."""
+        if self._not_begun and self._is_wanted():
+            self._turns.clock.callLater(LOG_PAUSE_S, self._warn)
+            return
         unmarked, self._unmarked = self._unmarked, {}
         for error, partitions in unmarked.items():
             named = [f"{topic}-{index}" for topic, index in partitions[:MOST_NAMED]]
@@ -118,6 +153,52 @@ class Markers:
                 error.name,
                 ENDED_WITHOUT.get(error, "trying again"),
             )
+
+
+class MarkerTurns:
+    """Writes the markers of all transactions, a few in each turn of the reactor.
+
+    Transactions take turns, so a small one does not wait for a large one.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._waiting: deque[Markers] = deque()
+        self._left = MARKERS_IN_TURN
+        """How many may still be written in this turn."""
+        self._next_turn: object = None
+
+    def add(self, markers: Markers) -> None:
+        """Write markers as soon as it is their turn: now, if nothing is before them."""
+        if not markers.is_waiting and markers.may_go_on:
+            markers.is_waiting = True
+            self._waiting.append(markers)
+            self._write()
+
+    def _write(self) -> None:
+        while self._left and self._waiting:
+            markers = self._waiting.popleft()
+            for _ in range(MARKERS_AT_ONCE):
+                if not (self._left and markers.may_go_on):
+                    break
+                self._left -= 1
+                markers.write_next()
+            markers.is_waiting = markers.may_go_on
+            if markers.is_waiting:
+                self._waiting.append(markers)
+        if self._next_turn is None and self._left < MARKERS_IN_TURN:
+            self._next_turn = self.clock.callLater(0, self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        self._next_turn = None
+        self._left = MARKERS_IN_TURN
+        self._write()
+
+
+def _each(topics: Mapping[str, Iterable[int]]) -> Iterator[TopicPartition]:
+    for topic, indexes in topics.items():
+        for index in indexes:
+            yield topic, index
 
 
 def write_marker(

@@ -19,7 +19,7 @@ from kshim.configs.config import Config
 from kshim.coordination.decision import Caller
 from kshim.coordination.leads import Lead
 from kshim.coordination.loading import Leader, Loader
-from kshim.coordination.markers import Markers, WriteMarker
+from kshim.coordination.markers import Markers, MarkerTurns, WriteMarker
 from kshim.coordination.runtime import Runtime
 from kshim.coordination.transactions.coordinator import TransactionCoordinator
 from kshim.coordination.transactions.decision import Ending
@@ -59,6 +59,7 @@ class TransactionRuntime:
         """Leads no shard until its topic is made."""
         self._runtime: Runtime | None = None
         self._write_marker: WriteMarker | None = None
+        self._marker_turns = MarkerTurns(self._loader.clock)
         self._spare_producer_id: int | None = None
         self._stopped = False
 
@@ -189,8 +190,11 @@ class TransactionRuntime:
         def complete(shard: int, now_ms: int) -> Any:
             return self._coordinator.complete(ending, now_ms)
 
-        markers = Markers(ending.transactional_id, write, self._loader.clock, is_wanted)
-        markers.write(transaction.partitions).addCallback(lambda _: runtime.decide(lead, complete))
+        markers = Markers(
+            ending.transactional_id, transaction.partitions, write, is_wanted, self._marker_turns
+        )
+        markers.done.addCallback(lambda _: runtime.decide(lead, complete))
+        self._marker_turns.add(markers)
 
     @property
     def is_behind(self) -> bool:

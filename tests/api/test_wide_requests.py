@@ -12,6 +12,7 @@ from kshim.api import (
     alter_configs,
     create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
     fetch,
     incremental_alter_configs,
@@ -30,6 +31,11 @@ from schemas.messages.add_partitions_to_txn import (
 )
 from schemas.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from schemas.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from schemas.messages.offset_for_leader_epoch import (
@@ -150,6 +156,26 @@ CASES = {
         delete_topics.delete_topics,
         4,
         DeleteTopicsRequest(timeout_ms=1000, topic_names=("t", "none", "v", "v", "w")),
+    ),
+    "DeleteRecords": Case(
+        delete_records.delete_records,
+        2,
+        DeleteRecordsRequest(
+            timeout_ms=1000,
+            topics=tuple(
+                DeleteRecordsTopic(
+                    name=name,
+                    partitions=tuple(
+                        DeleteRecordsPartition(partition_index=index, offset=offset)
+                        for index in range(6)
+                        for offset in (7, 0)
+                    ),
+                )
+                for name in ("t", "none", "u")
+            ),
+        ),
+        delete_records,
+        "PARTITIONS_AT_ONCE",
     ),
     "Fetch": Case(fetch.fetch, 12, fetching(*range(PARTITIONS), 77), fetch, "PARTITIONS_AT_ONCE"),
     "OffsetForLeaderEpoch": Case(

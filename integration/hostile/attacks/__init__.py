@@ -12,6 +12,7 @@ from integration.hostile.attacks import (
     records,
     repeating,
     topics,
+    turns,
     wide,
 )
 
@@ -26,4 +27,5 @@ ATTACKS = [
     *logins.ATTACKS,
     *wide.ATTACKS,
     *kept.ATTACKS,
+    *turns.ATTACKS,
 ]

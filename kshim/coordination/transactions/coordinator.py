@@ -13,7 +13,7 @@ from kshim.coordination.transactions.describe import listed, unknown_states
 from kshim.coordination.transactions.records import decode_record, encode_record
 from kshim.coordination.transactions.requests import Request, refuse
 from kshim.coordination.transactions.settings import Settings
-from kshim.coordination.transactions.shard import MOST_EXPIRED, OPERATIONS, Shard
+from kshim.coordination.transactions.shard import OPERATIONS, Shard
 from schemas.error_code import ErrorCode
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -161,9 +161,8 @@ class TransactionCoordinator:
             if shard is None or shard.is_loading:
                 continue
             decision = step(shard, now_ms)
-            if step == self._expire and len(decision.records) == MOST_EXPIRED:
-                self._due.append((step, number))
             if decision.records:
+                self._due.append((step, number))  # there may be more
                 yield decision
 
     def _expire(self, shard: Shard, now_ms: int) -> Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kshim.coordination.transactions.requests import by_topic
+from kshim.coordination.transactions.requests import sorted_by_topic
 from kshim.coordination.transactions.states import BY_TEXT
 from kshim.coordination.transactions.transaction import Transaction
 from schemas.messages.describe_transactions import TopicData, TransactionState
@@ -14,7 +14,7 @@ from schemas.messages.list_transactions import TransactionState as ListedTransac
 
 def describe(transactional_id: str, transaction: Transaction) -> TransactionState:
     """The state of one id, with the sorted partitions of a transaction that is open or ending."""
-    topics = by_topic(sorted(transaction.partitions))
+    topics = sorted_by_topic(transaction.partitions)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=transaction.state.text,

@@ -7,7 +7,7 @@ markers are written, and must not be refused with it after a crash.
 from __future__ import annotations
 
 from kshim.coordination.transactions.decision import TransactionRecord
-from kshim.coordination.transactions.requests import by_topic
+from kshim.coordination.transactions.requests import sorted_by_topic
 from kshim.coordination.transactions.states import State
 from kshim.coordination.transactions.transaction import NO_PRODUCER_ID, Transaction
 from schemas.internal_topics.transaction_log import (
@@ -40,7 +40,7 @@ def decode_record(key: bytes, value: bytes | None) -> TransactionRecord | None:
 def _stored(it: Transaction) -> TransactionLogValue:
     partitions = tuple(
         PartitionsSchema(topic=topic, partition_ids=tuple(indexes))
-        for topic, indexes in by_topic(sorted(it.partitions)).items()
+        for topic, indexes in sorted_by_topic(it.partitions).items()
     )
     changed = it.previous_producer_id != it.producer_id
     return TransactionLogValue(

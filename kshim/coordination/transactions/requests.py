@@ -77,3 +77,9 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     for topic, index in partitions:
         indexes.setdefault(topic, []).append(index)
     return indexes
+
+
+def sorted_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """The sorted partition indexes of each topic, the topics sorted, too."""
+    indexes = by_topic(partitions)
+    return {topic: sorted(indexes[topic]) for topic in sorted(indexes)}

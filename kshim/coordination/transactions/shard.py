@@ -24,6 +24,8 @@ from schemas.messages.init_producer_id import InitProducerIdRequest, InitProduce
 
 MOST_EXPIRED = 1_000
 """How many transactional ids one step of an expiry run deletes before it makes way for requests."""
+MOST_ABORTED = 100
+"""How many transactions, counted with their partitions, one step aborts before it makes way for requests."""
 
 
 class Shard:
@@ -124,10 +126,17 @@ class Shard:
         return Decision(self.number, (TransactionRecord(ended.transactional_id, completed),))
 
     def abort_timed_out(self, now_ms: int) -> Decision:
-        """Fence every producer whose transaction has been open for too long, and abort the transaction."""
-        timed_out = [
-            (name, it.fenced(now_ms)) for name, it in self.transactions.items() if it.is_timed_out(now_ms)
-        ]
+        """Fence the producers whose transaction has been open for too long, and abort the transactions: at
+        most MOST_ABORTED of them, and no more after one with MOST_ABORTED partitions.
+        """
+        timed_out: list[tuple[str, Transaction]] = []
+        left = MOST_ABORTED
+        for name, it in self.transactions.items():
+            if it.is_timed_out(now_ms):
+                timed_out.append((name, it.fenced(now_ms)))
+                left -= 1 + len(it.partitions)
+                if left <= 0:
+                    break
         return Decision(
             self.number,
             tuple(TransactionRecord(name, fenced) for name, fenced in timed_out),

@@ -9,7 +9,7 @@ from kshim.coordination.transactions.coordinator import TransactionCoordinator
 from kshim.coordination.transactions.decision import Ending, TimedOut, TransactionRecord
 from kshim.coordination.transactions.requests import AddPartitions, DescribeTransaction
 from kshim.coordination.transactions.settings import Settings
-from kshim.coordination.transactions.shard import MOST_EXPIRED
+from kshim.coordination.transactions.shard import MOST_ABORTED, MOST_EXPIRED
 from kshim.coordination.transactions.states import BY_TEXT, TRANSITIONS, State
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_transactions import TopicData, TransactionState
@@ -54,6 +54,16 @@ def test_a_producer_whose_time_was_up_is_fenced_and_may_go_on() -> None:
     assert history.end((1000, 0), version=4) == EndTxnResponse(error_code=ErrorCode.PRODUCER_FENCED)
     answer = history.init(producer_id=1000, producer_epoch=0)
     assert (answer.error_code, answer.producer_epoch) == (ErrorCode.NONE, 1)
+
+
+def test_many_transactions_are_aborted_in_steps() -> None:
+    history = History()
+    names = [f"id-{number}" for number in range(MOST_ABORTED)]
+    for number, name in enumerate(names):
+        history.init(transactional_id=name)
+        history.ask(AddPartitions(name, 1000 + number, 0, (T0,)))
+    steps = history.pass_ms(TIMEOUT_MS + INTERVAL_MS)
+    assert [len(step.records) for step in steps] == [MOST_ABORTED // 2, MOST_ABORTED // 2]
 
 
 def test_the_last_epoch_is_kept_for_fencing() -> None:
