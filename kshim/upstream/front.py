@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
@@ -21,15 +21,18 @@ from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
 from kshim.requests.slices import Slices, in_slices
 from kshim.upstream import peek
+from kshim.upstream.asked import Answer, Asked, Decoded, decode, encode, not_understood, refusal
 from kshim.upstream.fellows import with_fellows
+from kshim.upstream.guard import NO_ACKS, Guard
 from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.link import LinkError
+from kshim.upstream.own_topic import GUARDED, OwnTopic
 from kshim.upstream.passage import Passed
 from kshim.upstream.rewriting import FIRST_PRODUCE_VERSION_WITH_ENDPOINTS, Place, changed, is_rewritten
 from kshim.upstream.table import PASSED, TABLE, Way
 from kshim.upstream.topics import Key, Topics
 from kshim.upstream.transactions import ADD_PARTITIONS, as_offsets, as_partition
-from schemas.api_key import ApiKey, api_title
+from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
@@ -39,7 +42,6 @@ from schemas.registry import (
     VERSIONS,
     decode_request,
     decode_response,
-    encode_reply,
     encode_request,
     encode_response,
 )
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
 
 HERE = 0
 """The node id of the one coordinator that all ports of this process have in common."""
-NO_ACKS = 0
 GROUP = 0
 FIRST_FIND_WITH_KEYS = 4
 FIRST_VERSION_WITH_SOFTWARE = 3
@@ -63,22 +64,6 @@ LARGE_BYTES = 64 * 1024
 KEPT_BYTES = 1024
 """Of a request that waits for its answer: enough to say whose it was."""
 
-Decoded = tuple[RequestHeader, Any]
-Answer = Reply | Deferred[Reply] | Promised
-
-
-class Asked(NamedTuple):
-    """One request, as it is handed around here."""
-
-    broker: Broker
-    frame: bytes | bytearray
-    client: Client
-    turn: Turn
-    decoded: Decoded | None
-    api_key: int
-    api_version: int
-    correlation_id: int
-
 
 class Front:
     """Answers for all ports; `broker.node_id` is the upstream broker at whose port a request arrived."""
@@ -90,13 +75,17 @@ class Front:
         topics: Topics,
         shards: GroupShards,
         upstream_groups: UpstreamGroups,
+        own: OwnTopic,
     ) -> None:
-        """here: answers what is not forwarded; its node id is HERE."""
+        """here: answers what is not forwarded; its node id is HERE. own: kshim's topic at the upstream."""
         self._here = here
         self._brokers = brokers
         self._topics = topics
         self._shards = shards
         self._upstream_groups = upstream_groups
+        self._own = own
+        guard = Guard(own, here.aside)
+        self._guarded_produce = guard.before(self._pass_produce)
         of_ways = {
             Way.FORWARDED: self._forward,
             Way.REWRITTEN: self._rewrite,
@@ -105,6 +94,7 @@ class Front:
         }
         self._does: dict[int, Callable[[Asked], Answer]] = {
             **{api_key: of_ways[entry.way] for api_key, entry in TABLE.items()},
+            **{api_key: guard.before(of_ways[TABLE[api_key].way]) for api_key in GUARDED},
             ApiKey.ADD_OFFSETS_TO_TXN: self._add_offsets,
             ApiKey.API_VERSIONS: self._api_versions,
             ApiKey.FIND_COORDINATOR: self._find_coordinator,
@@ -153,13 +143,13 @@ class Front:
         return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, asked.decoded)
 
     def _refuse(self, asked: Asked) -> Answer:
-        raise _refusal(asked, "is not served in front of an upstream")
+        raise refusal(asked, "is not served in front of an upstream")
 
     def _check_version(self, asked: Asked) -> None:
         """Raise Refused for a version that is not announced, whatever the upstream would say to it."""
         versions = PASSED.get(asked.api_key)
         if versions is None or asked.api_version not in versions:
-            raise _refusal(asked, "is a version that was not announced")
+            raise refusal(asked, "is a version that was not announced")
 
     def _rewritten(self, asked: Asked, frame: bytes) -> Later[Reply]:
         """The upstream's answer with kshim's addresses."""
@@ -171,7 +161,7 @@ class Front:
         def write(decoded: tuple[int, Any]) -> Later[Reply]:
             correlation_id, response = decoded
             fellows, gone = self._shards.fellows(), self._shards.gone()
-            ours = changed(api_key, response, place)
+            ours = self._own.marked(api_key, changed(api_key, response, place))
             rewritten = with_fellows(api_key, ours, fellows, gone, asked.client.listener_name)
             if rewritten is response:
                 return frame
@@ -185,14 +175,25 @@ class Front:
         try:
             decoded = read()
         except MalformedMessage as error:
-            raise _not_understood(asked, error) from error
+            raise not_understood(asked, error) from error
         return write(decoded)
 
     # ---- single APIs
 
     def _produce(self, asked: Asked) -> Answer:
+        """Pass a Produce of one topic on as it is; the own topic is looked for in any other one."""
+        head = peek.produce_head(asked.frame, asked.api_version)
+        if head is None or head.topics > 1 or self._own.is_first(head.topic):
+            return self._guarded_produce(asked)
+        return self._pass_acks(asked, head.acks)
+
+    def _pass_produce(self, asked: Asked) -> Answer:
+        head = peek.produce_head(asked.frame, asked.api_version)
+        return self._pass_acks(asked, None if head is None else head.acks)
+
+    def _pass_acks(self, asked: Asked, acks: int | None) -> Answer:
         """A Produce with acks=0 has no answer; small answers of the newer versions may name brokers."""
-        if peek.acks(asked.frame, asked.api_version) == NO_ACKS:
+        if acks == NO_ACKS:
             self._check_version(asked)
             asked.client.relay.passage.send(asked.frame)
             return None
@@ -205,13 +206,13 @@ class Front:
         if asked.api_version not in VERSIONS[ApiKey.API_VERSIONS]:
             return self._answer_here(asked)
         if asked.api_version >= FIRST_VERSION_WITH_SOFTWARE:
-            note_software(asked.client, (asked.decoded or _decode(asked))[1])
+            note_software(asked.client, (asked.decoded or decode(asked))[1])
         return self._rewrite(asked)
 
     def _add_offsets(self, asked: Asked) -> Promised:
         """Let a transaction tell the group's shard how it ends; the upstream's coordinator answers."""
         self._check_version(asked)
-        header, request = asked.decoded or _decode(asked)
+        header, request = asked.decoded or decode(asked)
         shard = self._here.groups.shard_for(request.group_id)
         added = as_partition(request, self._shards.topic, shard)
         head = replace(header, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, api_version=ADD_PARTITIONS)
@@ -220,7 +221,7 @@ class Front:
 
     def _find_coordinator(self, asked: Asked) -> Answer:
         """The coordinator of a group is this process or another kshim, at the port of a broker that runs."""
-        header, request = asked.decoded or _decode(asked)
+        header, request = asked.decoded or decode(asked)
         if request.key_type != GROUP:
             return self._rewrite(asked)
         place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
@@ -246,7 +247,7 @@ class Front:
         broker of that port has: tools ask all brokers. Where several kshim are, each lists at one port what
         it coordinates, and what it would of the groups that only the upstream has.
         """
-        decoded = asked.decoded or _decode(asked)
+        decoded = asked.decoded or decode(asked)
         return Deferred.fromCoroutine(self._list(asked, *decoded))
 
     async def _list(self, asked: Asked, header: RequestHeader, request: ListGroupsRequest) -> Reply:
@@ -258,14 +259,14 @@ class Front:
         context, groups = _context(asked, header), self._here.groups
         ours = groups.list_groups(context, request)
         if error := ours.error_code or theirs.error_code:
-            return _encode(header, ListGroupsResponse(error_code=error))
+            return encode(header, ListGroupsResponse(error_code=error))
         found = [group for group in ours.groups if self._is_at(group.group_id, here)]
         slices = Slices(self._here.clock, asked.turn)
         for group in theirs.groups:
             await slices.spend(LISTED_US)
             if self._is_theirs(context, group.group_id):
                 found.append(group)
-        return _encode(header, ListGroupsResponse(groups=tuple(found)))
+        return encode(header, ListGroupsResponse(groups=tuple(found)))
 
     def _is_theirs(self, context: RequestContext, group_id: str) -> bool:
         """Whether a group of the upstream is not known here, and no other kshim would coordinate it."""
@@ -335,14 +336,6 @@ def _as_it_is(response: bytes | Passed) -> Reply:
     return response  # type: ignore[return-value]
 
 
-def _decode(asked: Asked) -> Decoded:
-    """Raises Refused."""
-    try:
-        return decode_request(asked.frame, MAX_ELEMENTS)
-    except (MalformedMessage, TooManyElements) as error:
-        raise _refusal(asked, f"cannot be read: {error}") from error
-
-
 def _context(asked: Asked, header: RequestHeader) -> RequestContext:
     client = asked.client
     return RequestContext(
@@ -356,46 +349,31 @@ def _context(asked: Asked, header: RequestHeader) -> RequestContext:
     )
 
 
-def _encode(header: RequestHeader, response: Any) -> Reply:
-    return encode_reply(header.api_key, header.api_version, header.correlation_id, response)
-
-
 def _encode_found(header: RequestHeader, found: list[Coordinator]) -> Reply:
     """Up to v3 there is one key, and its coordinator is the answer itself."""
     if header.api_version >= FIRST_FIND_WITH_KEYS:
-        return _encode(header, FindCoordinatorResponse(coordinators=tuple(found)))
+        return encode(header, FindCoordinatorResponse(coordinators=tuple(found)))
     (one,) = found
     message = one.error_message if one.error_code else "NONE"
     response = FindCoordinatorResponse(
         error_code=one.error_code, error_message=message, node_id=one.node_id, host=one.host, port=one.port
     )
-    return _encode(header, response)
+    return encode(header, response)
 
 
 def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:
     try:
         _, response = decode_response(ApiKey.ADD_PARTITIONS_TO_TXN, ADD_PARTITIONS, frame)
     except MalformedMessage as error:
-        raise _not_understood(asked, error) from error
-    return _encode(header, as_offsets(response, header.api_version))
-
-
-def _refusal(asked: Asked, why: str) -> Refused:
-    client_id = peek.client_id(asked.frame)
-    api = f"{api_title(asked.api_key)} ({asked.api_key}) v{asked.api_version}"
-    line = f"{asked.client.named(client_id)}: {api} {why}"
-    return Refused(line, once=(asked.api_key, why), names=client_id)
+        raise not_understood(asked, error) from error
+    return encode(header, as_offsets(response, header.api_version))
 
 
 def _not_read(asked: Asked, failure: Failure) -> Reply:
     failure.trap(MalformedMessage)
-    raise _not_understood(asked, failure.value)
-
-
-def _not_understood(asked: Asked, error: object) -> Refused:
-    return _refusal(asked, f"was answered by the upstream with what cannot be read: {error}")
+    raise not_understood(asked, failure.value)
 
 
 def _not_learned(asked: Asked, failure: Failure) -> Reply:
     failure.trap(LinkError)
-    raise _refusal(asked, f"names topics that cannot be asked for: {failure.value}")
+    raise refusal(asked, f"names topics that cannot be asked for: {failure.value}")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from struct import Struct
+import struct
 from typing import NamedTuple
 
 Frame = bytes | bytearray | memoryview
 """A request without its size, or its first bytes."""
 HEAD_BYTES = 8
 """api_key, api_version, correlation_id: the part that all versions of the header share."""
-_head_at = Struct(">hhi").unpack_from
+FIRST_PRODUCE_BY_ID = 13
+"""Later versions of Produce name topics by their ids."""
+_head_at = struct.Struct(">hhi").unpack_from
+_int16_at = struct.Struct(">h").unpack_from
+_acks_and_topics_at = struct.Struct(">hii").unpack_from
+_ACKS_AND_TOPICS_BYTES = 10
+_ACKS_AND_TIMEOUT_BYTES = 6
+_ID_BYTES = 16
 _FIRST_FLEXIBLE_PRODUCE = 9
 _MOST_VARINT_BYTES = 5
+_MOST_VARINT = 2**31 - 1
 
 
 class Head(NamedTuple):
@@ -33,40 +41,84 @@ def client_id(frame: Frame) -> str:
     return bytes(frame[10 : 10 + max(0, length)]).decode(errors="replace")
 
 
-def acks(frame: Frame, api_version: int) -> int | None:
-    """The acks of a Produce; None if they cannot be read. If it is whole, the broker will close the
-    connection for that.
-    """
-    is_flexible = api_version >= _FIRST_FLEXIBLE_PRODUCE
+class ProduceHead(NamedTuple):
+    """What a Produce has in front of its first partition."""
+
+    acks: int
+    topics: int
+    """How many topics it has."""
+    topic: bytes
+    """The first topic's name or, from v13 on, its id; empty if there is none."""
+
+
+def produce_head(frame: Frame, api_version: int) -> ProduceHead | None:
+    """The first bytes of a Produce; None if they cannot be read. The broker reads them in the same way."""
     try:
-        at = 10 + max(0, int.from_bytes(frame[8:10], signed=True))
-        if is_flexible:
-            at = _behind_tags(frame, at)
-            length, at = _varint(frame, at)
-            at += max(0, length - 1)
-        else:
-            at += 2 + max(0, int.from_bytes(frame[at : at + 2], signed=True))
-    except IndexError:
+        if api_version < _FIRST_FLEXIBLE_PRODUCE:
+            return _plain_head(frame)
+        return _flexible_head(frame, api_version >= FIRST_PRODUCE_BY_ID)
+    except (IndexError, struct.error):
         return None
-    return int.from_bytes(frame[at : at + 2], signed=True) if at + 2 <= len(frame) else None
+
+
+def _plain_head(frame: Frame) -> ProduceHead:
+    at = 10 + max(0, _int16_at(frame, 8)[0])
+    at += 2 + max(0, _int16_at(frame, at)[0])
+    acks, _, topics = _acks_and_topics_at(frame, at)
+    if topics < 1:
+        return ProduceHead(acks, 0, b"")
+    at += _ACKS_AND_TOPICS_BYTES
+    end = at + 2 + max(0, _int16_at(frame, at)[0])
+    return ProduceHead(acks, topics, _slice(frame, at + 2, end))
+
+
+def _flexible_head(frame: Frame, is_by_id: bool) -> ProduceHead:
+    length = _int16_at(frame, 8)[0]
+    at = 10 + length if length > 0 else 10
+    if frame[at] or frame[at + 1]:
+        length, at = _varint(frame, _behind_tags(frame, at))
+        at += max(0, length - 1)
+    else:
+        at += 2  # nearly all have neither tagged fields nor a transactional id
+    (acks,) = _int16_at(frame, at)
+    at += _ACKS_AND_TIMEOUT_BYTES
+    topics = frame[at]
+    topics, at = (topics, at + 1) if topics < 0x80 else _varint(frame, at)
+    if topics < 2:
+        return ProduceHead(acks, 0, b"")
+    if is_by_id:
+        return ProduceHead(acks, topics - 1, _slice(frame, at, at + _ID_BYTES))
+    length = frame[at]
+    length, at = (length, at + 1) if length < 0x80 else _varint(frame, at)
+    return ProduceHead(acks, topics - 1, _slice(frame, at, at + length - 1 if length else at))
+
+
+def _slice(frame: Frame, start: int, end: int) -> bytes:
+    if end > len(frame):
+        raise IndexError(end)
+    return bytes(frame[start:end])
 
 
 def _behind_tags(frame: Frame, at: int) -> int:
-    """Where the header's tagged fields end."""
+    """Where the header's tagged fields end. Raises IndexError."""
     count, at = _varint(frame, at)
     for _ in range(count):
         _, at = _varint(frame, at)
         size, at = _varint(frame, at)
         at += size
+        if at > len(frame):
+            raise IndexError(at)
     return at
 
 
 def _varint(frame: Frame, at: int) -> tuple[int, int]:
-    """An unsigned varint, and where it ends. Raises IndexError."""
+    """An unsigned varint of at most 31 bits, and where it ends. Raises IndexError."""
     value = 0
     for place in range(_MOST_VARINT_BYTES):
         byte = frame[at + place]
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
+            if value > _MOST_VARINT:
+                break
             return value, at + place + 1
     raise IndexError(at)

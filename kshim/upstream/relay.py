@@ -32,9 +32,12 @@ class Relay(Connection):
         made: Callable[[Connection], None],
         lost: Callable[[Connection], None],
         new_passage: NewPassage,
+        is_own_topic: Callable[[bytes], bool],
     ) -> None:
+        """is_own_topic: whether the name or id of a topic is that of kshim's own, which is not written to."""
         super().__init__(shared, made, lost)
         self._new_passage = new_passage
+        self._is_own_topic = is_own_topic
         self._passage: Passage | None = None
         self._broker_reads = True
 
@@ -109,9 +112,9 @@ class Relay(Connection):
     def _new_frames(self, max_bytes: int) -> Requests:
         return Requests(max_bytes, self._may_begin)
 
-    def _may_begin(self) -> bool:
-        """Whether nobody looks into requests, so that one may go on before it is whole."""
-        return self._server is self.shared and not self.shared.looks_into
+    def _may_begin(self, topic: bytes) -> bool:
+        """Whether a Produce to a topic may go on before it is whole: nobody looks into it."""
+        return self._server is self.shared and not self.shared.looks_into and not self._is_own_topic(topic)
 
     def connectionMade(self) -> None:
         super().connectionMade()

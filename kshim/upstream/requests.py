@@ -1,8 +1,8 @@
 """Cuts what a client sends: small requests whole, a large Produce in parts, as they come.
 
-A Produce of LARGE_BYTES or more is given as its `Beginning`, as soon as its acks can be read. Its rest is not
-collected: it goes on to the broker while more is still on its way, so it takes no more memory than was
-received at once.
+A Produce of LARGE_BYTES or more is given as its `Beginning`, as soon as its topic can be read. Its rest is
+not collected: it goes on to the broker while more is still on its way, so it takes no more memory than was
+received at once. A Produce to several topics is collected, as the last of them may come behind megabytes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Requests(Frames):
 
     __slots__ = ("_may_begin", "unfinished_bytes")
 
-    def __init__(self, max_bytes: int, may_begin: Callable[[], bool]) -> None:
-        """may_begin: whether a request may be given before it is whole."""
+    def __init__(self, max_bytes: int, may_begin: Callable[[bytes], bool]) -> None:
+        """may_begin: whether a Produce may be given before it is whole, by its topic's name or id."""
         super().__init__(max_bytes)
         self._may_begin = may_begin
         self.unfinished_bytes = 0
@@ -73,10 +73,13 @@ class Requests(Frames):
 
     def _begun(self, size: int, data: memoryview) -> Beginning | None:
         """A request of which `data` has come, if its rest need not be awaited."""
-        if size < LARGE_BYTES or len(data) < peek.HEAD_BYTES or not self._may_begin():
+        if size < LARGE_BYTES or len(data) < peek.HEAD_BYTES:
             return None
         api_key, api_version, _ = peek.head(data)
-        if api_key != ApiKey.PRODUCE or peek.acks(data, api_version) is None:
+        if api_key != ApiKey.PRODUCE:
+            return None
+        head = peek.produce_head(data, api_version)
+        if head is None or head.topics > 1 or not self._may_begin(head.topic):
             return None
         self.unfinished_bytes = size - len(data)
         return Beginning(data, size)

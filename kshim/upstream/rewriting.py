@@ -107,6 +107,11 @@ def _produce(response: ProduceResponse, place: Place) -> ProduceResponse:
     return replace(response, node_endpoints=_placed(response.node_endpoints, place))
 
 
+def _as_it_is(response: B, _: Place) -> B:
+    """Nothing names a broker."""
+    return response
+
+
 def _find_coordinator(response: FindCoordinatorResponse, place: Place) -> FindCoordinatorResponse:
     """v0 to v3 have one coordinator, which is the response itself; without one, its node id is -1."""
     if response.coordinators:
@@ -140,6 +145,7 @@ _REWRITES: Final[Mapping[int, Callable[[Any, Place], Any]]] = {
     ApiKey.API_VERSIONS: _api_versions,
     ApiKey.METADATA: _metadata,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: _as_it_is,
     ApiKey.PRODUCE: _produce,
     ApiKey.FIND_COORDINATOR: _find_coordinator,
 }

@@ -45,6 +45,7 @@ from kshim.upstream.link import LinkError
 from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.outside import Measured, Outside
+from kshim.upstream.own_topic import OwnTopic
 from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
 from kshim.upstream.relay import Relay
@@ -57,7 +58,7 @@ from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import UpstreamTransactions
 from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
-from schemas.messages.metadata import MetadataRequest, MetadataResponse
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 if TYPE_CHECKING:
     from kshim.network.traffic import Traffic
@@ -95,6 +96,7 @@ class UpstreamServer:
         if config.upstream_offsets_mirror_enable:
             self._mirrored = MirroredOffsets(reactor, self._upstream_groups, self._once)
         self._shards = new_shards(config, reactor, self._contact, self._coordinators, self._mirrored, HERE)
+        self._own = OwnTopic(self._shards.topic)
         self._transactions = UpstreamTransactions(self._coordinators, self._shards)
         self._loader = Loader(reactor)
         self._aside = AsideThread(reactor)
@@ -140,8 +142,9 @@ class UpstreamServer:
             if not self._config.in_memory:
                 Path(self._config.log_dirs).mkdir(parents=True, exist_ok=True)
             await self._connector.prepare()
-            found = await self._first_look()
+            await self._first_look()
             await self._shards.prepare()
+            found = await self._ask_who_runs()
             self._begin_groups()
             self._open_ports(found)
             assert self._groups is not None
@@ -172,17 +175,20 @@ class UpstreamServer:
             logger.info("the page is at http://%s/", self.http_address)
         return addresses
 
-    async def _first_look(self) -> MetadataResponse:
-        """What the upstream tells of its brokers. Raises LinkError, StartError."""
+    async def _first_look(self) -> None:
+        """Find an upstream that is new enough. Raises LinkError, StartError."""
         link = await self._contact.first(self._config.upstream_start_timeout_ms / 1000)
         if link.version(ApiKey.METADATA) < OLDEST_METADATA:
             raise StartError(
                 f"upstream broker {link.address} is older than Kafka 2.8: it has no topic ids (Metadata v10)"
             )
-        return await self._ask_who_runs()
 
     async def _ask_who_runs(self) -> MetadataResponse:
-        response: MetadataResponse = await self._contact.ask(MetadataRequest(topics=()))
+        """Ask for the brokers, and for the own topic: it has another id if somebody made it anew."""
+        own = MetadataRequestTopic(name=self._own.name)
+        request = MetadataRequest(topics=(own,), allow_auto_topic_creation=False)
+        response: MetadataResponse = await self._contact.ask(request)
+        self._own.learn(response)
         return response
 
     def _begin_groups(self) -> None:
@@ -218,7 +224,7 @@ class UpstreamServer:
         has_twins = self._mirrored is not None
         merged = MergedGroups(groups, self._upstream_groups, self._topics, self._once, has_twins=has_twins)
         self._merged = replace(self._here, groups=merged)
-        self._front = Front(self._merged, self._known, self._topics, shards, self._upstream_groups)
+        self._front = Front(self._merged, self._known, self._topics, shards, self._upstream_groups, self._own)
 
     def _new_renewal(self, mirrored: MirroredOffsets, groups: GroupRuntime) -> Renewal:
         now_ms, retention_ms = self._now_ms, self._settings.retention_ms
@@ -329,7 +335,7 @@ class UpstreamServer:
         made: Callable[[Connection], None],
         lost: Callable[[Connection], None],
     ) -> Relay:
-        return Relay(shared, made, lost, partial(self._new_passage, node_id))
+        return Relay(shared, made, lost, partial(self._new_passage, node_id), self._own.is_first)
 
     def _new_passage(self, node_id: int, relay: Relay) -> Passage:
         address = self._known.address(node_id)

@@ -50,7 +50,9 @@ TABLE: Mapping[ApiKey, Entry] = {
         Way.FORWARDED, "the newest versions only add addresses to answers of many megabytes", newest=15
     ),
     ApiKey.LIST_OFFSETS: _FORWARDED,
-    ApiKey.METADATA: _ADDRESSES,
+    ApiKey.METADATA: Entry(
+        Way.REWRITTEN, "the brokers get kshim's addresses; kshim's own topic is marked internal"
+    ),
     ApiKey.OFFSET_COMMIT: _GROUP,
     ApiKey.OFFSET_FETCH: Entry(
         Way.OURS,
@@ -115,7 +117,7 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: _FORWARDED,
     ApiKey.PUSH_TELEMETRY: _FORWARDED,
     ApiKey.LIST_CONFIG_RESOURCES: _FORWARDED,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: _FORWARDED,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Entry(Way.REWRITTEN, "kshim's own topic is marked internal"),
     ApiKey.SHARE_GROUP_HEARTBEAT: _SHARE,
     ApiKey.SHARE_GROUP_DESCRIBE: _SHARE,
     ApiKey.SHARE_FETCH: _SHARE,

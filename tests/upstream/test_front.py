@@ -25,6 +25,7 @@ from kshim.upstream.indexes import Indexes
 from kshim.upstream.link import LinkError
 from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
+from kshim.upstream.own_topic import OwnTopic
 from kshim.upstream.table import TABLE, Way
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import UpstreamGroups
@@ -146,7 +147,8 @@ class World:
             self.groups, theirs, self.topics, Once(self.here.clock), has_twins=has_twins
         )
         here = replace(self.here, groups=merged)
-        self.front = Front(here, self.brokers, self.topics, self.shards, theirs)
+        self.own = OwnTopic(self.shards.topic)
+        self.front = Front(here, self.brokers, self.topics, self.shards, theirs, self.own)
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
         self.client.relay = Relay()
 

@@ -83,7 +83,7 @@ class World:
             once=Once(self.clock),
             max_request_bytes=MOST_BYTES,
         )
-        self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage)
+        self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage, lambda _: False)
         self.relay.makeConnection(self.client)
         if is_connected:
             self.ask(b"z")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Sequence
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,19 +14,26 @@ from kshim.network.frames import Beginning, FrameError
 from kshim.upstream.requests import LARGE_BYTES, Requests
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
-from schemas.messages.produce import ProduceRequest
+from schemas.messages.produce import ProduceRequest, TopicProduceData
 from schemas.registry import encode_request
 from tests.network.test_frames import frame
 
 MOST_BYTES = 1 << 20
+TOPIC_ID = UUID(int=7 << 64 | 9)
 
 
 def produce(
-    size: int = 0, version: int = 9, client_id: str = "c", transactional_id: str | None = None
+    size: int = 0,
+    version: int = 9,
+    client_id: str = "c",
+    transactional_id: str | None = None,
+    topics: Sequence[str] = ("to",),
 ) -> bytes:
     """A Produce, with bytes behind it up to a size."""
+    data = tuple(TopicProduceData(name=name, topic_id=TOPIC_ID) for name in topics)
     header = RequestHeader(api_key=ApiKey.PRODUCE, api_version=version, correlation_id=7, client_id=client_id)
-    request = encode_request(header, ProduceRequest(transactional_id=transactional_id, acks=1))
+    produced = ProduceRequest(transactional_id=transactional_id, acks=1, topic_data=data)
+    request = encode_request(header, produced)
     return request + bytes(range(256)) * (max(0, size - len(request)) // 256 + 1)
 
 
@@ -36,12 +45,17 @@ class Sender:
 
     def __init__(self, *, may_begin: bool = True) -> None:
         self.may_begin = may_begin
-        self.requests = Requests(MOST_BYTES, lambda: self.may_begin)
+        self.topics: list[bytes] = []
+        self.requests = Requests(MOST_BYTES, self._may_begin)
         self.frames: list[bytes] = []
         self.begun: list[bytes] = []
         self.most_held = 0
         self._parts = b""
         self._size = 0
+
+    def _may_begin(self, topic: bytes) -> bool:
+        self.topics.append(topic)
+        return self.may_begin
 
     def receive(self, data: bytes) -> None:
         self.requests.receive(data)
@@ -87,15 +101,17 @@ def test_all_come_out_as_they_went_in(payloads: list[bytes], cuts: list[int]) ->
 
 @pytest.mark.parametrize("version", [3, 9, 13])
 @pytest.mark.parametrize("names", [("c", None), ("a client", "a transaction")])
-def test_a_large_produce_is_begun_at_each_byte_behind_its_acks(
+def test_a_large_produce_is_begun_at_each_byte_behind_its_topic(
     version: int, names: tuple[str, str | None]
 ) -> None:
     request = produce(LARGE_BYTES, version, *names)
-    acks_end = request.index(b"\0\1", 10 + len(names[0])) + 2
-    for cut in range(1, acks_end + 20):
+    topic = TOPIC_ID.bytes if version == 13 else b"to"
+    topic_end = request.index(topic, 40 if names[1] else 0) + len(topic)
+    for cut in range(1, topic_end + 20):
         sender = Sender()
         sender.receive(frame(b"before") + frame(request)[:cut])
-        assert bool(sender.begun) == (cut >= 4 + acks_end), cut
+        assert bool(sender.begun) == (cut >= 4 + topic_end), cut
+        assert set(sender.topics) <= {topic}
         sender.receive(frame(request)[cut:] + frame(b"behind"))
         assert sender.frames == [b"before", request, b"behind"]
 
@@ -115,8 +131,9 @@ def test_bytes_one_by_one() -> None:
         produce(LARGE_BYTES // 2),
         b"\0\1" + produce(LARGE_BYTES)[2:],
         produce(LARGE_BYTES)[:8] + b"\x7f\xff" + bytes(LARGE_BYTES),
+        produce(LARGE_BYTES, topics=("to", "from")),
     ],
-    ids=["small", "another request", "no acks to be seen"],
+    ids=["small", "another request", "no topic to be seen", "several topics"],
 )
 def test_all_else_is_given_whole(payload: bytes) -> None:
     sender = Sender()
@@ -174,7 +191,7 @@ def test_those_that_announce_much_and_send_little_take_no_memory() -> None:
     try:
         waiting = []
         for _ in range(100):
-            requests = Requests(MOST_BYTES, lambda: True)
+            requests = Requests(MOST_BYTES, lambda _: True)
             requests.receive(start)
             assert isinstance(requests.next_frame(), Beginning)
             for _ in range(100):

@@ -1,0 +1,110 @@
+"""The topic in which kshim keeps groups is safe from clients, and a group from what others send."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration import apache_kafka
+from integration.support.clients import Admin, new_consumer
+from integration.support.server import Server
+from integration.support.wire import Wire
+from integration.upstream.committer import Committer
+from schemas.error_code import ErrorCode
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
+from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.records.batch import encode_entries
+
+TOPIC = "__kshim_groups"
+LARGE_BYTES = 300_000
+"""Passes without being collected."""
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def kshim(kafka: Server, tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "kshim", ["--upstream", kafka.bootstrap]).start()
+    yield server
+    if server.running:
+        server.kill()
+
+
+@pytest.fixture
+def made(kafka: Server, topic: str) -> str:
+    """A topic with one partition, made at the upstream."""
+    admin = Admin(kafka.bootstrap)
+    admin.create_topic(topic, 1)
+    admin.close()
+    return topic
+
+
+def wire(server: Server) -> Wire:
+    return Wire(server.host, server.port)
+
+
+def described(server: Server) -> MetadataResponseTopic:
+    request = MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),))
+    (found,) = wire(server).ask(12, request).topics
+    return found  # type: ignore[no-any-return]
+
+
+def forged(topic: dict[str, Any], shard: int, size: int, acks: int = -1) -> ProduceRequest:
+    """A Produce under the last producer id and epoch that there are."""
+    batch = encode_entries(
+        [(b"K", bytes(size))],
+        int(time.time() * 1000),
+        producer_id=2**63 - 1,
+        producer_epoch=32_767,
+        base_sequence=0,
+    )
+    data = PartitionProduceData(index=shard, records=batch)
+    return ProduceRequest(
+        acks=acks, timeout_ms=5000, topic_data=(TopicProduceData(partition_data=(data,), **topic),)
+    )
+
+
+@pytest.mark.few
+def test_clients_can_read_the_topic_and_nothing_else(kafka: Server, kshim: Server, made: str) -> None:
+    committer = Committer([kshim], f"g-{made}", made)
+    assert committer.commit(1)
+    topic = described(kshim)
+    assert topic.is_internal
+    for size in (10, LARGE_BYTES):
+        for version, named in ((9, {"name": TOPIC}), (13, {"topic_id": topic.topic_id})):
+            for shard in range(len(topic.partitions)):
+                answer = wire(kshim).ask(version, forged(named, shard, size))
+                (found,) = answer.responses[0].partition_responses
+                assert found.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+            without_answer = wire(kshim)
+            without_answer.request(version, forged(named, 0, size, acks=0))
+            with pytest.raises(ConnectionError):
+                without_answer.read(1)
+    for state in (DeleteTopicState(name=TOPIC), DeleteTopicState(topic_id=topic.topic_id)):
+        (deleted,) = wire(kshim).ask(6, DeleteTopicsRequest(topics=(state,))).responses
+        assert deleted.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert committer.commit(2)
+    assert committer.read() == 2
+    assert described(kafka).topic_id == topic.topic_id
+    assert not described(kafka).is_internal
+
+
+def test_a_pattern_does_not_subscribe_to_it(kshim: Server, made: str) -> None:
+    consumer = new_consumer(kshim.bootstrap, group_id=f"g-{made}", metadata_max_age_ms=500)
+    consumer.subscribe(pattern=".*")
+    until_s = time.monotonic() + 30
+    while made not in {each.topic for each in consumer.assignment()}:
+        consumer.poll(timeout_ms=100)
+        assert time.monotonic() < until_s
+    assert TOPIC not in {each.topic for each in consumer.assignment()}
+    consumer.close()

@@ -1,0 +1,55 @@
+"""One request as the parts that answer it hand it around, and how it is refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from twisted.internet.defer import Deferred
+
+from kshim.network.dispatch import MAX_ELEMENTS, Reply
+from kshim.requests import Broker, Client, Refused, Turn
+from kshim.requests.later import Promised
+from kshim.upstream import peek
+from schemas.api_key import api_title
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage, TooManyElements
+from schemas.registry import decode_request, encode_reply
+
+Decoded = tuple[RequestHeader, Any]
+Answer = Reply | Deferred[Reply] | Promised
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    broker: Broker
+    frame: bytes | bytearray
+    client: Client
+    turn: Turn
+    decoded: Decoded | None
+    api_key: int
+    api_version: int
+    correlation_id: int
+
+
+def decode(asked: Asked) -> Decoded:
+    """Raises Refused."""
+    try:
+        return decode_request(asked.frame, MAX_ELEMENTS)
+    except (MalformedMessage, TooManyElements) as error:
+        raise refusal(asked, f"cannot be read: {error}") from error
+
+
+def encode(header: RequestHeader, response: Any) -> Reply:
+    return encode_reply(header.api_key, header.api_version, header.correlation_id, response)
+
+
+def refusal(asked: Asked, why: str) -> Refused:
+    client_id = peek.client_id(asked.frame)
+    api = f"{api_title(asked.api_key)} ({asked.api_key}) v{asked.api_version}"
+    line = f"{asked.client.named(client_id)}: {api} {why}"
+    return Refused(line, once=(asked.api_key, why), names=client_id)
+
+
+def not_understood(asked: Asked, error: object) -> Refused:
+    return refusal(asked, f"was answered by the upstream with what cannot be read: {error}")

@@ -1,0 +1,85 @@
+"""Stands in front of what passes requests on that change topics: kshim's own topic is taken out of them.
+
+Whatever names that topic has its name or its id somewhere among its bytes, so only requests with these bytes
+are looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from twisted.internet.defer import Deferred
+
+from kshim.network.dispatch import LIGHT_ELEMENTS, MAX_ELEMENTS, Reply, now_or_deferred
+from kshim.requests.aside import Aside
+from kshim.requests.later import then
+from kshim.upstream.asked import Answer, Asked, Decoded, encode, not_understood, refusal
+from kshim.upstream.own_topic import OwnTopic, Split, joined, split
+from kshim.upstream.own_topic import refusal as refused_whole
+from schemas.api_key import ApiKey
+from schemas.header import RequestHeader
+from schemas.message import MalformedMessage, TooManyElements
+from schemas.registry import decode_request, decode_response, encode_request
+
+NO_ACKS = 0
+PassOn = Callable[[Asked], Answer]
+
+
+class Guard:
+    """Answers for the own topic, and passes on all else."""
+
+    def __init__(self, own: OwnTopic, aside: Aside) -> None:
+        self._own = own
+        self._aside = aside
+
+    def before(self, pass_on: PassOn) -> PassOn:
+        """Return a function that answers in place of `pass_on`."""
+        return partial(self._answer, pass_on)
+
+    def _answer(self, pass_on: PassOn, asked: Asked) -> Answer:
+        if not self._own.may_be_in(asked.frame):
+            return pass_on(asked)
+        try:
+            decoded = asked.decoded or decode_request(asked.frame, LIGHT_ELEMENTS)
+        except TooManyElements:
+            asked.turn.is_alone = True
+            later: Deferred[Decoded] = self._aside.run(partial(decode_request, asked.frame, MAX_ELEMENTS))
+            return later.addCallbacks(
+                lambda decoded: now_or_deferred(self._divide(pass_on, asked, decoded)),
+                lambda failure: _not_read(asked, failure.value),
+            )
+        except MalformedMessage as error:
+            _not_read(asked, error)
+        return self._divide(pass_on, asked, decoded)
+
+    def _divide(self, pass_on: PassOn, asked: Asked, decoded: Decoded) -> Answer:
+        header, request = decoded
+        found = split(header.api_key, header.api_version, request, self._own)
+        if found is None:
+            return pass_on(asked)
+        if header.api_key == ApiKey.PRODUCE and request.acks == NO_ACKS:
+            raise refusal(asked, f"writes to {self._own.name}, which only kshim does")
+        if found.rest is None:
+            return encode(header, refused_whole(header.api_key, header.api_version, found.refused))
+        return self._pass_rest(pass_on, asked, header, found)
+
+    def _pass_rest(self, pass_on: PassOn, asked: Asked, header: RequestHeader, found: Split) -> Answer:
+        rest = asked._replace(frame=encode_request(header, found.rest), decoded=(header, found.rest))
+        answer = now_or_deferred(pass_on(rest))
+        return then(answer, partial(_with_refused, asked, header, found.refused))
+
+
+def _with_refused(asked: Asked, header: RequestHeader, refused: Sequence[Any], reply: Reply) -> Reply:
+    assert reply is not None
+    api_key, version = header.api_key, header.api_version
+    try:
+        _, response = decode_response(api_key, version, bytes(reply))
+    except MalformedMessage as error:
+        raise not_understood(asked, error) from error
+    return encode(header, joined(api_key, version, response, refused))
+
+
+def _not_read(asked: Asked, error: BaseException | None) -> NoReturn:
+    raise refusal(asked, f"cannot be read: {error}") from error
