@@ -38,6 +38,7 @@ from kshim.requests.arrivals import Arrivals
 from kshim.requests.aside import AsideThread
 from kshim.requests.context import Client
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.storage.cleaning import Cleaning
 from kshim.storage.clock import Clock
@@ -85,6 +86,7 @@ class Server:
         self.http_address: Endpoint | None = None
         """Where the page is; None if it is not served."""
         self._aside = AsideThread(reactor)
+        self._rounds = Rounds(reactor)
         self._unread = Unread(reactor)
         self._once = Once(reactor)
         self._recorder = Recorder(
@@ -130,6 +132,7 @@ class Server:
                 groups=self._groups,
                 transactions=self._transactions,
                 clock=self._reactor,
+                rounds=self._rounds,
                 producers=ProducerAppends(self._store.log, config),
                 fetch_sessions=FetchSessions(),
                 quotas=Quotas(cluster.client_quotas, config, self._reactor),
@@ -192,6 +195,7 @@ class Server:
             answers,
             config,
             self._reactor,
+            self._rounds,
             self._unread,
             self._once,
             partial(_limits, cluster),
@@ -237,6 +241,7 @@ class Server:
             listeners=self._listeners,
             quotas={node_id: each.quotas for node_id, each in brokers.items()},
             clock=self._reactor,
+            rounds=self._rounds,
             wall_clock=self._clock,
             aside=self._aside,
             unread=self._unread,
@@ -270,7 +275,7 @@ class Server:
         assert self._transactions is not None
         clock, reactor = self._clock, self._reactor
         groups, coordinators = GroupSteering(broker.groups), Coordinators(broker)
-        overview = Overview(broker.cluster, broker.groups, broker.log, self._recorder, reactor, clock)
+        overview = Overview(broker.cluster, broker.groups, broker.log, self._recorder, self._rounds, clock)
         self._time = TimeSteering(clock, reactor, self._groups, self._transactions, self._clients)
         return {
             **BrokerSteering(broker.cluster, broker.groups, self._listeners).commands(),

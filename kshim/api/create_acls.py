@@ -30,7 +30,7 @@ def create_acls(
         return _response([REFUSED] * len(creations))
     if any(acl.is_filter for acl in creations):
         return _response([FAILED] * len(creations))
-    made = broker.cluster.acls.create(creations, Slices(broker.clock, context.turn).spend)
+    made = broker.cluster.acls.create(creations, Slices(broker.rounds, context.turn).spend)
     not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(creations)))
     return made.addCallbacks(_response, not_stored)
 

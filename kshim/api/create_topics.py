@@ -53,7 +53,7 @@ def create_topics(
     def failed() -> CreateTopicsResponse:
         return response(dict.fromkeys((new.name for new in wanted), STORAGE_ERROR))
 
-    pause = Slices(broker.clock, context.turn).spend
+    pause = Slices(broker.rounds, context.turn).spend
     admit = admission(context, FIRST_STRICT_VERSION)
     made = broker.cluster.create_topics(wanted, validate_only=request.validate_only, pause=pause, admit=admit)
     return made.addCallbacks(response, if_not_stored(failed))

@@ -30,7 +30,7 @@ def delete_acls(
     filters = [new_filter(each) for each in request.filters]
     if broker.cluster.acls is None:
         return _response([REFUSED] * len(filters))
-    deleted = broker.cluster.acls.delete(filters, Slices(broker.clock, context.turn).spend)
+    deleted = broker.cluster.acls.delete(filters, Slices(broker.rounds, context.turn).spend)
     not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(filters)))
     return deleted.addCallbacks(_response, not_stored)
 

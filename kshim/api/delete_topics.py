@@ -45,7 +45,7 @@ def delete_topics(
 async def _delete(
     broker: Broker, context: RequestContext, wanted: list[DeleteTopicState]
 ) -> DeleteTopicsResponse:
-    topics, refused = await _sort_out(broker, Slices(broker.clock, context.turn), wanted)
+    topics, refused = await _sort_out(broker, Slices(broker.rounds, context.turn), wanted)
 
     def response(outcome: Mapping[UUID, Refusal | None]) -> DeleteTopicsResponse:
         _forget(broker, [topic for topic in topics if outcome[topic.topic_id] is None])

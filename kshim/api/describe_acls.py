@@ -29,7 +29,7 @@ def describe_acls(
     if broker.cluster.acls is None:
         message = "No Authorizer is configured on the broker"
         return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=message)
-    found = broker.cluster.acls.find(wanted, Slices(broker.clock, context.turn).spend)
+    found = broker.cluster.acls.find(wanted, Slices(broker.rounds, context.turn).spend)
     return Deferred.fromCoroutine(found).addCallback(_response)
 
 

@@ -13,7 +13,6 @@ from twisted.internet.defer import Deferred
 from kshim.cluster import Partition
 from kshim.configs.config import Config
 from kshim.requests import Broker, RequestContext
-from kshim.requests.slices import others_first
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -82,7 +81,7 @@ async def _size_bytes(broker: Broker, partition_no: int) -> int:
     while sizes := broker.log.sizes(partition_no, offset):
         size += sum(bytes_ for _, bytes_ in sizes)
         offset = sizes[-1][0] + 1
-        await others_first(broker.clock)
+        await broker.rounds.next()
     return size
 
 

@@ -104,7 +104,7 @@ async def _fetch_wide(
 ) -> PartitionReads:
     """What is read of many partitions, in slices; after the wait too, if there is one."""
     context.turn.is_alone = True
-    slices = Slices(broker.clock, context.turn)
+    slices = Slices(broker.rounds, context.turn)
     await each_piece(slices, session.due(), lambda some: [reads.read(some)], PARTITIONS_AT_ONCE)
     if _is_answered_at_once(context, request, session, reads):
         return reads

@@ -77,7 +77,7 @@ async def _list_offsets(
         for partition in topic.partitions:
             index = partition.partition_index
             partitions[index] = None if index in partitions else partition
-    slices = Slices(broker.clock, context.turn)
+    slices = Slices(broker.rounds, context.turn)
     topics = []
     for name, partitions in asked.items():
         answers = []

@@ -12,6 +12,7 @@ from kshim.coordination.interfaces import Groups
 from kshim.recorder.recorder import Recorder
 from kshim.recorder.scores import scores
 from kshim.requests.context import Turn
+from kshim.requests.rounds import Rounds
 from kshim.requests.slices import Slices
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log
@@ -28,7 +29,7 @@ class Overview:
     groups: Groups
     log: Log
     recorder: Recorder
-    clock: Clock
+    rounds: Rounds
     wall_clock: Clock
     """The time that is recorded."""
 
@@ -37,7 +38,7 @@ class Overview:
 
     async def all_groups(self) -> dict[str, Any]:
         """The groups, by name, as JSON values, and the time they were read at."""
-        slices = Slices(self.clock, Turn())
+        slices = Slices(self.rounds, Turn())
         found = []
         for group_id in sorted(self.groups.group_ids()):
             shown = await self._one(slices, group_id)

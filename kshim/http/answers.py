@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from kshim.recorder.one_line import CONTROLS
 from kshim.requests.context import Turn
+from kshim.requests.rounds import Rounds
 from kshim.requests.slices import Slices
-from kshim.storage.clock import Clock
 
 JSON = "application/json"
 PIECE_BYTES = 16 * 1024
@@ -123,6 +123,6 @@ async def _parts(value: Long) -> AsyncIterator[bytes]:
     yield b"}"
 
 
-def new_slices(clock: Clock) -> Slices:
+def new_slices(rounds: Rounds) -> Slices:
     """For a request that is answered while others are."""
-    return Slices(clock, Turn())
+    return Slices(rounds, Turn())

@@ -204,7 +204,7 @@ class Request(http.Request):
             query=query,
             headers=headers,
             body=self.content.read(),
-            slices=new_slices(site.facts.clock),
+            slices=new_slices(site.facts.rounds),
         )
         return await route.function(site.facts, asked)
 

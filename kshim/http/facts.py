@@ -16,6 +16,7 @@ from kshim.network.traffic import Traffic
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
 from kshim.requests.aside import Aside
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Activity, Log
@@ -35,7 +36,8 @@ class Facts:
     quotas: Mapping[int, Quotas]
     """By node id."""
     clock: Clock
-    """For turns, and for how long browsers wait."""
+    """For how long browsers wait."""
+    rounds: Rounds
     wall_clock: Clock
     """The time of groups, which may be steered."""
     aside: Aside

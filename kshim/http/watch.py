@@ -90,7 +90,7 @@ class GroupWatch:
 
     async def _look_at_all(self) -> None:
         look = self._look + 1
-        slices = new_slices(self._facts.clock)
+        slices = new_slices(self._facts.rounds)
         found_ids = set(self._facts.groups.group_ids())
         changed = False
         for group_id in found_ids:

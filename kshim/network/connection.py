@@ -31,6 +31,7 @@ from kshim.requests.later import Afterwards, Later, Promised
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
 from kshim.requests.principal import Principal
+from kshim.requests.rounds import ROUND_S, SHARE_S, Rounds
 from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 from schemas.pieces import Pieces
@@ -78,6 +79,7 @@ class Shared:
     looks_into: bool = False
     """Whether `answer` looks into requests, and so needs them whole; exchanged with it."""
     clock: Clock
+    rounds: Rounds
     unread: Unread
     intake: Intake
     once: Once
@@ -268,20 +270,37 @@ class Connection(Protocol):
         """Answer the frames that have arrived while the state is READING; send the replies that are ready."""
         if self._in_turn:
             return
+        rounds, seconds = self.shared.rounds, self.shared.clock.seconds
+        began_s = seconds()
+        used_s = 0.0
         self._in_turn = True
         try:
             while self._state is State.READING:
+                if used_s >= SHARE_S or rounds.used_s >= ROUND_S:
+                    self._stand_in_line(is_fresh=used_s < SHARE_S)
+                    break
                 frame = self._frames.next_frame()
                 if frame is None:
                     break
                 self._request(frame)
                 if self._outgoing_bytes >= WRITE_BYTES:
                     self._send()
+                used_s = seconds() - began_s
         except FrameError as error:
             self._refuse_bytes(error)
         finally:
             self._in_turn = False
         self._send()
+        if used_s:
+            rounds.use(used_s)
+
+    def _stand_in_line(self, *, is_fresh: bool) -> None:
+        """Read on when others have had their turn."""
+        self.wait(Wait.ROUND)
+        self.shared.rounds.stand_in_line(self._take_turn, is_fresh=is_fresh)
+
+    def _take_turn(self) -> None:
+        self.go_on(Wait.ROUND)
 
     def _request(self, frame: bytes | bytearray) -> None:
         """Answer one request. Its reply is sent at once, unless an earlier request still waits for one."""

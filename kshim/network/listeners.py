@@ -23,6 +23,7 @@ from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Limits, Places
 from kshim.requests.context import Client
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def new_listeners(
     answers: Mapping[int, Dispatch],
     config: Config,
     reactor: Any,
+    rounds: Rounds,
     unread: Unread,
     once: Once,
     limits: Callable[[int], Limits],
@@ -205,6 +207,7 @@ def new_listeners(
         return Shared(
             answer=answer,
             clock=reactor,
+            rounds=rounds,
             unread=unread,
             intake=intake,
             once=once,

@@ -26,6 +26,7 @@ class Wait(Enum):
     """Why no requests are read of a connection that is FULL, besides what it has in flight."""
 
     TURN = "those before it at the entrance are let in first, at the rate of new connections"
+    ROUND = "other connections have not had their turn"
     PLACE = "as many connections are served as there may be"
     MEMORY = "it is in the middle of a frame, and there is too much of these"
     CLOSE = "it is refused, and closed after a while"

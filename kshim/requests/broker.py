@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kshim.requests.arrivals import Arrivals
     from kshim.requests.aside import Aside
     from kshim.requests.once import Once
+    from kshim.requests.rounds import Rounds
     from kshim.requests.unread import Unread
     from kshim.storage.clock import Clock
     from kshim.storage.interfaces import Log
@@ -44,7 +45,8 @@ class Broker:
     groups: Groups
     transactions: Transactions
     clock: Clock
-    """For turns, and for how long clients wait; see `wall_clock`."""
+    """For how long clients wait; see `wall_clock`."""
+    rounds: Rounds
     producers: ProducerAppends
     fetch_sessions: FetchSessions
     quotas: Quotas

@@ -84,7 +84,7 @@ async def _in_pieces(
     request: R,
     answer: Callable[[Broker, RequestContext, R], Later[A]],
 ) -> A:
-    slices = Slices(broker.clock, context.turn)
+    slices = Slices(broker.rounds, context.turn)
     found: Found = {}
     for some in _pieces(request.topics):
         await slices.spend(SLICE_US)

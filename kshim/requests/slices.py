@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from kshim.requests.broker import Broker
 from kshim.requests.context import RequestContext, Turn
 from kshim.requests.later import Later, gather, then
+from kshim.requests.rounds import Rounds
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Search, TimestampOffset
 
@@ -36,8 +37,8 @@ async def others_first(clock: Clock) -> None:
 class Slices:
     """Counts what a request may have cost since others had their turn; then it is answered alone."""
 
-    def __init__(self, clock: Clock, turn: Turn) -> None:
-        self._clock = clock
+    def __init__(self, rounds: Rounds, turn: Turn) -> None:
+        self._rounds = rounds
         self._turn = turn
         self._left_us = SLICE_US
 
@@ -46,7 +47,7 @@ class Slices:
         self._left_us -= cost_us
         if self._left_us < 0:
             self._turn.is_alone = True
-            await others_first(self._clock)
+            await self._rounds.next()
             self._left_us = SLICE_US - cost_us
 
 
@@ -60,7 +61,7 @@ def in_slices(
     """`function(item)` for each item, at once if they fit into one slice."""
     if sum(map(cost_us, items)) <= SLICE_US:
         return [function(item) for item in items]
-    return Deferred.fromCoroutine(_in_slices(Slices(broker.clock, context.turn), items, function, cost_us))
+    return Deferred.fromCoroutine(_in_slices(Slices(broker.rounds, context.turn), items, function, cost_us))
 
 
 def ask_each_group(
@@ -98,7 +99,7 @@ def in_pieces(
     if len(items) <= piece:
         return function(items)
     context.turn.is_alone = True
-    return Deferred.fromCoroutine(each_piece(Slices(broker.clock, context.turn), items, function, piece))
+    return Deferred.fromCoroutine(each_piece(Slices(broker.rounds, context.turn), items, function, piece))
 
 
 async def each_piece(

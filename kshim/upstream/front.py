@@ -261,7 +261,7 @@ class Front:
         if error := ours.error_code or theirs.error_code:
             return encode(header, ListGroupsResponse(error_code=error))
         found = [group for group in ours.groups if self._is_at(group.group_id, here)]
-        slices = Slices(self._here.clock, asked.turn)
+        slices = Slices(self._here.rounds, asked.turn)
         for group in theirs.groups:
             await slices.spend(LISTED_US)
             if self._is_theirs(context, group.group_id):

@@ -121,7 +121,7 @@ class Outside:
         groups, coordinators = GroupSteering(here.groups), Coordinators(here, is_alone=True)
         questions = Questions(recorder, groups, here.aside, reactor, clock).commands()
         deletion = MemberSteering(Coordinators(self.merged, is_alone=True)).commands()["delete-group"]
-        overview = Overview(here.cluster, here.groups, here.log, recorder, reactor, clock)
+        overview = Overview(here.cluster, here.groups, here.log, recorder, here.rounds, clock)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
         faults = FaultSteering(
             self.brokers, self.listeners, self.measured, recorder.add, self._usual, _why_never
@@ -167,7 +167,7 @@ class Outside:
 
     async def _learn_topics(self) -> None:
         """Learn the topics for which groups have committed: after a start, no client has named them yet."""
-        slices, names = Slices(self.reactor, Turn()), set()
+        slices, names = Slices(self.here.rounds, Turn()), set()
         for group_id in self.here.groups.group_ids():
             await slices.spend(GROUP_US)
             group = self.here.groups.see(group_id)
@@ -197,6 +197,7 @@ class Outside:
             log=here.log,
             listeners=self.listeners,
             clock=self.reactor,
+            rounds=here.rounds,
             wall_clock=self.clock,
             aside=here.aside,
             unread=here.unread,

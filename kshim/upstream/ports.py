@@ -12,6 +12,7 @@ from kshim.network.connection import Connection, Dispatch
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners
 from kshim.network.places import Limits
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.upstream.splicing import PassingClientSocket
 
@@ -27,6 +28,7 @@ class Ports:
         self,
         config: Config,
         reactor: Any,
+        rounds: Rounds,
         unread: Unread,
         once: Once,
         limits: Limits,
@@ -34,6 +36,7 @@ class Ports:
     ) -> None:
         self._config = config
         self._reactor = reactor
+        self._rounds = rounds
         self._unread = unread
         self._once = once
         self._limits = limits
@@ -60,11 +63,9 @@ class Ports:
     ) -> BrokerListeners:
         """Accept connections for a broker; each is made by `new`. Raises CannotListen."""
         number = self._config.node_id + index
-        reactor, unread, once = self._reactor, self._unread, self._once
+        shared = self._reactor, self._rounds, self._unread, self._once
         answers, limits = {number: answer}, self._limits
-        found = new_listeners(
-            answers, self._config, reactor, unread, once, lambda _: limits, self._quotas, self.gates
-        )
+        found = new_listeners(answers, self._config, *shared, lambda _: limits, self._quotas, self.gates)
         listeners = found[number]
         for listener in listeners:
             listener.shared.new, listener.shared.socket = new, PassingClientSocket

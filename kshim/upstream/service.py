@@ -30,6 +30,7 @@ from kshim.requests import Broker
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.aside import AsideThread
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
@@ -100,10 +101,13 @@ class UpstreamServer:
         self._transactions = UpstreamTransactions(self._coordinators, self._shards)
         self._loader = Loader(reactor)
         self._aside = AsideThread(reactor)
+        self._rounds = Rounds(reactor)
         self._unread = Unread(reactor)
         self._recorder = Recorder(self._now_ms, most_bytes=config.group_rebalances_max_bytes)
         limits = partial(_limit, self._mirror)
-        self._ports = Ports(config, reactor, self._unread, self._once, limits, self._mirror.client_quotas)
+        self._ports = Ports(
+            config, reactor, self._rounds, self._unread, self._once, limits, self._mirror.client_quotas
+        )
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
         self._known = Brokers(self._indexes, self._open_port, lambda: bool(self._shards.fellows()))
         self._settings = UpstreamSettings(self._coordinators, self._running, self._once)
@@ -210,6 +214,7 @@ class UpstreamServer:
             groups=groups,
             transactions=self._transactions,
             clock=self._reactor,
+            rounds=self._rounds,
             producers=ProducerAppends(ends, config),
             fetch_sessions=FetchSessions(),
             aside=self._aside,

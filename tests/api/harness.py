@@ -24,6 +24,7 @@ from kshim.requests import Broker, Client, RequestContext, Turn
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.later import Promise, Promised
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.storage.chunk import place
 from kshim.storage.interfaces import Appended, Offsets, StorageError
@@ -85,6 +86,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         groups=NoGroups(),
         transactions=NoTransactions(),
         clock=clock,
+        rounds=Rounds(clock),
         producers=ProducerAppends(store.log, settings),
         fetch_sessions=FetchSessions(),
         quotas=Quotas(cluster.client_quotas, settings, clock),

@@ -118,6 +118,7 @@ class World:
         self.shared = Shared(
             answer=self.plain,
             clock=clock,
+            rounds=self.broker.rounds,
             unread=self.broker.unread,
             intake=Intake(clock, self.broker.unread, -1),
             once=self.broker.once,

@@ -21,9 +21,11 @@ from kshim.requests import Client, Refused, Turn
 from kshim.requests.later import Afterwards, Promise, Promised, do_all
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
+from kshim.requests.rounds import ROUND_S, SHARE_S, Rounds
 from kshim.requests.unread import Unread
 from schemas.pieces import Pieces
 from tests.network.test_frames import frame
+from tests.requests.reactor_turn import one_turn
 
 Reply = bytes | Pieces | None
 
@@ -72,6 +74,7 @@ class Server:
         shared = Shared(
             answer=self.answer,
             clock=self.clock,
+            rounds=Rounds(self.clock),
             unread=self.unread,
             intake=Intake(self.clock, self.unread, 1 << 20),
             once=Once(self.clock),
@@ -155,6 +158,30 @@ def test_a_promised_reply_that_cannot_be_made_closes(server: Server) -> None:
     do_all(afterwards)
     assert server.transport.disconnecting
     assert server.sent() == b""
+
+
+def test_a_connection_with_much_to_do_gives_way_to_others(server: Server) -> None:
+    def compute(request: bytes) -> bytes:
+        server.clock.rightNow += SHARE_S / 2
+        return request
+
+    server.answers = compute
+    server.send(b"a", b"b", b"c", b"d", b"e")
+    assert (server.requests, server.transport.reads) == ([b"a", b"b"], False)
+    assert server.sent() == frame(b"a") + frame(b"b")
+    one_turn(server.clock)
+    assert (server.requests[2:], server.transport.reads) == ([b"c", b"d"], False)
+    one_turn(server.clock)
+    assert (server.requests[4:], server.transport.reads) == ([b"e"], True)
+
+
+def test_a_connection_waits_for_its_round_while_others_have_used_the_last_one(server: Server) -> None:
+    server.answers = bytes.upper
+    server.connection.shared.rounds.use(ROUND_S)
+    server.send(b"a")
+    assert server.requests == []
+    server.clock.advance(0)
+    assert server.sent() == frame(b"A")
 
 
 def test_replies_leave_in_the_order_of_the_requests(server: Server) -> None:

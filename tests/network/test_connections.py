@@ -25,6 +25,7 @@ from kshim.network.places import Places
 from kshim.network.states import Wait
 from kshim.quotas.connections import UNLIMITED
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import MOST_BYTES, Unread
 from tests.network.test_connection import Transport
 from tests.network.test_frames import frame
@@ -70,6 +71,7 @@ class Listening:
         shared = Shared(
             answer=self._answer,
             clock=self.clock,
+            rounds=Rounds(self.clock),
             unread=self.unread,
             intake=Intake(self.clock, self.unread, MEMORY),
             once=Once(self.clock),

@@ -23,6 +23,7 @@ from kshim.network.gates import _new_scram
 from kshim.network.intake import Intake
 from kshim.requests.once import Once
 from kshim.requests.principal import ANONYMOUS, Principal
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -73,6 +74,7 @@ class Visit:
         self.shared = Shared(
             answer=partial(answer, self.broker),
             clock=clock,
+            rounds=Rounds(clock),
             unread=unread,
             intake=Intake(clock, unread, 1 << 20),
             once=Once(clock),

@@ -18,6 +18,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
 from kshim.network.places import Limits
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.storage.memory import MemoryStore
 from tests.api.harness import result
@@ -66,7 +67,9 @@ def opened(reactor: Reactor, brokers: int = 1, **config: Any) -> list[BrokerList
     answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
     quotas = ClientQuotas(Writer(MemoryStore().metadata))
     settings = Config(brokers=brokers, **config)
-    found = new_listeners(answers, settings, reactor, Unread(reactor), Once(reactor), no_limits, quotas)
+    found = new_listeners(
+        answers, settings, reactor, Rounds(reactor), Unread(reactor), Once(reactor), no_limits, quotas
+    )
     result(open_all(found.values()))
     return list(found.values())
 

@@ -21,6 +21,7 @@ from kshim.network.intake import Intake
 from kshim.requests import Client, Turn
 from kshim.requests.later import Promised
 from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.upstream.lost import Lost
 from kshim.upstream.passage import CLOSE_S, Passage
@@ -78,6 +79,7 @@ class World:
         shared = Shared(
             answer=self.answer,
             clock=self.clock,
+            rounds=Rounds(self.clock),
             unread=self.unread,
             intake=Intake(self.clock, self.unread, 1 << 24),
             once=Once(self.clock),

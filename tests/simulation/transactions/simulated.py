@@ -23,6 +23,7 @@ from kshim.cluster import TRANSACTION_STATE_TOPIC
 from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.requests import Broker
+from kshim.requests.rounds import Rounds
 from kshim.storage.interfaces import Appended
 from kshim.storage.memory import MemoryLog, MemoryStore
 from schemas.error_code import ErrorCode
@@ -126,7 +127,11 @@ class World:
     # ---- the server
 
     def start(self) -> Broker:
-        broker = replace(new_broker(self.store, transaction_state_log_num_partitions=2), clock=self.clock)
+        broker = replace(
+            new_broker(self.store, transaction_state_log_num_partitions=2),
+            clock=self.clock,
+            rounds=Rounds(self.clock),
+        )
         self.runtime = TransactionRuntime(broker.cluster, broker.log, broker.config, self.clock)
         broker = replace(broker, transactions=self.runtime)
         self.runtime.start(partial(write_marker, broker))
