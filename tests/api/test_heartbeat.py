@@ -94,4 +94,6 @@ def test_the_client_is_known_by_its_member(software: str) -> None:
     ):
         sender.client.member = None
         function(groups.broker, sender, request)
-        assert sender.client.member is request
+        known = sender.client.member
+        assert known is not None
+        assert (known.group_id, known.member_id) == ("group", member_id)
