@@ -35,7 +35,7 @@ from kshim.recorder.moves import CoordinatorMoved
 from kshim.recorder.recorder import Recorder
 from kshim.requests import Broker
 from kshim.requests.arrivals import Arrivals
-from kshim.requests.aside import AsideThread
+from kshim.requests.aside import AsideThreads
 from kshim.requests.context import Client
 from kshim.requests.once import Once
 from kshim.requests.rounds import Rounds
@@ -85,7 +85,7 @@ class Server:
         self._http: HttpListener | None = None
         self.http_address: Endpoint | None = None
         """Where the page is; None if it is not served."""
-        self._aside = AsideThread(reactor)
+        self._aside = AsideThreads(reactor)
         self._rounds = Rounds(reactor)
         self._unread = Unread(reactor)
         self._once = Once(reactor)

@@ -59,5 +59,7 @@ class Attack:
     bounds: Bounds = Bounds()
     tls: bool = False
     """Whether it strikes at a listener with TLS. The victim stays at the plain one."""
+    asks_wide: bool = False
+    """Whether the victim also asks for so much that the server reads and writes it aside."""
     quick: bool = False
     """Whether it takes a few seconds, on a server that keeps the bounds."""

@@ -95,7 +95,7 @@ def run(attack: Attack, directory: Path, patience: Patience = QUIET) -> Report:
 def _attack(server: Server, attack: Attack, report: Report, patience: Patience) -> Account:
     with Wire(server.host, server.port, timeout_s=ARM_TIMEOUT_S) as wire:
         volleys = attack.arm(wire)
-    victim = Victim(server.host, server.port, server.process.pid)
+    victim = Victim(server.host, server.port, server.process.pid, asks_wide=attack.asks_wide)
     time.sleep(BASELINE_S)
     memory = MemoryWatch(server.process.pid)
     began_s = time.monotonic()

@@ -19,6 +19,7 @@ from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -37,6 +38,11 @@ SESSION_TIMEOUT_MS = 120_000
 DISK_MS = 1000
 """The disk may keep a commit waiting for as long; the server computes nothing meanwhile."""
 FETCH_BYTES = 1 << 20
+WIDE_REQUEST = MetadataRequest(
+    topics=tuple(MetadataRequestTopic(name=f"unknown-{number}") for number in range(2_500)),
+    allow_auto_topic_creation=False,
+)
+"""More than the server reads and writes at once."""
 
 
 class Wait(NamedTuple):
@@ -102,7 +108,8 @@ class Refused(Exception):
 class _Client:
     """The victim's side."""
 
-    def __init__(self, host: str, port: int, server_pid: int, account: Account) -> None:
+    def __init__(self, host: str, port: int, server_pid: int, account: Account, *, asks_wide: bool) -> None:
+        self._asks_wide = asks_wide
         self._wire = Wire(host, port, timeout_s=PATIENCE_S)
         self._server_pid = server_pid
         self._account = account
@@ -119,6 +126,8 @@ class _Client:
         self._produce(f"record {number}".encode())
         self._fetch()
         self._commit()
+        if self._asks_wide:
+            self._ask(9, WIDE_REQUEST, lambda response: int(not response.brokers))
 
     def _ask(self, version: int, request: Any, error_code: Callable[[Any], int]) -> Any:
         before = self._times()
@@ -218,14 +227,14 @@ def fetch_request(offset: int) -> FetchRequest:
     )
 
 
-def _run(host: str, port: int, server_pid: int, pipe: Connection) -> None:
+def _run(host: str, port: int, server_pid: int, asks_wide: bool, pipe: Connection) -> None:
     """The victim's process: works until it is told to stop, or until the server is gone."""
     account = Account()
     client: _Client | None = None
     while not pipe.poll(PAUSE_S):
         try:
             if client is None:
-                client = _Client(host, port, server_pid, account)
+                client = _Client(host, port, server_pid, account, asks_wide=asks_wide)
                 pipe.send(None)
             client.work()
         except (Refused, OSError) as error:
@@ -241,10 +250,12 @@ def _run(host: str, port: int, server_pid: int, pipe: Connection) -> None:
 class Victim:
     """The victim's process; it works as soon as this exists."""
 
-    def __init__(self, host: str, port: int, server_pid: int) -> None:
+    def __init__(self, host: str, port: int, server_pid: int, *, asks_wide: bool = False) -> None:
+        """asks_wide: whether it also asks for what the server reads and writes aside."""
         context = multiprocessing.get_context("spawn")  # a thread of this process may hold a lock
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_run, args=(host, port, server_pid, theirs), daemon=True)
+        arguments = host, port, server_pid, asks_wide, theirs
+        self._process = context.Process(target=_run, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         if not self._pipe.poll(START_TIMEOUT_S):

@@ -119,7 +119,9 @@ class FaultyAnswers:
             decoded = decode_request(frame, LIGHT_ELEMENTS)
         except TooManyElements:
             turn.is_alone = True
-            return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS)).addCallbacks(
+            return broker.aside.run(
+                partial(decode_request, frame, MAX_ELEMENTS), client.address
+            ).addCallbacks(
                 lambda decoded: now_or_deferred(self._answer(broker, frame, client, turn, *decoded)),
                 # which says what is wrong
                 lambda _: now_or_deferred(self._usual.answer(broker, frame, client, turn)),

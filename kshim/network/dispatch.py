@@ -105,7 +105,7 @@ def answer(
         header, request = decoded or decode_request(frame, LIGHT_ELEMENTS)
     except TooManyElements:
         turn.is_alone = True
-        return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS)).addCallbacks(
+        return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS), client.address).addCallbacks(
             lambda decoded: now_or_deferred(answer(broker, frame, client, turn, decoded)),
             lambda failure: _not_decoded(frame, client, failure.value),
         )
@@ -188,7 +188,7 @@ def _encode(broker: Broker, header: RequestHeader, client: Client, response: Any
         return encode_reply(api_key, version, correlation_id, response, LIGHT_ELEMENTS)
     except TooManyElements:
         encode = partial(encode_reply, api_key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
-        return broker.aside.run(encode).addErrback(
+        return broker.aside.run(encode, client.address).addErrback(
             lambda failure: _not_encoded(header, client, failure.value)
         )
     except Exception as error:

@@ -74,7 +74,7 @@ def prepare(
         return _fault(error)
     context.turn.is_alone = True
     prepared = partial(_prepared, header, batch, config, now_ms, place)
-    return broker.aside.run(partial(_within, most_expanded_bytes(header, config), prepared))
+    return broker.aside.run(partial(_within, most_expanded_bytes(header, config), prepared), context.address)
 
 
 def _prepared(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from kshim.configs.endpoint import Endpoint
 from kshim.quotas.account import Account
 from kshim.requests.principal import ANONYMOUS, Principal
+
+NO_ADDRESS: Final = Endpoint("", 0)
 
 
 class Membership(Protocol):
@@ -127,6 +129,11 @@ class RequestContext:
     """Whether the reply to these bytes stays the same until the cluster changes (see `replies`). Set it
     before returning.
     """
+
+    @property
+    def address(self) -> Endpoint:
+        """The client's own address and port; empty in a request of the server's own."""
+        return self.client.address if self.client else NO_ADDRESS
 
     @property
     def sender(self) -> str:

@@ -130,4 +130,4 @@ async def search(
             result = step.do()
         else:
             context.turn.is_alone = True
-            result = await broker.aside.run(step.do)
+            result = await broker.aside.run(step.do, context.address)

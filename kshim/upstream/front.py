@@ -166,12 +166,13 @@ class Front:
             if rewritten is response:
                 return frame
             write = partial(encode_response, api_key, version, correlation_id, rewritten)
-            return self._here.aside.run(write) if is_large else write()
+            return self._here.aside.run(write, asked.client.address) if is_large else write()
 
         is_large = len(frame) > LARGE_BYTES
         read = partial(decode_response, api_key, version, frame)
         if is_large:
-            return self._here.aside.run(read).addCallbacks(write, partial(_not_read, asked))
+            decoding = self._here.aside.run(read, asked.client.address)
+            return decoding.addCallbacks(write, partial(_not_read, asked))
         try:
             decoded = read()
         except MalformedMessage as error:
@@ -289,7 +290,8 @@ class Front:
             decoded = asked.decoded or decode_request(asked.frame, dispatch.LIGHT_ELEMENTS)
         except TooManyElements:
             asked.turn.is_alone = True
-            return self._here.aside.run(partial(decode_request, asked.frame, MAX_ELEMENTS)).addCallbacks(
+            decode = partial(decode_request, asked.frame, MAX_ELEMENTS)
+            return self._here.aside.run(decode, asked.client.address).addCallbacks(
                 lambda decoded: now_or_deferred(self._about_topics(asked._replace(decoded=decoded))),
                 lambda _: now_or_deferred(self._answer_here(asked)),  # which says what is wrong
             )

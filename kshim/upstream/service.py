@@ -28,7 +28,7 @@ from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
 from kshim.requests import Broker
 from kshim.requests.arrivals import Arrivals
-from kshim.requests.aside import AsideThread
+from kshim.requests.aside import AsideThreads
 from kshim.requests.once import Once
 from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
@@ -100,7 +100,7 @@ class UpstreamServer:
         self._own = OwnTopic(self._shards.topic)
         self._transactions = UpstreamTransactions(self._coordinators, self._shards)
         self._loader = Loader(reactor)
-        self._aside = AsideThread(reactor)
+        self._aside = AsideThreads(reactor)
         self._rounds = Rounds(reactor)
         self._unread = Unread(reactor)
         self._recorder = Recorder(self._now_ms, most_bytes=config.group_rebalances_max_bytes)

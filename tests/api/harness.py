@@ -22,6 +22,7 @@ from kshim.producing.appends import ProducerAppends
 from kshim.quotas.quotas import Quotas
 from kshim.requests import Broker, Client, RequestContext, Turn
 from kshim.requests.arrivals import Arrivals
+from kshim.requests.aside import OURS
 from kshim.requests.later import Promise, Promised
 from kshim.requests.once import Once
 from kshim.requests.rounds import Rounds
@@ -105,9 +106,11 @@ class AtOnce:
     def __init__(self) -> None:
         self.count = 0
 
-    def run(self, function: Callable[[], Any]) -> Deferred[Any]:
+    def run(self, function: Callable[[], Any], client: Endpoint = OURS) -> Deferred[Any]:
         self.count += 1
         return execute(function)
+
+    run_long = run
 
 
 def uuids() -> Any:

@@ -315,5 +315,6 @@ ATTACKS = (
         name="slow-patterns",
         what="20 clients have patterns matched while another one's answers are made aside",
         arm=_patterns,
+        asks_wide=True,
     ),
 )
