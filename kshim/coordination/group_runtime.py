@@ -30,7 +30,6 @@ from schemas.records.end_txn_marker import EndTxnMarker
 def new_coordinator(config: Config, partitions: int) -> Coordinator:
     """A coordinator with the limits of `config` and random member ids; it leads no shard yet."""
     settings = Settings(
-        group_heartbeat_park_enable=config.group_heartbeat_park_enable,
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
         group_max_session_timeout_ms=config.group_max_session_timeout_ms,
         group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,

@@ -55,6 +55,26 @@ def test_members_share_and_take_over(driver: Driver, second: Driver, shared: str
     wait_for([PARTITIONS], driver)
 
 
+def test_a_new_cooperative_member_is_given_nothing_first(driver: Driver, second: Driver, shared: str) -> None:
+    """Its listener is called twice: with no partitions, and when the other member has given some up.
+
+    If its SyncGroup arrives after the other member has joined again, both brokers send it back, and its
+    listener is called once. So it may try three times.
+    """
+    options = {"assignors": ["cooperative-sticky"]}
+    join(driver, shared, **options)
+    wait_for([PARTITIONS], driver)
+    given: list[list[int]] = []
+    while [0, 3] not in given and len(given) < 3:
+        join(second, shared, **options)
+        wait_for([3, 3], driver, second)
+        events = second.events(name="c")
+        given.append([len(partitions) for kind, partitions in events if kind == "assigned"])
+        second.close(name="c")
+        wait_for([PARTITIONS], driver)
+    assert given[-1] == [0, 3], given
+
+
 def test_a_crashed_member_is_replaced(driver: Driver, second: Driver, shared: str) -> None:
     join(driver, shared)
     join(second, shared)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from integration.differential.words.groups import (
     answered,
+    assigned,
     describe,
     enter,
+    heartbeat,
     leave,
+    owning,
     pause,
     rejoin,
     stable,
@@ -98,6 +101,24 @@ HISTORIES = [
             sync("alice", 2, assign={"alice": b"a", "bob": b"b"}),
             answered("bob", "carol"),
             describe(),
+        ],
+    ),
+    History(
+        "a new member is given nothing while another one gives partitions up",
+        cases=[77, 78],
+        steps=[
+            enter("alice", protocols=[("range", owning())]),
+            sync("alice", assign={"alice": assigned(0, 1)}),
+            enter("bob", wait=False, protocols=[("range", owning())]),
+            pause(100),
+            rejoin("alice", protocols=[("range", owning(0, 1))]),
+            answered("bob"),
+            sync("bob", 2, wait=False),
+            pause(100),
+            sync("alice", 2, assign={"alice": assigned(0), "bob": assigned()}),
+            rejoin("alice", wait=False, protocols=[("range", owning(0))]),
+            answered("bob"),
+            heartbeat("bob", 2),
         ],
     ),
     History(

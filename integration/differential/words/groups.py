@@ -28,7 +28,13 @@ from integration.differential.words.history import (
     Step,
     flat,
 )
-from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
+from schemas.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.messages.delete_groups import DeleteGroupsRequest
@@ -67,6 +73,22 @@ from schemas.messages.txn_offset_commit import (
 def subscription(text: str) -> bytes:
     """A consumer's subscription to TOPIC, with `text` as its user data."""
     return encode_subscription(ConsumerProtocolSubscription(topics=(TOPIC,), user_data=text.encode()))
+
+
+def owning(*partitions: int) -> bytes:
+    """The subscription of a cooperative consumer that owns these partitions of TOPIC."""
+    return encode_subscription(
+        ConsumerProtocolSubscription(topics=(TOPIC,), owned_partitions=_topics(partitions))
+    )
+
+
+def assigned(*partitions: int) -> bytes:
+    """A consumer's assignment of these partitions of TOPIC."""
+    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=_topics(partitions)))
+
+
+def _topics(partitions: Sequence[int]) -> tuple[TopicPartition, ...]:
+    return (TopicPartition(topic=TOPIC, partitions=tuple(partitions)),) if partitions else ()
 
 
 def join(

@@ -55,8 +55,6 @@ class ClassicGroup:
     """Members that completed the join phase and have not sent SyncGroup in this generation."""
     awaiting_join: int = 0
     """How many members have a parked JoinGroup."""
-    may_wait: frozenset[str] = frozenset()
-    """Members whose SyncGroups stay parked although the group is stable: see `passing`."""
     subscriptions: tuple[bytes, ...] | None = None
     """What the members of the last generation sent for its protocol; None before the first one."""
     initial_delay: InitialDelay | None = None

@@ -124,15 +124,10 @@ class Draft:
         """Remove the members of `group` that have not sent SyncGroup after `delay_ms`."""
         self.timers.arm(TimerKey(TimerKind.SYNC, group.group_id), self.now_ms + max(delay_ms, 0))
 
-    def arm_hold(self, group: ClassicGroup, delay_ms: int) -> None:
-        """Answer the SyncGroups of the stable `group` after `delay_ms`."""
-        self.timers.arm(TimerKey(TimerKind.HOLD, group.group_id), self.now_ms + delay_ms)
-
     def cancel_all(self, group: ClassicGroup) -> None:
         """Cancel all timers of a group that is deleted or given up."""
         self.cancel_join(group)
         self.cancel_sync(group)
-        self.cancel_hold(group)
         for member_id in (*group.members, *group.pending_join):
             self.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
             self.pending_ids.remove(group.group_id, member_id)
@@ -144,7 +139,3 @@ class Draft:
     def cancel_sync(self, group: ClassicGroup) -> None:
         """Cancel the sync timer: no member is waited for any more."""
         self.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
-
-    def cancel_hold(self, group: ClassicGroup) -> None:
-        """Cancel the hold timer: the next generation begins."""
-        self.timers.cancel(TimerKey(TimerKind.HOLD, group.group_id))

@@ -1,6 +1,7 @@
 """Heartbeats and SyncGroups that are parked, and how they are answered before their time, or refused.
 
-Each member has at most one of each. All heartbeats are answered when the group ceases to be stable.
+Each member has at most one of each. SyncGroups wait for the leader's SyncGroup, and are refused if the group
+rebalances before it comes. All heartbeats are answered when the group ceases to be stable.
 """
 
 from __future__ import annotations

@@ -8,18 +8,15 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.coordination.groups.timers import AnyTimer, TimerKey, TimerKind, Timers
 
-_PACING = frozenset({TimerKind.HEARTBEAT, TimerKind.HOLD})
-
 
 def only_paces(key: AnyTimer, left_ms: int) -> bool:
     """Whether clients wait for this timer for a moment only: they could not wait until held time goes on.
 
-    These are the parked heartbeats and SyncGroups, and the moment in which members may join an empty group
-    together.
+    These are the parked heartbeats, and the moment in which members may join an empty group together.
     """
     if not isinstance(key, TimerKey):
         return False
-    return key.kind in _PACING or (key.kind is TimerKind.JOIN and left_ms <= SHORTEST_DELAY_MS)
+    return key.kind is TimerKind.HEARTBEAT or (key.kind is TimerKind.JOIN and left_ms <= SHORTEST_DELAY_MS)
 
 
 def keep_members(

@@ -63,8 +63,6 @@ def prepare_rebalance(
     begins(draft, group, trigger, members, reason, detail)
     refuse_syncs(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     answer_heartbeats(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
-    group.may_wait = frozenset()
-    draft.cancel_hold(group)
     group.pending_sync.clear()
     draft.cancel_sync(group)
     from_empty = group.state is State.EMPTY

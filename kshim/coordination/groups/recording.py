@@ -107,7 +107,7 @@ def is_assigned(draft: Draft, group: ClassicGroup, member: Member) -> None:
 def may_be_complete(draft: Draft, group: ClassicGroup) -> None:
     """Report the rebalance if every member has its assignment."""
     record = group.rebalance
-    is_over = group.state in (State.STABLE, State.EMPTY) and not group.pending_sync and not group.may_wait
+    is_over = group.state in (State.STABLE, State.EMPTY) and not group.pending_sync
     if record is None or not is_over:
         return
     record.is_complete = True

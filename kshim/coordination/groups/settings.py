@@ -12,7 +12,6 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 class Settings:
     """Limits and delays of the groups of one coordinator; defaults are Apache Kafka's."""
 
-    group_heartbeat_park_enable: bool = True
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 3_000

@@ -37,7 +37,7 @@ from kshim.coordination.groups.sizes import offsets_fit
 from kshim.coordination.groups.states import ANSWERS, State
 from kshim.coordination.groups.steering import steer
 from kshim.coordination.groups.stored_records import StoredRecords
-from kshim.coordination.groups.sync_group import on_hold_deadline, sync_group
+from kshim.coordination.groups.sync_group import sync_group
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, TimerKind
 from kshim.coordination.groups.trigger import Trigger
 from schemas.api_key import ApiKey
@@ -346,8 +346,6 @@ class Shard:
             rebalance.on_member_deadline(draft, group, key.member_id)
         elif key.kind is TimerKind.HEARTBEAT:
             answer_heartbeat(draft, group.members[key.member_id], ErrorCode.NONE)
-        elif key.kind is TimerKind.HOLD:
-            on_hold_deadline(draft, group)
         elif key.kind is TimerKind.JOIN:
             rebalance.on_join_deadline(draft, group)
         else:

@@ -2,7 +2,7 @@
 
 The leader's request makes the generation durable: one metadata record with all members and their assignments.
 The group is stable from then on; the replies wait for the record, as do those to all later requests of the
-shard. If the generation is sure to pass at once, members that it gives nothing new wait for the next one.
+shard.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.parked import refuse_syncs
-from kshim.coordination.groups.passing import HOLD_MS, who_may_wait
 from kshim.coordination.groups.rebalance import prepare_rebalance
 from kshim.coordination.groups.rebalance_record import who
 from kshim.coordination.groups.recording import is_assigned, leader_assigns, may_be_complete, syncs
@@ -33,13 +32,13 @@ def sync_group(draft: Draft, group: ClassicGroup, caller: Caller, request: SyncG
         return
     member = group.members[request.member_id]
     _heard_from(draft, group, member)
-    if answer is Action.ANSWER and member.member_id not in group.may_wait:
+    if answer is Action.ANSWER:
         draft.reply(caller.token, synced(group, member))
         is_assigned(draft, group, member)
         may_be_complete(draft, group)
         return
     _park(draft, member, caller)
-    if answer is Action.PARK and group.leader == member.member_id:
+    if group.leader == member.member_id:
         _accept_assignments(draft, group, request)
 
 
@@ -85,29 +84,19 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
         return
     group.transition_to(State.STABLE, draft.now_ms)
     draft.write_group(group)
-    if draft.settings.group_heartbeat_park_enable:
-        group.may_wait = who_may_wait(group)
-    if group.may_wait:
-        draft.arm_hold(group, HOLD_MS)
     leader_assigns(draft, group)
     _answer_parked(draft, group)
 
 
 def _answer_parked(draft: Draft, group: ClassicGroup) -> None:
-    """Answer the parked SyncGroups of members that are not to wait."""
+    """Answer the SyncGroups that waited for the leader's. O(members)."""
     for member in group.members.values():
-        if member.parked_sync is not None and member.member_id not in group.may_wait:
+        if member.parked_sync is not None:
             draft.reply(member.parked_sync, synced(group, member))
             member.parked_sync = None
             is_assigned(draft, group, member)
             draft.restart_session(member)
     may_be_complete(draft, group)
-
-
-def on_hold_deadline(draft: Draft, group: ClassicGroup) -> None:
-    """The hold timer fired: nobody has joined again, so the generation goes on with all its members."""
-    group.may_wait = frozenset()
-    _answer_parked(draft, group)
 
 
 def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:

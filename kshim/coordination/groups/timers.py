@@ -24,8 +24,6 @@ class TimerKind(IntEnum):
     """The sync phase of a group."""
     HEARTBEAT = 3
     """How long a member's heartbeat stays parked."""
-    HOLD = 4
-    """How long the SyncGroups of a stable group stay parked."""
 
 
 class TimerKey(NamedTuple):

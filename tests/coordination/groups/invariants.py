@@ -56,15 +56,13 @@ def state_fits_members(group: ClassicGroup) -> None:
         assert (group.protocol_name or "").encode() in split_names(group.offered.common())
         assert not group.awaiting_join
     if group.state is not State.COMPLETING_REBALANCE:
-        syncing = {member.member_id for member in members if member.parked_sync is not None}
-        assert syncing <= group.may_wait
-    assert not group.may_wait or group.state is State.STABLE
+        assert all(member.parked_sync is None for member in members)
     if group.state is not State.STABLE:
         assert all(member.parked_heartbeat is None for member in members)
     if group.state is not State.PREPARING_REBALANCE:
         assert group.initial_delay is None
     rebalances = group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
-    assert (group.rebalance is not None) == bool(rebalances or group.pending_sync or group.may_wait)
+    assert (group.rebalance is not None) == bool(rebalances or group.pending_sync)
     if members:
         assert split_names(group.offered.common())
 
@@ -79,7 +77,6 @@ def every_wait_ends(history: History, group: ClassicGroup) -> None:
         return
     assert is_armed(TimerKind.JOIN) == (group.state is State.PREPARING_REBALANCE)
     assert is_armed(TimerKind.SYNC) == bool(group.pending_sync)
-    assert is_armed(TimerKind.HOLD) == bool(group.may_wait)
     if group.state is State.COMPLETING_REBALANCE:
         assert group.pending_sync
     for member in group.members.values():
@@ -92,7 +89,7 @@ def every_wait_ends(history: History, group: ClassicGroup) -> None:
 def _is_covered(group: ClassicGroup, member: Member) -> bool:
     """A member without a session timer waits for the end of a phase, which gives it a new one."""
     if member.parked_sync is not None:
-        return group.state is State.COMPLETING_REBALANCE or member.member_id in group.may_wait
+        return group.state is State.COMPLETING_REBALANCE
     return member.parked_join is not None and group.state is State.PREPARING_REBALANCE
 
 

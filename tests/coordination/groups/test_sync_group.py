@@ -4,6 +4,13 @@ import pytest
 
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.trigger import Trigger
+from schemas.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from schemas.messages.sync_group import SyncGroupResponse
@@ -16,6 +23,18 @@ from tests.coordination.groups.history import (
     assign,
     protocols,
 )
+
+
+def _subscription(*owned: int) -> bytes:
+    return encode_subscription(ConsumerProtocolSubscription(topics=("t",), owned_partitions=_topics(owned)))
+
+
+def _assignment(*partitions: int) -> bytes:
+    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=_topics(partitions)))
+
+
+def _topics(partitions: tuple[int, ...]) -> tuple[TopicPartition, ...]:
+    return (TopicPartition(topic="t", partitions=partitions),) if partitions else ()
 
 
 @pytest.fixture
@@ -85,6 +104,22 @@ class TestAssignments:
         assert history.is_parked(token)
         assert leader.answer(leader.sync({leader: b"a", follower: b"b"})).assignment == b"a"
         assert follower.answer(token).assignment == b"b"
+
+    def test_a_new_member_gets_nothing_at_once_while_another_gives_partitions_up(
+        self, history: History
+    ) -> None:
+        """A consumer calls its application with each assignment, also of a generation that passes at once."""
+        (old,) = history.stable(1)
+        old.protocols = protocols("range", metadata=_subscription(0, 1))
+        new = history.client(protocols=protocols("range", metadata=_subscription()))
+        for client in (new, old):
+            client.enter()
+        token = new.sync()
+        old.sync({old: _assignment(0), new: _assignment()})
+        assert new.answer(token).assignment == _assignment()
+        waits = new.wait()
+        old.join()
+        assert new.error(waits) == ErrorCode.REBALANCE_IN_PROGRESS
 
     def test_they_are_durable_with_the_generation(self, history: History, clients: list[Client]) -> None:
         leader, follower, third = clients

@@ -81,7 +81,6 @@ class World:
         self._ids = 0
         self._calm_ms = 0
         self._settings = Settings(
-            group_heartbeat_park_enable=parks,
             group_initial_rebalance_delay_ms=chance.choice((0, 500, 3_000)),
             group_max_size=chance.choice((3, 1_000, 1_000, 1_000)),
             offsets_retention_minutes=chance.choice((1, 10_080, 10_080)),
