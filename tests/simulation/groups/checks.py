@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kshim.coordination.decision import Decision
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.expiry_report import ExpiryReport
+from kshim.coordination.groups.offered import Protocols
 from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.coordination.groups.states import State
@@ -213,7 +214,9 @@ class Checks:
         listed = [identity(member.member_id) for member in answer.members]
         assert len(listed) == len(set(listed)), f"{request.group_id}: a member is listed twice: {listed}"
         assert not listed or (members == set(listed) and answer.leader == answer.member_id)
-        assert group.members[answer.member_id].protocols == request.protocols, "another subscription counts"
+        assert group.members[answer.member_id].protocols == Protocols.of(request.protocols), (
+            "another subscription counts"
+        )
         if group.state is STABLE:
             assert request.member_id != group.leader, "a leader joins to rebalance"
             assert answer.skip_assignment or answer.leader != answer.member_id, "assigned already"
