@@ -48,6 +48,16 @@ MAX_ANSWER_ELEMENTS = 1_000_000
 GSS_API_TOKEN = b"\x60"
 """With it a client begins that authenticates as before SaslHandshake (KIP-43). No API has such a number."""
 
+ALONE = frozenset(
+    {
+        *(ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_RECORDS),
+        *(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS),
+        *(ApiKey.ALTER_CLIENT_QUOTAS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES),
+        *(ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.ELECT_LEADERS, ApiKey.UNREGISTER_BROKER),
+    }
+)
+"""APIs that change the cluster, one change after the other: a connection may have one of them under way."""
+
 Reply = bytes | Pieces | None
 ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
@@ -139,6 +149,8 @@ def answer(
             return reply
         if isinstance(response, Promise):
             return Promised(response, partial(_encode, broker, header, client))
+        if header.api_key in ALONE:
+            turn.is_alone = True
         later: Deferred[Any] = response
         return later.addCallbacks(partial(_encode, broker, header, client), partial(_fail, header, client))
     except Refused:

@@ -23,9 +23,12 @@ from kshim.requests.once import Once
 from kshim.requests.replies import Replies
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey, api_title
+from schemas.header import RequestHeader
+from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from tests.api.harness import AtOnce, result
+from schemas.registry import encode_request
+from tests.api.harness import AtOnce, HeldStore, collect, new_broker, result
 
 HERE = Endpoint("10.0.0.1", 9092)
 WRITER = SimpleNamespace(offset=1, version=1)
@@ -449,6 +452,17 @@ def test_messages_of_many_elements_are_decoded_and_encoded_aside() -> None:
     reply, aside, turn = described(count)
     assert reply == few[:4] + struct.pack(">i", count) + few[8:] * count
     assert (aside.count, turn.is_alone) == (2, True)
+
+
+def test_a_connection_has_one_change_of_the_cluster_under_way() -> None:
+    store = HeldStore()
+    broker, turn = new_broker(store), Turn()
+    request = CreateTopicsRequest(topics=(CreatableTopic(name="t", num_partitions=1, replication_factor=1),))
+    header = RequestHeader(api_key=ApiKey.CREATE_TOPICS, api_version=4)
+    answered = collect(answer(broker, encode_request(header, request), caller(), turn))
+    assert (answered, turn.is_alone) == ([], True)
+    store.release()
+    assert len(answered) == 1
 
 
 @pytest.mark.usefixtures("answered")
