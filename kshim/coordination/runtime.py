@@ -51,6 +51,9 @@ class Coordinator(Loadable, Protocol):
     def refuse(self, request: Any, caller: Caller, error: ErrorCode) -> Any:
         """The response that says `error` and nothing else."""
 
+    def as_kept(self, request: Any) -> Any:
+        """What `refuse` needs of a request that may be parked for long."""
+
     def encode(self, record: Any) -> Entry:
         """Key and value of a record. Raises ValueError for one that cannot be written."""
 
@@ -178,7 +181,10 @@ class Runtime:
 
     def _ask(self, caller: Caller, request: Any) -> Later[Any]:
         answer = self._promise(caller, request)
-        return answer.deferred() if answer.__class__ is _Waiting else answer
+        if answer.__class__ is not _Waiting:
+            return answer
+        answer.request = self._coordinator.as_kept(request)
+        return answer.deferred()
 
     def _promise(self, caller: Caller, request: Any) -> Any | _Waiting:
         token = caller.token

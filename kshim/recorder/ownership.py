@@ -49,6 +49,11 @@ class Ownership:
         self._released_ms: dict[Partition, int] = {}
         """Since when partitions have no owner; `_owners` has their last one."""
 
+    @property
+    def partitions(self) -> int:
+        """How many partitions it knows an owner of."""
+        return len(self._owners)
+
     def take(self, rebalance: Rebalance) -> Effect:
         """The effect of the next rebalance. O(members and partitions)."""
         if rebalance.protocol_type not in (CONSUMER, ""):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
+from sys import getsizeof
 from typing import NamedTuple
 
 from kshim.coordination.groups.rebalance_record import Rebalance, RebalanceBegan
@@ -16,6 +17,10 @@ from kshim.coordination.groups.rebalance_record import Rebalance, RebalanceBegan
 MOST_BYTES = 32 * 1024 * 1024
 MOST_OF_A_GROUP = 100
 MOST_EVENTS = 5_000
+MOST_EVENT_BYTES = 8 * 1024 * 1024
+"""Of all events that are kept; clients choose how long the ids of groups are."""
+EVENT_BYTES = 250
+"""About what an event takes without its texts."""
 REBALANCES = frozenset({Rebalance.kind, RebalanceBegan.kind})
 MOST_TEXT = 1_000
 """Characters of an event: clients choose the names in it."""
@@ -36,10 +41,16 @@ class Event(NamedTuple):
     shard: int | None = None
     """The shard of groups that it is about, if it is about one."""
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        return EVENT_BYTES + getsizeof(self.group_id) + getsizeof(self.text)
+
 
 class _Kept(NamedTuple):
     number: int
     rebalance: Rebalance
+    size: int
 
 
 class Recorder:
@@ -60,7 +71,9 @@ class Recorder:
         """All that are kept, and some that their groups have forgotten."""
         self.bytes = 0
         """What the kept rebalances take, about."""
-        self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        self._events: deque[Event] = deque()
+        self.event_bytes = 0
+        """What the kept events take, about."""
         self.last_number = 0
         """That of the last event; 0 before the first."""
         self._watchers: dict[object, Callable[[Event], object]] = {}
@@ -71,11 +84,11 @@ class Recorder:
         """
         self.last_number += 1
         if isinstance(what, Rebalance):
-            self._keep(_Kept(self.last_number, what))
+            self._keep(_Kept(self.last_number, what, what.size))
         kind, group_id = getattr(what, "kind", "other"), getattr(what, "group_id", "")
         shard = getattr(what, "shard", None)
         event = Event(self.last_number, self._now_ms(), kind, group_id, str(what)[:MOST_TEXT], shard)
-        self._events.append(event)
+        self._keep_event(event)
         for watcher in tuple(self._watchers.values()):
             watcher(event)
 
@@ -108,12 +121,18 @@ class Recorder:
 
     # ---- inside
 
+    def _keep_event(self, event: Event) -> None:
+        self._events.append(event)
+        self.event_bytes += event.size
+        while len(self._events) > MOST_EVENTS or self.event_bytes > MOST_EVENT_BYTES:
+            self.event_bytes -= self._events.popleft().size
+
     def _keep(self, kept: _Kept) -> None:
         of_group = self._of_group.setdefault(kept.rebalance.group_id, deque())
         of_group.append(kept)
         self._by_age.append(kept)
         self._count += 1
-        self.bytes += kept.rebalance.size
+        self.bytes += kept.size
         if len(of_group) > self._most_of_a_group:
             self._forget_first(kept.rebalance.group_id)
         while self.bytes > self._most_bytes:
@@ -129,7 +148,7 @@ class Recorder:
 
     def _forget_first(self, group_id: str) -> None:
         of_group = self._of_group[group_id]
-        self.bytes -= of_group.popleft().rebalance.size
+        self.bytes -= of_group.popleft().size
         self._count -= 1
         if not of_group:
             del self._of_group[group_id]

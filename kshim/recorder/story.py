@@ -51,17 +51,22 @@ def seconds(ms: float) -> str:
     return f"{ms / 1000:.3f} s" if ms < 10_000 else f"{ms / 1000:.1f} s"
 
 
-def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
-    """ "a", "a and b", "a, b and 7 others"."""
+def listed(names: Iterable[str], most: int = MOST_NAMES, count: int | None = None) -> str:
+    """ "a", "a and b", "a, b and 7 others".
+
+    count: how many there are; of more than `most`, the others need not be made.
+    """
     known = list(names)
-    if len(known) > most:
-        known = [*known[: most - 1], f"{len(known) - most + 1} others"]
+    count = len(known) if count is None else count
+    if count > most:
+        known = [*known[: most - 1], f"{count - most + 1} others"]
     return " and ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
 
 
 def partitions(named: Sequence[Partition]) -> str:
     """ "orders-0 and orders-1"."""
-    return listed(f"{topic}-{partition}" for topic, partition in named)
+    shown = (f"{topic}-{partition}" for topic, partition in named[:MOST_NAMES])
+    return listed(shown, count=len(named))
 
 
 def _beginning(rebalance: Rebalance, names: Mapping[str, str]) -> str:

@@ -16,9 +16,8 @@ from twisted.python.failure import Failure
 
 from kshim.cluster import Cluster, NewTopic
 from kshim.coordination.groups.rebalance_record import Rebalance
-from kshim.recorder.ownership import Ownership
+from kshim.recorder.ownership import Effect, Ownership
 from kshim.recorder.shown import shown
-from kshim.requests.bounded import forget_first
 from kshim.storage.interfaces import StorageError
 from schemas.records.batch import encode_entries
 
@@ -30,7 +29,10 @@ if TYPE_CHECKING:
 TOPIC = "kshim.rebalances"
 MOST_GROUPS = 10_000
 """For more the writer forgets who owned what; it knows again after the next rebalance."""
+MOST_PARTITIONS = 200_000
+"""Of all these groups together."""
 MOST_WAITING = 1_000
+MOST_WAITING_BYTES = 16 * 1024 * 1024
 """Rebalances that are not written yet; of more the latest are dropped, with a line in the log."""
 
 logger = logging.getLogger(__name__)
@@ -43,24 +45,29 @@ class RebalanceTopic:
         self._cluster, self._log = cluster, log
         self._aside, self._clock = aside, clock
         self._ownership: dict[str, Ownership] = {}
+        self._partitions = 0
+        """How many `_ownership` knows."""
         self._waiting: list[Rebalance] = []
+        self._waiting_bytes = 0
         self._is_writing = False
 
     def add(self, what: object) -> None:
         """Take what has just happened; all but rebalances is ignored."""
         if not isinstance(what, Rebalance):
             return
-        if len(self._waiting) >= MOST_WAITING:
+        size = what.size
+        if len(self._waiting) >= MOST_WAITING or self._waiting_bytes + size > MOST_WAITING_BYTES:
             logger.warning("%s: dropped a rebalance of group %s: too many at once", TOPIC, what.group_id)
             return
         self._waiting.append(what)
+        self._waiting_bytes += size
         if not self._is_writing:
             self._is_writing = True
             Deferred.fromCoroutine(self._write()).addErrback(self._failed)
 
     async def _write(self) -> None:
         while self._waiting:
-            some, self._waiting = self._waiting, []
+            some, self._waiting, self._waiting_bytes = self._waiting, [], 0
             entries = await self._aside.run(partial(self._encode, some))
             partition_no = await self._partition_no()
             now_ms = int(self._clock.seconds() * 1000)
@@ -84,11 +91,21 @@ class RebalanceTopic:
         """Done aside: nothing else uses `_ownership`."""
         entries: list[tuple[bytes, bytes | None]] = []
         for rebalance in rebalances:
-            ownership = self._ownership.setdefault(rebalance.group_id, Ownership())
-            forget_first(self._ownership, MOST_GROUPS)
-            value = json.dumps(shown(rebalance, ownership.take(rebalance)))
+            value = json.dumps(shown(rebalance, self._effect(rebalance)))
             entries.append((rebalance.group_id.encode(), value.encode()))
         return entries
+
+    def _effect(self, rebalance: Rebalance) -> Effect:
+        """The effect of the next rebalance of a group; groups whose last one is long ago may be forgotten."""
+        known = self._ownership
+        ownership = known.pop(rebalance.group_id, None) or Ownership()
+        self._partitions -= ownership.partitions
+        effect = ownership.take(rebalance)
+        self._partitions += ownership.partitions
+        known[rebalance.group_id] = ownership
+        while known and (len(known) > MOST_GROUPS or self._partitions > MOST_PARTITIONS):
+            self._partitions -= known.pop(next(iter(known))).partitions
+        return effect
 
     def _failed(self, failure: Failure) -> None:
         self._is_writing = False

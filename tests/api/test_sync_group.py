@@ -2,10 +2,13 @@
 
 import pytest
 
+from kshim.api.sync_group import sync_group
+from kshim.requests.context import NamedMember
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.api.groups import Groups, join, versions
+from tests.api.harness import context
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.SYNC_GROUP))
@@ -48,3 +51,12 @@ def test_v5_must_name_the_right_ones(fields: dict[str, str]) -> None:
     named = {"protocol_type": "consumer", "protocol_name": "range"} | fields
     request = SyncGroupRequest(group_id="group", generation_id=1, member_id=member_id, **named)
     assert groups.ask(request).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_its_connection_keeps_the_names_of_the_member_alone() -> None:
+    asked = context(4)
+    assert asked.client is not None
+    plan = (SyncGroupRequestAssignment(member_id="m", assignment=bytes(1_000_000)),)
+    request = SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=plan)
+    sync_group(Groups().broker, asked, request)
+    assert asked.client.member == NamedMember("g", "m")

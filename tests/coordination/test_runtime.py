@@ -15,10 +15,11 @@ from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
 from kshim.coordination.loading import Leader
 from kshim.coordination.shards import partition_for
 from kshim.storage.interfaces import JournalBatch, StorageError, StorageFull
+from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import OffsetCommitKey, encode_key
 from schemas.messages.heartbeat import HeartbeatResponse
-from schemas.messages.join_group import JoinGroupResponse
+from schemas.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.offset_commit import (
@@ -32,7 +33,7 @@ from schemas.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from schemas.messages.offset_fetch import OffsetFetchRequestGroup
-from schemas.messages.sync_group import SyncGroupResponse
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -582,6 +583,26 @@ def test_an_answer_may_cause_the_next_request(server: Server) -> None:
     server.journal.release()
     assert error(second[0]) == ErrorCode.NONE
     assert offset(server.fetch()) == 2
+
+
+@pytest.mark.parametrize("api_key", [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP])
+def test_a_parked_request_is_kept_without_its_content(server: Server, api_key: ApiKey) -> None:
+    """What it takes to refuse it remains."""
+    server.journal.holds = False
+    content = JoinGroupRequestProtocol(name="range", metadata=bytes(1_000))
+    parked = server.join(group_instance_id="i", protocols=(content,))
+    if api_key is ApiKey.SYNC_GROUP:
+        server.clock.advance(3)
+        plan = (SyncGroupRequestAssignment(member_id="test-1", assignment=bytes(1_000)),)
+        request = SyncGroupRequest(group_id="a", generation_id=1, member_id="i-1", assignments=plan)
+        server.journal.holds = True
+        parked = server.submit(request)
+    (waiting,) = server.runtime._waiting.values()
+    assert waiting.request.member_id == ("" if api_key is ApiKey.JOIN_GROUP else "i-1")
+    assert bytes(1_000) not in str(waiting.request).encode()
+    assert "range" not in str(waiting.request)
+    server.runtime.stop()
+    assert error(parked) == ErrorCode.NOT_COORDINATOR
 
 
 def test_member_ids_are_kafka_s() -> None:

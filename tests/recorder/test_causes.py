@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kshim.coordination.groups.rebalance_record import MOST_DEPARTED_BYTES
 from kshim.coordination.groups.trigger import Gone, Trigger
+from kshim.coordination.groups.why_again import MOST_ELEMENTS
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.coordination.groups.history import SESSION_MS, Client, History
 from tests.recorder.groups import all_join, all_sync, consumer, owns, rebalance
@@ -178,3 +180,37 @@ def test_a_static_member_that_comes_back_with_another_assignor(history: History)
     a.sync({a: b""})
     assert last(history)[:2] == (Trigger.STATIC_MEMBER_REPLACED, "a")
     assert history.rebalances[-1].parts[before].gone is Gone.REPLACED
+
+
+def test_a_cause_with_very_many_names_is_cut(history: History) -> None:
+    a = consumer(history, "a")
+    rebalance(history, {a: (0, 1)})
+    owns(a, 0, 1, topics=[f"{n}-".ljust(249, "t") for n in range(10_000)])
+    rebalance(history, {a: (0, 1)})
+    trigger, _, detail = last(history)
+    assert (trigger, len(detail), detail[:4]) == (Trigger.SUBSCRIPTION_CHANGED, 1_000, "+0-t")
+
+
+def test_more_names_than_are_compared(history: History) -> None:
+    a = consumer(history, "a")
+    rebalance(history, {a: (0, 1)})
+    owns(a, 0, 1, topics=map(str, range(MOST_ELEMENTS + 1)))
+    rebalance(history, {a: (0, 1)})
+    assert last(history) == (Trigger.LEADER_REJOINED, "a", "")
+
+
+def test_members_that_come_and_go_without_end(history: History) -> None:
+    """The rebalance under way keeps the first of them."""
+    a = consumer(history, "a")
+    rebalance(history, {a: (0, 1)})
+    for n in range(100):
+        guest = consumer(history, f"{n}-".ljust(30_000, "g"))
+        guest.enter()
+        guest.leave()
+    record = history.group().rebalance
+    assert record is not None
+    assert 10 < len(history.group().departed) < 20
+    assert record.size < 2 * MOST_DEPARTED_BYTES
+    rebalance(history, {a: (0, 1)})
+    assert not len(history.group().departed)
+    assert len(history.rebalances[-1].parts) < 20

@@ -8,10 +8,10 @@ from sys import getsizeof
 
 import pytest
 
-from kshim.coordination.groups.rebalance_record import Part, Rebalance, Who
+from kshim.coordination.groups.rebalance_record import Part, Rebalance, RebalanceBegan, Who
 from kshim.coordination.groups.trigger import Gone, Trigger
 from kshim.recorder.naming import short_names
-from kshim.recorder.recorder import MOST_EVENTS, Event, Recorder
+from kshim.recorder.recorder import MOST_EVENT_BYTES, MOST_EVENTS, Event, Recorder
 from kshim.recorder.scores import WINDOW_MS, scores
 
 
@@ -166,3 +166,14 @@ def test_scores() -> None:
         "zombies": {"z at 10.0.0.1": 2},
     }
     assert scores([], now_ms)["slowest"] is None
+
+
+def test_the_texts_of_events_count() -> None:
+    """A client chooses how long the id of a group is."""
+    recorder = Recorder(lambda: 0)
+    for n in range(1_000):
+        recorder.add(RebalanceBegan(f"{n}-".ljust(32_000, "g"), Trigger.MEMBER_JOINED, ()))
+    assert recorder.event_bytes <= MOST_EVENT_BYTES
+    found = recorder.events_after(0)
+    assert (len(found), found[-1].number) == (MOST_EVENT_BYTES // found[0].size, 1_000)
+    assert recorder.event_bytes == sum(event.size for event in found)

@@ -6,7 +6,7 @@ import pytest
 
 from kshim.cli.timeline import LEGEND, timeline
 from kshim.recorder.shown import shown_in_turn
-from kshim.recorder.story import listed, seconds
+from kshim.recorder.story import listed, partitions, seconds
 from tests.coordination.groups.history import REBALANCE_MS, SESSION_MS, History
 from tests.recorder.groups import all_join, all_sync, consumer, rebalance
 
@@ -14,6 +14,16 @@ from tests.recorder.groups import all_join, all_sync, consumer, rebalance
 @pytest.fixture
 def history() -> History:
     return History(group_initial_rebalance_delay_ms=0)
+
+
+def test_partitions_that_no_sentence_names_are_not_formatted() -> None:
+    class Shy(str):
+        def __format__(self, how: str) -> str:
+            raise AssertionError("formatted")
+
+    named = [("t", n) for n in range(5)] + [(Shy("t"), n) for n in range(20)]
+    assert partitions(named) == "t-0, t-1, t-2, t-3 and 21 others"
+    assert partitions(named[:5]) == "t-0, t-1, t-2, t-3 and t-4"
 
 
 def story(history: History) -> list[str]:

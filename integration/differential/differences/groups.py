@@ -5,11 +5,20 @@ from __future__ import annotations
 from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
 from integration.differential.differences.member import Member, coordinated, protocol
 from integration.differential.differences.scenario import difference
+from kshim.coordination.groups.offered import MOST_NAMES
+from kshim.coordination.groups.subscriptions import MOST_TOPICS
+from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.messages.delete_groups import DeleteGroupsRequest
+from schemas.messages.join_group import JoinGroupRequestProtocol
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from schemas.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
 )
 
 COMMIT, DELETE = 8, 2
@@ -50,6 +59,29 @@ def deleting_a_group_whose_only_commit_was_refused(guest: Guest) -> str:
     group = coordinated(guest)
     assert guest.error(COMMIT, committing(guest, "x" * 5000)) == "OFFSET_METADATA_TOO_LARGE"
     return guest.error(DELETE, DeleteGroupsRequest(groups_names=(group,)))
+
+
+@difference("D-many-protocols", apache_kafka="MEMBER_ID_REQUIRED", kshim="INCONSISTENT_GROUP_PROTOCOL")
+def a_member_with_more_protocols_than_a_group_counts(guest: Guest) -> str:
+    coordinated(guest)
+    names = [f"p{number}" for number in range(MOST_NAMES + 1)]
+    alice = Member(guest, "alice", protocols=tuple(JoinGroupRequestProtocol(name=name) for name in names))
+    alice.send_join()
+    return error_of(alice.hear_join())
+
+
+@difference("D-many-subscribed-topics", apache_kafka="NONE", kshim="GROUP_SUBSCRIBED_TO_TOPIC")
+def deleting_an_offset_while_a_member_names_very_many_topics(guest: Guest) -> str:
+    """Names of no bytes suffice, as nobody looks into a subscription before that."""
+    guest.create("t")
+    group = coordinated(guest)
+    topics = encode_subscription(ConsumerProtocolSubscription(topics=("",) * (MOST_TOPICS + 1)))
+    Member(guest, "alice", protocols=(protocol(topics),)).enter()
+    partitions = (OffsetDeleteRequestPartition(partition_index=0),)
+    request = OffsetDeleteRequest(
+        group_id=group, topics=(OffsetDeleteRequestTopic(name=guest.name("t"), partitions=partitions),)
+    )
+    return error_of(guest.answer(0, request).topics[0].partitions[0])
 
 
 def committing(guest: Guest, metadata: str) -> OffsetCommitRequest:

@@ -82,6 +82,14 @@ def _protocols(wire: Wire) -> Sequence[Volley]:
     ]
 
 
+def _parked(wire: Wire) -> Sequence[Volley]:
+    """The first member does not join again, so that the others wait for it."""
+    names = _names("p", 9_000)
+    wire.ask(3, _join(*names))
+    frame = framed(3, _join(*names))
+    return [Volley(label="JoinGroup", frames=[frame], connections=300, reads=False, hold_s=3)]
+
+
 def _idle_connections(wire: Wire) -> Sequence[Volley]:
     request = SyncGroupRequest(
         group_id=GROUP,
@@ -95,12 +103,13 @@ def _idle_connections(wire: Wire) -> Sequence[Volley]:
 def _rebalances(wire: Wire) -> Sequence[Volley]:
     """Each member is alone in its group, and the leader, so each JoinGroup begins a rebalance."""
     volleys = []
+    common = _names("p", 1)
     for label, beginning, count in (
-        ("offers", "p", 9_000),
+        ("offers", "p", 4_900),
         ("votes", "v" * LONGEST_ID, 1),
     ):
-        member_id = wire.ask(3, _join(*_names(beginning, 1), group_id=label)).member_id
-        offers = [_names(f"{letter}{beginning}", count) for letter in "ab"]
+        member_id = wire.ask(3, _join(*common, group_id=label)).member_id
+        offers = [_names(f"{letter}{beginning}", count) + common for letter in "ab"]
         frames = [framed(3, _join(*each, group_id=label, member_id=member_id)) for each in offers]
         volleys.append(Volley(label=f"JoinGroup: {label}", frames=list(islice(cycle(frames), 400))))
     return volleys
@@ -114,7 +123,7 @@ def _deleted_groups(wire: Wire) -> Sequence[Volley]:
         leave = LeaveGroupRequest(group_id=group_id, members=(MemberIdentity(group_instance_id="i"),))
         delete = DeleteGroupsRequest(groups_names=(group_id,))
         frames += [framed(5, join), framed(3, leave), framed(1, delete)]
-    return [Volley(label="JoinGroup, LeaveGroup, DeleteGroups", frames=frames, in_flight=3)]
+    return [Volley(label="JoinGroup, LeaveGroup, DeleteGroups", frames=frames, in_flight=60)]
 
 
 def _pending_ids(wire: Wire) -> Sequence[Volley]:
@@ -130,10 +139,10 @@ def _joins_again(wire: Wire) -> Sequence[Volley]:
     """A subscription changes from some names to others."""
     member_id = wire.ask(3, _join(_subscription(["t"]))).member_id
     subscriptions = [
-        _subscription([f"{letter}{number}-".ljust(1_000, "t") for number in range(30_000)]) for letter in "ab"
+        _subscription([f"{letter}{number}-".ljust(100, "t") for number in range(90_000)]) for letter in "ab"
     ]
     frames = [framed(3, _join(each, member_id=member_id)) for each in subscriptions]
-    return [Volley(label="JoinGroup", frames=frames * 3)]
+    return [Volley(label="JoinGroup", frames=frames * 5)]
 
 
 def _departed(wire: Wire) -> Sequence[Volley]:
@@ -162,6 +171,13 @@ ATTACKS = (
         name="kept-protocols",
         what=f"40 JoinGroup with {MANY:,} protocols, and 400 with a tenth of that",
         arm=_protocols,
+        bounds=LEFT_BEHIND,
+        options=AT_ONCE,
+    ),
+    Attack(
+        name="parked-joins",
+        what="300 JoinGroup with 9,000 protocols are parked",
+        arm=_parked,
         bounds=LEFT_BEHIND,
         options=AT_ONCE,
     ),
@@ -200,7 +216,7 @@ ATTACKS = (
     ),
     Attack(
         name="joins-again",
-        what="a member changes its subscription from 30,000 long names to others",
+        what="a member changes its subscription from 90,000 long names to others",
         arm=_joins_again,
         bounds=LEFT_BEHIND,
         options=AT_ONCE,

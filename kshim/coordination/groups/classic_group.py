@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.offered import SEPARATOR, Offered, Protocols, split_names
-from kshim.coordination.groups.rebalance_record import Part, Rebalance
+from kshim.coordination.groups.rebalance_record import Departed, Rebalance
 from kshim.coordination.groups.states import TRANSITIONS, State
 from kshim.coordination.groups.subscriptions import topics_of
 from kshim.coordination.java import in_order_of_a_hash_map
@@ -60,8 +60,7 @@ class ClassicGroup:
     initial_delay: InitialDelay | None = None
     rebalance: Rebalance | None = None
     """The rebalance under way and why it started."""
-    departed: list[Part] = field(default_factory=list)
-    """Members that are gone, of which no rebalance tells yet."""
+    departed: Departed = field(default_factory=Departed)
     joined_ms: int = 0
     """When the last join phase ended."""
     loaded_ms: int | None = None

@@ -16,7 +16,7 @@ from kshim.coordination.groups.draft import Surroundings
 from kshim.coordination.groups.passing_time import keep_members, only_paces
 from kshim.coordination.groups.pending_ids import PendingIds
 from kshim.coordination.groups.records import encode_record
-from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, refuse
+from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, as_kept, refuse
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS, Shard
@@ -69,6 +69,7 @@ class Coordinator:
     topic = "__consumer_offsets"
     encode = staticmethod(encode_record)
     refuse = staticmethod(refuse)
+    as_kept = staticmethod(as_kept)
 
     def __init__(self, settings: Settings, new_member_id: Callable[[str], str], partitions: int = 50) -> None:
         self.settings = settings

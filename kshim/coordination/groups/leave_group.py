@@ -29,15 +29,14 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
     if group.state is State.DEAD:
         draft.reply(caller.token, LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return
-    left: list[Who] = []
+    left: dict[Who, Gone] = {}
     responses: list[MemberResponse] = []
     for identity in leaving(caller, request):
         responses.append(_answer(identity, _leave(draft, group, caller, identity, left)))
     draft.reply(caller.token, left_group(caller, tuple(responses)))
     if left:
         reason = next((entry.reason for entry in request.members if entry.reason), "")
-        went = {part.gone for part in group.departed[-len(left) :]}
-        trigger = Trigger.MEMBER_REMOVED if Gone.REMOVED in went else Trigger.MEMBER_LEFT
+        trigger = Trigger.MEMBER_REMOVED if Gone.REMOVED in left.values() else Trigger.MEMBER_LEFT
         rebalance_or_complete(draft, group, trigger, left, reason or "")
     else:
         maybe_complete_join(draft, group)
@@ -64,7 +63,7 @@ def unknown_members(caller: Caller, request: LeaveGroupRequest) -> LeaveGroupRes
 
 
 def _leave(
-    draft: Draft, group: ClassicGroup, caller: Caller, identity: MemberIdentity, left: list[Who]
+    draft: Draft, group: ClassicGroup, caller: Caller, identity: MemberIdentity, left: dict[Who, Gone]
 ) -> ErrorCode:
     member_id = identity.member_id
     if not member_id:
@@ -79,10 +78,10 @@ def _leave(
         if error is not ErrorCode.NONE:
             return error
     member = group.members[member_id]
-    left.append(who(member))
     # A member leaves by itself with its id; an administrator names static ones by their instance ids.
     by_itself = bool(identity.member_id) and caller.client_id == member.client_id
-    remove_member(draft, group, member_id, Gone.LEFT if by_itself else Gone.REMOVED)
+    gone = left[who(member)] = Gone.LEFT if by_itself else Gone.REMOVED
+    remove_member(draft, group, member_id, gone)
     return ErrorCode.NONE
 
 

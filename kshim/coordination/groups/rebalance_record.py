@@ -26,6 +26,8 @@ MOST_REASON = 1_000
 """Characters of what a client says."""
 MOST_NAMED = 1_000
 """Of the members that have set off a rebalance."""
+MOST_DEPARTED_BYTES = 1_000_000
+"""Members may come and go without end while a join phase lasts."""
 
 
 class Who(NamedTuple):
@@ -71,6 +73,32 @@ class Part:
         """About how many bytes it takes in memory."""
         sent = (self.before, self.after, self.subscription, self.offers)
         return PART_BYTES + self.who.size + sum(map(getsizeof, sent))
+
+
+class Departed:
+    """Members that are gone, of which no rebalance tells yet. Of too many, the first are kept."""
+
+    __slots__ = ("_bytes", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def add(self, part: Part) -> bool:
+        """Return False if there is no room for it."""
+        if self._bytes >= MOST_DEPARTED_BYTES:
+            return False
+        self._parts.append(part)
+        self._bytes += part.size
+        return True
+
+    def take(self) -> list[Part]:
+        """All of them, which are not kept any more."""
+        parts, self._parts, self._bytes = self._parts, [], 0
+        return parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ def departs(draft: Draft, group: ClassicGroup, member: Member, gone: Gone) -> No
     """A member is gone; the rebalance that follows, or is under way, tells so."""
     heard_ms = draft.now_ms - member.session_timeout_ms if gone is Gone.EXPIRED else NEVER_MS
     part = Part(who(member), before=member.holds, gone=gone, gone_ms=draft.now_ms, heard_ms=heard_ms)
-    group.departed.append(part)
+    if not group.departed.add(part) and group.rebalance is not None:
+        group.rebalance.parts.pop(member.member_id, None)
 
 
 def join_phase_ends(draft: Draft, group: ClassicGroup) -> None:
@@ -128,10 +129,9 @@ def _report(draft: Draft, group: ClassicGroup, record: Rebalance) -> None:
 
 def _take_departed(group: ClassicGroup, record: Rebalance) -> None:
     """Note who is gone, and keep what is known of the part it had."""
-    for part in group.departed:
+    for part in group.departed.take():
         known = record.parts.get(part.who.member_id)
         if known is None:
             record.parts[part.who.member_id] = part
         else:
             known.gone, known.gone_ms, known.heard_ms = part.gone, part.gone_ms, part.heard_ms
-    group.departed.clear()

@@ -7,6 +7,7 @@ that code: a heartbeat succeeds, and a SyncGroup is answered REBALANCE_IN_PROGRE
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kshim.coordination.decision import Caller
@@ -120,6 +121,12 @@ def refuse(request: GroupRequest | EndTransaction, caller: Caller, error: ErrorC
     return _REFUSALS[type(request)](request, caller, error)
 
 
+def as_kept(request: GroupRequest | EndTransaction) -> Any:
+    """The request with all that `refuse` needs. Some are parked for long, and their content is large."""
+    without_content = _WITHOUT_CONTENT.get(type(request))
+    return request if without_content is None else without_content(request)
+
+
 def _join_group(request: JoinGroupRequest, caller: Caller, error: ErrorCode) -> JoinGroupResponse:
     return JoinGroupResponse(error_code=error, member_id=request.member_id)
 
@@ -213,6 +220,10 @@ _NOT_HERE = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
+_WITHOUT_CONTENT: dict[type, Callable[[Any], Any]] = {
+    JoinGroupRequest: lambda it: replace(it, protocols=()),
+    SyncGroupRequest: lambda it: replace(it, assignments=()),
+}
 _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
     JoinGroupRequest: _join_group,
     SyncGroupRequest: _sync_group,

@@ -75,7 +75,7 @@ def _take_place(draft: Draft, group: ClassicGroup, member: Member, member_id: st
 
 def _goes_on(draft: Draft, group: ClassicGroup, member: Member, old_id: str) -> None:
     """Keep the generation, in which nobody else has to know of the new id."""
-    group.departed.clear()
+    group.departed.take()
     draft.write_group(group)
     draft.report(Resumed(group.group_id, old_id, who(member)))
 

@@ -11,11 +11,11 @@ def joined(parts: Iterable[str], separator: str = ", ", most: int = MOST_CHARACT
     """The first `most` characters of all parts with a separator between them. Later parts are not asked
     for.
     """
-    found = []
-    left = most
+    found: list[str] = []
+    size = -len(separator)
     for part in parts:
-        found.append(part[:left] if left > 0 else "")
-        left -= len(part) + len(separator)
-        if left < 0:
+        found.append(part[:most])
+        size += len(separator) + len(found[-1])
+        if size >= most:
             break
     return separator.join(found)[:most]

@@ -12,6 +12,9 @@ from enum import IntEnum
 from itertools import count
 from typing import NamedTuple
 
+STALE_CHARACTERS = 2_000_000
+"""How many characters the member ids of cancelled timers may have, beside as many as those of live ones."""
+
 
 class TimerKind(IntEnum):
     """What a timer watches."""
@@ -39,6 +42,10 @@ class ShardTimer(NamedTuple):
 
     shard: int
 
+    @property
+    def member_id(self) -> str:
+        return ""
+
 
 AnyTimer = TimerKey | ShardTimer
 
@@ -46,13 +53,16 @@ AnyTimer = TimerKey | ShardTimer
 class Timers:
     """All deadlines of a coordinator, in ms of the time that its callers pass in."""
 
-    __slots__ = ("_deadlines_ms", "_heap", "_order", "_queued_ms")
+    __slots__ = ("_deadlines_ms", "_heap", "_most_characters", "_order", "_queued_ms", "characters")
 
     def __init__(self) -> None:
         self._deadlines_ms: dict[AnyTimer, int] = {}
         self._queued_ms: dict[AnyTimer, int] = {}
         self._heap: list[tuple[int, int, AnyTimer]] = []
         self._order = count()
+        self.characters = 0
+        """Of the member ids in the heap; clients choose how long they are."""
+        self._most_characters = STALE_CHARACTERS
 
     def arm(self, key: AnyTimer, deadline_ms: int) -> None:
         """Let `key` come due at `deadline_ms`, instead of any deadline it had."""
@@ -80,6 +90,7 @@ class Timers:
         """
         while self._heap and self._heap[0][0] <= now_ms:
             queued_ms, _, key = heapq.heappop(self._heap)
+            self.characters -= len(key.member_id)
             if self._queued_ms.get(key) != queued_ms:
                 continue
             del self._queued_ms[key]
@@ -101,8 +112,9 @@ class Timers:
                 yield key
 
     def _push(self, key: AnyTimer, deadline_ms: int) -> None:
-        if len(self._heap) > 2 * len(self._deadlines_ms) + 64:
+        if len(self._heap) > 2 * len(self._deadlines_ms) + 64 or self.characters > self._most_characters:
             self._forget_cancelled()
+        self.characters += len(key.member_id)
         self._queued_ms[key] = deadline_ms
         heapq.heappush(self._heap, (deadline_ms, next(self._order), key))
 
@@ -111,3 +123,5 @@ class Timers:
         self._queued_ms = dict(self._deadlines_ms)
         self._heap = [(deadline_ms, next(self._order), key) for key, deadline_ms in self._queued_ms.items()]
         heapq.heapify(self._heap)
+        self.characters = sum(len(key.member_id) for key in self._queued_ms)
+        self._most_characters = 2 * self.characters + STALE_CHARACTERS

@@ -11,7 +11,7 @@ from kshim.coordination.shards import partition_for
 from kshim.coordination.transactions.decision import Ending, TransactionRecord
 from kshim.coordination.transactions.describe import listed, unknown_states
 from kshim.coordination.transactions.records import decode_record, encode_record
-from kshim.coordination.transactions.requests import Request, refuse
+from kshim.coordination.transactions.requests import Request, as_kept, refuse
 from kshim.coordination.transactions.settings import Settings
 from kshim.coordination.transactions.shard import OPERATIONS, Shard
 from schemas.error_code import ErrorCode
@@ -27,6 +27,7 @@ class TransactionCoordinator:
     topic = "__transaction_state"
     encode = staticmethod(encode_record)
     refuse = staticmethod(refuse)
+    as_kept = staticmethod(as_kept)
 
     def __init__(self, settings: Settings, new_producer_id: Callable[[], int], partitions: int = 50) -> None:
         """new_producer_id: returns one that was never given out before; called at most once a request."""

@@ -40,6 +40,11 @@ class DescribeTransaction(NamedTuple):
 Request = InitProducerIdRequest | AddPartitions | EndTxnRequest | DescribeTransaction
 
 
+def as_kept(request: Request) -> Request:
+    """The request: none of these is parked, or large and waits for more than its records."""
+    return request
+
+
 def refuse(request: Request, caller: Caller, error: ErrorCode) -> Any:
     """The response that says `error` and nothing else."""
     match request:

@@ -2,7 +2,7 @@
 
 import random
 
-from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
+from kshim.coordination.groups.timers import STALE_CHARACTERS, TimerKey, TimerKind, Timers
 
 A, B, C = (TimerKey(TimerKind.MEMBER, "group", name) for name in "abc")
 
@@ -105,3 +105,18 @@ def test_cancelled_timers_do_not_pile_up() -> None:
         timers.cancel(key)
     assert len(timers._heap) < 200
     assert len(timers._queued_ms) < 200
+
+
+def test_the_ids_of_cancelled_timers_do_not_pile_up() -> None:
+    """Not even beside many that are live."""
+    timers = Timers()
+    for n in range(1_000):
+        timers.arm(TimerKey(TimerKind.MEMBER, "g", f"live-{n}"), 1_000)
+    for n in range(1_000):
+        key = TimerKey(TimerKind.MEMBER, "g", f"{n}-".ljust(30_000, "m"))
+        timers.arm(key, 1_000)
+        timers.cancel(key)
+        assert timers.characters == sum(len(key.member_id) for _, _, key in timers._heap)
+        assert timers.characters < 2 * STALE_CHARACTERS
+    assert len(list(timers.due(1_000))) == 1_000
+    assert timers.characters == 0
