@@ -14,13 +14,24 @@ from integration.support.clients import Admin, new_consumer
 from integration.support.server import Server
 from integration.support.wire import Wire
 from integration.upstream.committer import Committer
+from integration.upstream.transactor import Transactor
+from kshim.coordination.shards import partition_for
 from schemas.error_code import ErrorCode
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from schemas.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from schemas.records.batch import encode_entries
 
 TOPIC = "__kshim_groups"
+SHARDS = 50
+NEARLY_A_BATCH = 252
+"""Offsets with 4 KB of metadata each: less than 1 MiB."""
 LARGE_BYTES = 300_000
 """Passes without being collected."""
 
@@ -97,6 +108,65 @@ def test_clients_can_read_the_topic_and_nothing_else(kafka: Server, kshim: Serve
     assert committer.read() == 2
     assert described(kafka).topic_id == topic.topic_id
     assert not described(kafka).is_internal
+
+
+@pytest.mark.few
+def test_large_commits_in_a_transaction_leave_other_groups_alone(kafka: Server, kshim: Server) -> None:
+    """As pending offsets they take more than a batch, and so do all that a transaction has committed."""
+    made = "sizes"
+    admin = Admin(kafka.bootstrap)
+    admin.create_topic(made, 2 * NEARLY_A_BATCH)
+    admin.close()
+    committer = Committer([kshim], "victim", made)
+    assert committer.commit(0)
+    evil = next(name for name in (f"evil-{n}" for n in range(1000)) if shard_of(name) == shard_of("victim"))
+    producer = Transactor(wire(kshim), f"tx-{made}")
+    ids = producer.producer_id, producer.producer_epoch
+    added = AddOffsetsToTxnRequest(
+        transactional_id=f"tx-{made}", producer_id=ids[0], producer_epoch=ids[1], group_id=evil
+    )
+    assert wire(kshim).ask(3, added).error_code == ErrorCode.NONE
+    for first in (0, NEARLY_A_BATCH, 0):
+        assert set(commit_in(kshim, f"tx-{made}", ids, evil, made, first)) == {ErrorCode.NONE}
+        assert committer.commit(first)
+    too_many = commit_in(kshim, f"tx-{made}", ids, evil, made, 0, 2 * NEARLY_A_BATCH)
+    assert set(too_many) == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert committer.commit(1)
+    assert producer.end().error_code == ErrorCode.NONE
+    until_s = time.monotonic() + 2
+    while time.monotonic() < until_s:
+        assert committer.commit(int(time.monotonic()))
+
+
+def shard_of(group_id: str) -> int:
+    return partition_for(group_id, SHARDS)
+
+
+def commit_in(
+    server: Server,
+    transactional_id: str,
+    producer: tuple[int, int],
+    group_id: str,
+    topic: str,
+    first: int,
+    count: int = NEARLY_A_BATCH,
+) -> list[int]:
+    """Commit offsets with as much metadata as Kafka takes; return the errors."""
+    partitions = tuple(
+        TxnOffsetCommitRequestPartition(
+            partition_index=first + number, committed_offset=7, committed_metadata="m" * 4096
+        )
+        for number in range(count)
+    )
+    request = TxnOffsetCommitRequest(
+        transactional_id=transactional_id,
+        group_id=group_id,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        topics=(TxnOffsetCommitRequestTopic(name=topic, partitions=partitions),),
+    )
+    (answered,) = wire(server).ask(3, request).topics
+    return [each.error_code for each in answered.partitions]
 
 
 def test_a_pattern_does_not_subscribe_to_it(kshim: Server, made: str) -> None:

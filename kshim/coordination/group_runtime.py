@@ -27,15 +27,18 @@ from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.records.end_txn_marker import EndTxnMarker
 
 
-def new_coordinator(config: Config, partitions: int) -> Coordinator:
-    """A coordinator with the limits of `config` and random member ids; it leads no shard yet."""
+def new_coordinator(config: Config, partitions: int, record_bytes: int | None = None) -> Coordinator:
+    """A coordinator with the limits of `config` and random member ids; it leads no shard yet.
+
+    record_bytes: the most that the journal takes at once; None: message.max.bytes.
+    """
     settings = Settings(
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
         group_max_session_timeout_ms=config.group_max_session_timeout_ms,
         group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
         group_max_size=config.group_max_size,
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
-        message_max_bytes=config.message_max_bytes,
+        message_max_bytes=config.message_max_bytes if record_bytes is None else record_bytes,
         offsets_retention_minutes=config.offsets_retention_minutes,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
     )

@@ -44,6 +44,10 @@ class GroupShards(Protocol):
         """How many shards there are; fixed once `prepare` has fired."""
 
     @property
+    def record_bytes(self) -> int:
+        """The most that one record may take, or the records of one commit; fixed once `prepare` has fired."""
+
+    @property
     def group_id(self) -> str:
         """The group of the upstream that its processes are; it is none of the clients' groups."""
 

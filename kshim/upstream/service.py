@@ -198,7 +198,7 @@ class UpstreamServer:
     def _begin_groups(self) -> None:
         """Make the group coordinator, and what answers by it."""
         config, clock, shards = self._config, self._clock, self._shards
-        coordinator = new_coordinator(config, shards.partitions)
+        coordinator = new_coordinator(config, shards.partitions, shards.record_bytes)
         groups = self._groups = GroupRuntime(
             coordinator, shards.journal, clock, self._loader, self._note, shards.may_answer
         )

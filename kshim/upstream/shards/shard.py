@@ -18,6 +18,7 @@ from kshim.requests.once import Once
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, StorageDamaged, StorageError
 from kshim.upstream.shards.answers import SHORT_OF, Answer, Meaning
+from kshim.upstream.shards.batch_limit import DEFAULT_BYTES, TOO_LARGE, BatchLimit
 from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
 from kshim.upstream.shards.stored import encode_batch, read_batches
 from kshim.upstream.shards.takeover import Append, GiveUp, Lead, Read, State, Takeover, Wait
@@ -71,6 +72,7 @@ class World:
     """
     once: Once
     """Keeps lines from being repeated, for each shard and attempt."""
+    limit: BatchLimit
     reading: DeferredSemaphore
     """How many shards are read to their ends at a time."""
 
@@ -288,7 +290,8 @@ class Shard:
 
     def _lead(self, lead: Lead, claim: ShardClaim) -> None:
         self.transactions = ShardTransactions(lead.next_offset)
-        self._tenure = Tenure(lead, claim.lease_ms, self._claimed_ms, _entry(claim))
+        batch_bytes = self._world.limit.batch_bytes
+        self._tenure = Tenure(lead, claim.lease_ms, self._claimed_ms, _entry(claim), batch_bytes)
         logger.debug("shard %d is led here, in term %d", self.index, lead.term.producer_epoch)
 
         def loaded(_: object) -> None:
@@ -315,19 +318,31 @@ class Shard:
             self._end(tenure)
 
     def _send(self, tenure: Tenure, batch: Outgoing) -> None:
-        answered = self._world.log.append(self.index, encode_batch(batch, self._world.wall_ms()))
-        answered.addCallback(self._answered, tenure)
+        data = encode_batch(batch, self._world.wall_ms())
+        self._world.log.append(self.index, data).addCallback(self._answered, tenure, len(data))
 
     def _tell_shortage(self, answer: Answer) -> None:
         if answer.error_code in SHORT_OF:
             level = self._world.once.level(("short", answer.error_code))
             logger.log(level, "the upstream appends nothing to the groups' topic: %s", answer.error_code.name)
 
-    def _answered(self, answer: Answer, tenure: Tenure) -> None:
+    def _answered(self, answer: Answer, tenure: Tenure, batch_bytes: int) -> None:
         self._tell_shortage(answer)
+        if answer.error_code in TOO_LARGE:
+            self._shrink(batch_bytes)
         self._settle(tenure, tenure.was_answered(answer))
         if answer.meaning is Meaning.AGAIN and not tenure.over:
             self._world.clock.callLater(AGAIN_S, self._send_again, tenure)
+
+    def _shrink(self, batch_bytes: int) -> None:
+        """Append smaller batches, as soon as the shard is taken over anew."""
+        self._world.limit.refused(batch_bytes)
+        logger.log(
+            self._world.once.level("too large"),
+            "the upstream refuses a batch of %d bytes for the groups' topic: set its max.message.bytes to %d"
+            " or more, and start kshim again",
+            *(batch_bytes, DEFAULT_BYTES),
+        )
 
     def _send_again(self, tenure: Tenure) -> None:
         if (batch := tenure.to_send_again(self._world.now_ms())) is not None:

@@ -23,6 +23,7 @@ from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone, new_fellow
 from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.link import LinkError
+from kshim.upstream.shards.batch_limit import BatchLimit
 from kshim.upstream.shards.membership import Assigned, Membership, Ours, decode_assigned
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
@@ -31,7 +32,7 @@ from kshim.upstream.shards.said import Said, Unlike
 from kshim.upstream.shards.shard import Shard, World
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import Marker
-from kshim.upstream.shards.topic import Wanted, find_or_make
+from kshim.upstream.shards.topic import Wanted, find_or_make, max_message_bytes
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.shard_claim import ShardClaim
 from schemas.message import MalformedMessage
@@ -77,6 +78,7 @@ class SharedShards:
         self._node_id = node_id
         self._addresses: Callable[[], Addresses] = dict
         self._log = Partitions(reactor, self._topic, upstream)
+        self._limit = BatchLimit()
         self._once = Once(reactor)
         self._mirrored = mirrored
         self._shards: dict[int, Shard] = {}
@@ -104,6 +106,10 @@ class SharedShards:
         return len(self._shards)
 
     @property
+    def record_bytes(self) -> int:
+        return self._limit.record_bytes
+
+    @property
     def group_id(self) -> str:
         return self._config.upstream_groups_group_id
 
@@ -121,6 +127,7 @@ class SharedShards:
         wanted = Wanted(self._topic, config.upstream_groups_topic_partitions, replicas)
         partitions = await find_or_make(self._upstream.ask, self._reactor, wanted)
         await check_permissions(self._upstream, self._coordinators, self._topic, self.group_id)
+        self._limit = BatchLimit(await max_message_bytes(self._upstream.ask, self._topic))
         self._found = await self._describe()
         self._before = None if self._found is None else _assigned_in(self._found, self._topic)
         self._make_shards(partitions)
@@ -136,6 +143,7 @@ class SharedShards:
             lost=self._lost,
             ended=self._ended,
             once=self._once,
+            limit=self._limit,
             reading=DeferredSemaphore(READ_AT_ONCE),
         )
         self._shards = {index: Shard(index, world) for index in range(partitions)}

@@ -21,10 +21,11 @@ Pure: time is an argument, in ms of any clock that does not go back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kshim.upstream.shards.answers import Answer, Meaning
+from kshim.upstream.shards.batch_limit import MOST_BYTES
 from kshim.upstream.shards.takeover import Batch, Lead
 from kshim.upstream.shards.terms import Term
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -39,8 +40,6 @@ RENEW_MS = 10 * 60_000
 """A leader that has appended nothing for so long writes its claim again: after producer.id.expiration.ms of
 silence, a day by default, Kafka forgets a producer, and takes batches of any epoch.
 """
-MOST_BYTES = 512 * 1024
-"""A batch that holds this many takes nothing more."""
 LAST_SEQUENCE = 2**31 - 1
 
 Entry = tuple[bytes, bytes | None]
@@ -87,8 +86,12 @@ class Marker(NamedTuple):
 class Tenure:
     """What one leader of one shard has appended, and may answer."""
 
-    def __init__(self, lead: Lead, lease_ms: int, claimed_ms: int, claim: Entry) -> None:
-        """claimed_ms: when the appended claim was sent. claim: the record that leads the shard on."""
+    def __init__(
+        self, lead: Lead, lease_ms: int, claimed_ms: int, claim: Entry, batch_bytes: int = MOST_BYTES
+    ) -> None:
+        """claimed_ms: when the appended claim was sent. claim: the record that leads the shard on.
+        batch_bytes: the most that several records of a batch may take.
+        """
         self.over: str = ""
         """Why the tenure is over, if it is."""
         self._term = lead.term
@@ -98,6 +101,7 @@ class Tenure:
         self._proven_ms = claimed_ms
         """When the last question was sent that has proven that nobody else leads."""
         self._claim = claim
+        self._batch_bytes = batch_bytes
         self._appended_ms = claimed_ms
         self._tokens = 0
         self._waiting: deque[_Waiting] = deque()
@@ -118,9 +122,17 @@ class Tenure:
         return not self.over and now_ms < self._proven_ms + self._lease_ms
 
     def append(self, entries: Sequence[Entry], now_ms: int) -> Token:
-        """Append records, in one batch; or, without records, prove that nobody else leads."""
+        """Append records, in as few batches as may be; or, without records, prove that nobody else leads."""
+        size = sum(map(_size, entries))
+        if size <= self._batch_bytes:
+            return self._wait(entries, size, now_ms)
+        token = 0
+        for some, some_bytes in _pieces(entries, self._batch_bytes):
+            token = self._wait(some, some_bytes, now_ms)
+        return token
+
+    def _wait(self, entries: Sequence[Entry], size: int, now_ms: int) -> Token:
         self._tokens += 1
-        size = sum(len(key) + len(value or b"") for key, value in entries)
         self._waiting.append(_Waiting(self._tokens, now_ms, entries, size))
         return self._tokens
 
@@ -136,7 +148,7 @@ class Tenure:
         entries: list[Entry] = []
         size = 0
         for waiting in self._waiting:
-            if entries and size + waiting.size > MOST_BYTES:
+            if entries and size + waiting.size > self._batch_bytes:
                 break
             entries += waiting.entries
             size += waiting.size
@@ -280,3 +292,22 @@ class Tenure:
 
     def _prove(self, sent_ms: int) -> None:
         self._proven_ms = max(self._proven_ms, sent_ms)
+
+
+def _size(entry: Entry) -> int:
+    key, value = entry
+    return len(key) + len(value or b"")
+
+
+def _pieces(entries: Iterable[Entry], most_bytes: int) -> Iterator[tuple[list[Entry], int]]:
+    """The entries in their order, with their size: as many together as `most_bytes` allow, or one."""
+    some: list[Entry] = []
+    size = 0
+    for entry in entries:
+        entry_bytes = _size(entry)
+        if some and size + entry_bytes > most_bytes:
+            yield some, size
+            some, size = [], 0
+        some.append(entry)
+        size += entry_bytes
+    yield some, size

@@ -12,16 +12,21 @@ from kshim.configs.upstream_groups import AS_MANY_AS_CAN_BE
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.link import LinkError
+from kshim.upstream.shards.batch_limit import DEFAULT_BYTES
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 logger = logging.getLogger(__name__)
 
 MOST_REPLICAS = 3
 """If nobody says how many; fewer where there are fewer brokers."""
+MAX_MESSAGE_BYTES = "max.message.bytes"
 CONFIGS = {
     "cleanup.policy": "compact",
+    # One commit, or one group, is a record of that size at most; the default of the brokers may be lower.
+    MAX_MESSAGE_BYTES: str(DEFAULT_BYTES),
     # The fence of a leader lasts for a day after the time of its last batch, so that must not come from a
     # machine whose clock is wrong.
     "message.timestamp.type": "LogAppendTime",
@@ -31,6 +36,8 @@ CONFIGS = {
     "segment.bytes": "104857600",
     "unclean.leader.election.enable": "false",
 }
+TOPIC = 2
+"""The kind of resource."""
 TRIES = 60
 PAUSE_S = 0.25
 _NOT_YET = (
@@ -81,6 +88,16 @@ async def find_or_make(ask: Ask, clock: Clock, wanted: Wanted) -> int:
         clock.callLater(PAUSE_S, pause.callback, None)
         await pause
     raise StorageError(f"the upstream's topic {wanted.name}: {last}")
+
+
+async def max_message_bytes(ask: Ask, topic: str) -> int:
+    """The largest batch that the topic takes; Kafka's default if kshim may not ask. Raises LinkError."""
+    asked = DescribeConfigsResource(
+        resource_type=TOPIC, resource_name=topic, configuration_keys=(MAX_MESSAGE_BYTES,)
+    )
+    (result,) = (await ask(DescribeConfigsRequest(resources=(asked,)))).results
+    found = [each.value or "" for each in result.configs if each.name == MAX_MESSAGE_BYTES]
+    return int(found[0]) if found and found[0].isdigit() else DEFAULT_BYTES
 
 
 async def _make(ask: Ask, wanted: Wanted, brokers: int) -> str:

@@ -20,6 +20,7 @@ from kshim.requests.once import Once
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.link import LinkError
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
+from kshim.upstream.shards.batch_limit import BatchLimit
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
 from kshim.upstream.shards.renewal import Renewal
@@ -102,6 +103,10 @@ class Delayed:
         return not self.is_done
 
 
+WITH_SMALL_BATCHES = "kshim2"
+"""At this process each record is a batch of its own."""
+
+
 class Node:
     """One process: its reactor, what it asks Kafka, and what it answers. `crash` ends it for good."""
 
@@ -129,6 +134,8 @@ class Node:
         self.mirrored = MirroredOffsets(self, upstream_groups, Once(self))
         self.shards = SharedShards(Config(), self, self, coordinators, self.mirrored, HERE, self.now_ms)
         self.shards._log = self
+        if name == WITH_SMALL_BATCHES:
+            self.shards._limit = BatchLimit(1)
         self.shards._make_shards(1)
         coordinator = new_coordinator(Config(offsets_retention_minutes=10**6), 1)
         self.groups = GroupRuntime(

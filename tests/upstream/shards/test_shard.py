@@ -16,6 +16,7 @@ from kshim.requests.once import Once
 from kshim.storage.interfaces import JournalBatch, StorageError
 from kshim.storage.memory import MemoryLog
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
+from kshim.upstream.shards.batch_limit import DEFAULT_BYTES, BatchLimit
 from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
 from kshim.upstream.shards.shard import AGAIN_S, OVERTAKEN_S, REFUSED_S, Shard, World
 from kshim.upstream.shards.stored import loaded
@@ -64,6 +65,7 @@ class Process:
 
     def __init__(self, log: OneLog, clock: Clock) -> None:
         self.led = self.lost = 0
+        self.limit = BatchLimit()
         self.loaded: list[tuple[bytes, bytes | None]] = []
         self.ended: list[Marker] = []
         self.shard = Shard(
@@ -80,6 +82,7 @@ class Process:
                 lost=self._lost,
                 ended=self._ended,
                 once=Once(clock),
+                limit=self.limit,
                 reading=DeferredSemaphore(1),
             ),
         )
@@ -181,6 +184,24 @@ def test_nobody_waits_for_who_has_let_go(new: Callable[[], Process], clock: Cloc
     assert first.lost == 1
     second.shard.want()
     assert second.shard.is_led
+
+
+def test_batches_are_smaller_where_one_was_too_large(
+    log: OneLog, new: Callable[[], Process], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = new()
+    process.shard.want()
+    log.answers = [Answer(ErrorCode.MESSAGE_TOO_LARGE)]
+    entries = [(b"%d" % number, bytes(1000)) for number in range(10)]
+    assert failed(process.shard.append(entries)) == "MESSAGE_TOO_LARGE"
+    assert process.limit.max_message_bytes < 10_000
+    assert f"set its max.message.bytes to {DEFAULT_BYTES} or more" in caplog.text
+    pass_s(clock, OVERTAKEN_S + 1, process)
+    assert process.shard.is_led
+    before = log.appended
+    appended = process.shard.append(entries)
+    assert result(appended) is None
+    assert log.appended - before > 2
 
 
 def test_a_lost_answer_is_asked_for_again(log: OneLog, new: Callable[[], Process], clock: Clock) -> None:

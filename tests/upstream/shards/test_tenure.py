@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
+from kshim.upstream.shards.batch_limit import MOST_BYTES
 from kshim.upstream.shards.takeover import Batch, Lead
 from kshim.upstream.shards.tenure import (
     CUT_OFF_MS,
     LAST_SEQUENCE,
-    MOST_BYTES,
     RENEW_MS,
     TIMEOUT_MS,
     Entry,
@@ -27,8 +27,8 @@ LEASE_MS = 500
 ONE, TWO = EndTxnMarker(7, 0, True, 0, 0), EndTxnMarker(8, 0, False, 0, 0)
 
 
-def new_tenure(next_sequence: int = 1, next_offset: int = 10) -> Tenure:
-    return Tenure(Lead(FIRST_TERM, next_sequence, next_offset), LEASE_MS, 0, CLAIM)
+def new_tenure(next_sequence: int = 1, next_offset: int = 10, batch_bytes: int = MOST_BYTES) -> Tenure:
+    return Tenure(Lead(FIRST_TERM, next_sequence, next_offset), LEASE_MS, 0, CLAIM, batch_bytes)
 
 
 def appended(offset: int) -> Answer:
@@ -56,6 +56,25 @@ def test_a_batch_does_not_grow_without_end() -> None:
     assert sent is not None
     assert len(sent.entries) == 1
     assert tenure.was_answered(appended(10)) == [1]
+
+
+def test_what_is_too_large_for_one_batch_is_cut() -> None:
+    tenure = new_tenure(batch_bytes=10)
+    before = tenure.append(A, 0)
+    entries: list[Entry] = [(b"a", b"12345"), (b"b", b"1"), (b"c", None), (b"d", b"x" * 20), (b"e", b"2")]
+    cut = tenure.append(entries, 0)
+    after = tenure.append(C, 0)
+    sent, settled = [], []
+    for offset in range(10, 30):
+        batch = tenure.to_send(offset)
+        if batch is None:
+            break
+        sent.append(len(batch.entries))
+        settled.append(tenure.was_answered(appended(10 + sum(sent[:-1])))[-1])
+    assert sent == [1, 3, 1, 2], "one that is larger goes by itself"
+    assert settled[0] == before
+    assert settled[-1] == after > cut
+    assert cut not in settled[:2], "it is durable with its last batch"
 
 
 def test_a_batch_is_sent_again_as_it_is() -> None:

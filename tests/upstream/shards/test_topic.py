@@ -11,16 +11,23 @@ from twisted.internet.task import Clock
 
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.link import LinkError
-from kshim.upstream.shards.topic import PAUSE_S, TRIES, Wanted, find_or_make
+from kshim.upstream.shards.batch_limit import DEFAULT_BYTES
+from kshim.upstream.shards.topic import PAUSE_S, TRIES, Wanted, find_or_make, max_message_bytes
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
+from schemas.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from schemas.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.api.harness import PENDING
+from tests.api.harness import PENDING, result
 
 TOPIC, PARTITIONS = "__kshim_groups", 50
 
@@ -33,10 +40,13 @@ class Upstream:
         self.made: list[CreateTopicsRequest] = []
         self.making = ErrorCode.NONE
         self.is_lost = False
+        self.configured = DescribeConfigsResult(error_message=None)
 
     def ask(self, request: Any) -> Deferred[Any]:
         if self.is_lost:
             return fail(LinkError("upstream broker 10.0.0.1:9092 cannot be reached: Connection refused"))
+        if isinstance(request, DescribeConfigsRequest):
+            return succeed(DescribeConfigsResponse(results=(self.configured,)))
         if isinstance(request, CreateTopicsRequest):
             self.made.append(request)
             if self.making is ErrorCode.NONE:
@@ -89,6 +99,7 @@ def test_a_new_topic_is_as_safe_as_the_cluster_can_be(brokers: int, replicas: Se
     assert (upstream.made[0].topics[0].replication_factor, found["min.insync.replicas"]) == replicas
     assert found["cleanup.policy"] == "compact"
     assert found["message.timestamp.type"] == "LogAppendTime"
+    assert found["max.message.bytes"] == str(DEFAULT_BYTES)
     assert found["unclean.leader.election.enable"] == "false"
 
 
@@ -133,3 +144,17 @@ def test_replicas_that_are_asked_for(wanted: int, made: int) -> None:
     assert outcome(upstream, replicas=wanted) == PARTITIONS
     (request,) = upstream.made
     assert request.topics[0].replication_factor == made
+
+
+def test_the_largest_batch_is_as_configured() -> None:
+    upstream = Upstream(partitions=1)
+    limit = DescribeConfigsResourceResult(name="max.message.bytes", value="9000")
+    upstream.configured = DescribeConfigsResult(error_message=None, configs=(limit,))
+    assert result(Deferred.fromCoroutine(max_message_bytes(upstream.ask, TOPIC))) == 9000
+
+
+def test_without_the_right_to_ask_kafkas_default_counts() -> None:
+    upstream = Upstream(partitions=1)
+    refused = DescribeConfigsResult(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message="no")
+    upstream.configured = refused
+    assert result(Deferred.fromCoroutine(max_message_bytes(upstream.ask, TOPIC))) == DEFAULT_BYTES
