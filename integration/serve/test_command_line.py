@@ -89,6 +89,25 @@ def test_a_data_dir_with_something_else(tmp_path: Path) -> None:
     assert_refused(result, "data")
 
 
+def test_a_data_file_that_is_cut_short(new_server: Callable[..., Server], topic: str, tmp_path: Path) -> None:
+    """The map of a short file would kill the process."""
+    server = new_server().start()
+    producer = new_producer(server.bootstrap)
+    for _ in range(10):
+        producer.send(topic, os.urandom(10_000)).get(timeout=20)
+    producer.close()
+    server.kill()
+    file = server.data_dir / "data.mdb"
+    os.truncate(file, file.stat().st_size // 2)
+    told = f"{file} is cut short: it has {file.stat().st_size:,} bytes of "
+    arguments = ("serve", "--listen", "127.0.0.1:0", "--data-dir", str(server.data_dir))
+    assert_refused(run_to_end(*arguments, cwd=tmp_path), told, "put back a copy")
+    checked = run_to_end("check", str(server.data_dir), cwd=tmp_path)
+    assert checked.returncode == 1
+    assert checked.stdout.startswith(told)
+    assert checked.stdout.count("\n") == 1
+
+
 def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"

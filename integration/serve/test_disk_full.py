@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,12 @@ from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_producer, read_all
 from integration.support.handmade import OFFSET_COMMIT, Raw, array, produce, record_batch, request, string
 from integration.support.server import FOREIGN_COMMAND, Server, run_to_end
+from integration.support.wire import Wire
+from schemas.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 
 MOUNT = shutil.which("mount")
 NONE, NOT_COORDINATOR, KAFKA_STORAGE_ERROR = 0, 16, 56
@@ -84,7 +91,7 @@ def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Ca
     assert error == NOT_COORDINATOR
     assert produced(raw, "records", large) == KAFKA_STORAGE_ERROR
     told = [line.partition("storage fails: ")[2] for line in server.log if "storage fails" in line]
-    assert told == [f"no space left for {disk}/data: mdb_txn_commit: Input/output error"]
+    assert told == [f"no space left for {disk}/data"]
 
     assert enlarge()
     wait_until(lambda: committed(raw, "records", "m") == NONE, 10, "the shard")
@@ -102,3 +109,66 @@ def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Ca
     server.kill()
     done = run_to_end("check", str(disk / "data"), cwd=disk)
     assert done.returncode == 0, done.stdout
+
+
+def test_deletions_on_a_full_disk(
+    small_disk: tuple[Path, Callable[[], bool]], new_server: Callable[..., Server]
+) -> None:
+    """What frees space has a reserve, also when others have taken the rest of the disk."""
+    disk, _ = small_disk
+    options = ("--set", "log.retention.check.interval.ms=200")
+    server = new_server(*options, data_dir=disk / "data").start()
+    admin, raw = Admin(server.bootstrap), Raw(server)
+    large = bytes(100_000)
+    for topic in ("kept", "trimmed", "deleted", "expired"):
+        admin.create_topic(topic, configs={"retention.ms": "-1"})  # the records are old
+        wait_until(lambda topic=topic: admin.partitions(topic), 10, "the topic")
+        for _ in range(20):
+            assert produced(raw, topic, large) == NONE
+    fill(lambda: produced(raw, "kept", large))
+    fill(lambda: produced(raw, "kept", b"small"))
+    with (disk / "of others").open("wb", 0) as others, suppress(OSError):
+        while others.write(bytes(4096)):
+            pass
+
+    partition = DeleteRecordsPartition(partition_index=0, offset=20)
+    trimmed = DeleteRecordsRequest(
+        topics=(DeleteRecordsTopic(name="trimmed", partitions=(partition,)),), timeout_ms=10_000
+    )
+    with Wire(server.host, server.port) as wire:
+        assert wire.ask(2, trimmed).topics[0].partitions[0].error_code == NONE
+    for free in (
+        lambda: None,
+        lambda: admin.delete_topic("deleted"),
+        lambda: admin.set_configs("expired", {"retention.bytes": "1", "retention.ms": "-1"}),
+    ):
+        free()
+        wait_until(lambda: produced(raw, "kept", large) == NONE, 10, "room again")
+        _, error = fill(lambda: produced(raw, "kept", large))
+        assert error == KAFKA_STORAGE_ERROR
+    admin.close()
+    assert server.running, server.report()
+    assert not [line for line in server.log if "Traceback" in line or "open again" in line]
+    server.kill()
+    done = run_to_end("check", str(disk / "data"), cwd=disk)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_start_on_a_full_disk(
+    small_disk: tuple[Path, Callable[[], bool]], new_server: Callable[..., Server]
+) -> None:
+    """LMDB's lock file is mapped: a page for which there is no room would kill the process."""
+    disk, enlarge = small_disk
+    server = new_server(data_dir=disk / "data").start()
+    server.kill()
+    (disk / "data" / "lock.mdb").unlink()
+    with (disk / "of others").open("wb", 0) as others, suppress(OSError):
+        while others.write(bytes(4096)):
+            pass
+    done = run_to_end("serve", "--listen", "127.0.0.1:0", "--data-dir", str(disk / "data"), cwd=disk)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"cannot use data directory {disk}/data: No space left on device" in done.stderr
+    assert enlarge()
+    server.restart()
+    server.kill()

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import lmdb
 
 from kshim.storage.embedded.data_dir import DataDirLock
+from kshim.storage.embedded.data_file import DATA_FILE, refuse_cut_file
 from kshim.storage.embedded.rows import FORMAT
-from kshim.storage.interfaces import StorageError
+from kshim.storage.interfaces import StorageDamaged, StorageError
 
 if TYPE_CHECKING:
     ReadTransaction = lmdb.Transaction[memoryview]
 else:
     ReadTransaction = lmdb.Transaction
 
-DATA_FILE = "data.mdb"
 MAX_DATABASES = 64
 
 
@@ -35,15 +35,18 @@ class Stored:
             raise StorageError(f"{data_dir} is not a data directory: it has no {DATA_FILE}")
         self._lock = DataDirLock(data_dir)
         try:
+            refuse_cut_file(data_dir)
             self._env = lmdb.Environment(
                 str(data_dir), readonly=True, lock=False, max_dbs=MAX_DATABASES, readahead=True
             )
-            self._refuse_cut_file(file)
             self._main = self._env.begin(buffers=True)
             self._databases = {
                 bytes(name): self._env.open_db(bytes(name), self._main, create=False)
                 for name in list(self._main.cursor().iternext(keys=True, values=False))
             }
+        except StorageDamaged as error:
+            self._lock.release()
+            raise Damaged(str(error)) from None
         except lmdb.Error as error:
             self._lock.release()
             raise Damaged(f"{file} cannot be read: {error}") from None
@@ -54,13 +57,6 @@ class Stored:
         if held is None or bytes(held) != FORMAT:
             self.close()
             raise StorageError(f"{file} does not hold data of kshim's format {FORMAT.decode()}")
-
-    def _refuse_cut_file(self, file: Path) -> None:
-        """Raise Damaged if pages are missing at the end: reading one would kill the process."""
-        pages = self._env.info()["last_pgno"] + 1
-        needed = pages * self._env.stat()["psize"]
-        if file.stat().st_size < needed:
-            raise Damaged(f"{file} is cut short: it has {file.stat().st_size} bytes of {needed}")
 
     def __enter__(self) -> Stored:
         return self

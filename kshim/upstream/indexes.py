@@ -67,7 +67,8 @@ class Indexes:
         text = json.dumps({"cluster_id": self._cluster_id, "brokers": indexes}, indent=1)
         beside = self._path.with_suffix(".new")
         try:
-            with beside.open("w", encoding="utf-8") as file:
+            beside.unlink(missing_ok=True)  # a link that others have put there is not followed
+            with beside.open("x", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())

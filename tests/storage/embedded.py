@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from schemas.records.batch import Record, batches, encode, records
 from tests.storage.reactor import PATIENCE_S, Reactor
@@ -61,3 +62,24 @@ def fail_writes(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
         raise error
 
     monkeypatch.setattr(Environment, "write", write)
+
+
+def when_deleted(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Wait until no deleted partition takes up space; returns the number of steps that took."""
+    done = Event()
+    steps = []
+    step = Deletion.step
+
+    def counted(self: Deletion) -> None:
+        step(self)
+        steps.append(len(self.pending))
+        if not self.pending:
+            done.set()
+
+    monkeypatch.setattr(Deletion, "step", counted)
+
+    def wait() -> int:
+        assert done.wait(PATIENCE_S)
+        return len(steps)
+
+    return wait

@@ -351,7 +351,7 @@ class TestSteps:
             return step(self)
 
         def noted_write(self: Environment, change: Any, **options: Any) -> None:
-            happened.append("replace" if options else "append")
+            happened.append("replace" if options["frees"] else "append")
             write(self, change, **options)
 
         monkeypatch.setattr(_Compacting, "_next_chunks", noted_chunks)
@@ -412,9 +412,9 @@ class TestSteps:
         write = Environment.write
 
         def failing(self: Environment, change: Any, **options: Any) -> None:
-            if options:
+            if options["frees"]:
                 raise StorageError("EIO")
-            write(self, change)
+            write(self, change, **options)
 
         with monkeypatch.context() as broken:
             broken.setattr(Environment, "write", failing)
@@ -514,7 +514,7 @@ write = Environment.write
 def counted(self, change, **options):
     global left
     write(self, change, **options)
-    left -= bool(options)
+    left -= options["frees"]
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -23,30 +22,9 @@ from kshim.storage.interfaces import (
     StorageFull,
     TimestampOffset,
 )
-from tests.storage.embedded import OpenStore, batch_of, entries, fail_writes, hold_writer, keys
+from tests.storage.embedded import OpenStore, batch_of, entries, fail_writes, hold_writer, keys, when_deleted
 from tests.storage.reactor import PATIENCE_S, Reactor
 from tests.storage.searches import find
-
-
-def when_deleted(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Wait until no deleted partition takes up space; returns the number of steps that took."""
-    done = Event()
-    steps = []
-    step = Deletion.step
-
-    def counted(self: Deletion) -> None:
-        step(self)
-        steps.append(len(self.pending))
-        if not self.pending:
-            done.set()
-
-    monkeypatch.setattr(Deletion, "step", counted)
-
-    def wait() -> int:
-        assert done.wait(PATIENCE_S)
-        return len(steps)
-
-    return wait
 
 
 class TestReopening:
@@ -308,7 +286,7 @@ class TestDeletion:
         write = Environment.write
 
         def noted(self: Environment, change: Any, **options: Any) -> None:
-            transactions.append("step" if options else "append")
+            transactions.append("step" if options["frees"] else "append")
             arrived.set()
             assert released.wait(PATIENCE_S)
             write(self, change, **options)

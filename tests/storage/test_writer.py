@@ -1,6 +1,7 @@
 """When the writer reports its writes, and what it does when the disk fails."""
 
-import shutil
+import errno
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -245,7 +246,14 @@ class TestTrust:
 
     def test_a_full_disk_fails_before_it_syncs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         opened = Environment(tmp_path, sync=True, max_bytes=10**7)
-        for error, is_trusted in ((lmdb.DiskError("ENOSPC"), True), (lmdb.Error("EIO"), False)):
+        for error, free_bytes, is_trusted in (
+            (lmdb.DiskError("ENOSPC"), 10**6, True),
+            (lmdb.DiskError("ENOSPC"), 10**9, False),  # the disk may have found that out while it synced
+            (lmdb.Error(f"mdb_txn_commit: {os.strerror(errno.EDQUOT)}"), 10**9, True),
+            (lmdb.Error("EIO"), 10**9, False),
+            (lmdb.Error("EIO"), 0, False),
+        ):
+            monkeypatch.setattr(opened._room, "free_bytes", lambda free=free_bytes: free)
             transaction = SimpleNamespace(commit=Mock(side_effect=error))
             with pytest.raises(type(error)):
                 opened._commit(transaction)
@@ -352,23 +360,15 @@ class TestFailure:
         assert store.metadata.get(b"a") is None
 
     @pytest.mark.parametrize(
-        ("error", "free_bytes", "kind"),
+        ("error", "kind"),
         [
-            (lmdb.DiskError("ENOSPC"), 10**9, StorageFull),
-            (lmdb.Error("EIO"), 0, StorageFull),
-            (lmdb.Error("EIO"), 10**9, StorageError),
+            (lmdb.DiskError("ENOSPC"), StorageFull),
+            (lmdb.Error(f"EDQUOT: {os.strerror(errno.EDQUOT)}"), StorageFull),
+            (lmdb.Error("EIO"), StorageError),
         ],
     )
-    def test_errors_of_the_disk(
-        self,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        error: lmdb.Error,
-        free_bytes: int,
-        kind: type[StorageError],
-    ) -> None:
+    def test_errors_of_the_disk(self, tmp_path: Path, error: lmdb.Error, kind: type[StorageError]) -> None:
         opened = Environment(tmp_path, sync=False, max_bytes=10**7)
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free_bytes))
 
         def change(_: object) -> None:
             raise error

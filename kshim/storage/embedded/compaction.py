@@ -13,7 +13,7 @@ from twisted.logger import Logger
 
 from kshim.storage.chunk import Chunk
 from kshim.storage.compaction import Compacted, Latest
-from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.producers import forget_aborted, load_aborted, load_producers
 from kshim.storage.embedded.rows import CHUNK_KEY, PARTITION_KEY, PROGRESS, SO_FAR
 from kshim.storage.embedded.writes import CHUNK_BYTES, log_start_offset
@@ -198,7 +198,7 @@ class _Compacting:
                 forget_aborted(self._environment, transaction, self._partition_no, gone)
 
         if progress is not None or not self._is_same:
-            self._environment.write(change, beyond_bytes=DELETION_BYTES)
+            self._environment.write(change, frees=True)
         self._begin_chunk()
 
     def _put(self, transaction: WriteTransaction) -> None:

@@ -4,12 +4,11 @@ import fcntl
 import os
 from pathlib import Path
 
+from kshim.storage.embedded.files import FILE_MODE, open_own
 from kshim.storage.interfaces import DataDirLocked, StorageError
 
 LOCK_FILE = "kshim.lock"
 DIRECTORY_MODE = 0o700
-FILE_MODE = 0o600
-"""Records may be secret: only the user who runs the server reads them."""
 
 
 class DataDirLock:
@@ -18,9 +17,10 @@ class DataDirLock:
     def __init__(self, data_dir: Path) -> None:
         try:
             data_dir.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-            self._fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+            self._fd = open_own(data_dir / LOCK_FILE)
             for file in data_dir.glob("*.mdb"):  # an earlier version has left them to be read by all
-                file.chmod(FILE_MODE)
+                if not file.is_symlink():
+                    file.chmod(FILE_MODE)
         except OSError as error:
             raise StorageError(f"cannot use data directory {data_dir}: {error.strerror}") from None
         try:

@@ -4,7 +4,7 @@ The next transaction, whatever it writes, also notes which partitions are being 
 store. So a restart goes on with a deletion, and no write that was queued after it is durable without it.
 """
 
-from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.freeing import free_chunks
 from kshim.storage.embedded.producers import free_producers
 from kshim.storage.embedded.rows import PARTITION_KEY
@@ -30,7 +30,7 @@ class Deletion:
     def close(self) -> None:
         """Note which partitions are to be freed, unless that is done. Raises StorageError."""
         if self._noted < len(self.pending):
-            self._environment.write(self.note, beyond_bytes=DELETION_BYTES)
+            self._environment.write(self.note, frees=True)
 
     def note(self, transaction: WriteTransaction) -> None:
         """Write down which partitions are to be freed, as part of any transaction."""
@@ -39,7 +39,7 @@ class Deletion:
 
     def step(self) -> None:
         """Note which partitions are to be freed, and free some chunks of the first."""
-        self._environment.write(self._erase, beyond_bytes=DELETION_BYTES)
+        self._environment.write(self._erase, frees=True)
         if self._erased:
             self.pending.pop(0)
         self._noted = len(self.pending)

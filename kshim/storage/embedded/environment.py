@@ -10,10 +10,14 @@ the next commit, whose first sync does both, or to `sync()`. Until then a loss o
 but no earlier one and not the file (LMDB's MDB_NOMETASYNC). A commit that changes no page syncs
 nothing; LMDB's transaction number tells.
 
+Where the disk is nearly full, the map ends with the pages that the file has, so that only free pages are used
+again; a change that frees some may go beyond (`room`).
+
 After a failed sync nothing is trusted (`reopen`).
 """
 
-import shutil
+import errno
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,7 +27,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import lmdb
 
-from kshim.storage.embedded.data_dir import FILE_MODE
+from kshim.storage.embedded.data_file import refuse_cut_file
+from kshim.storage.embedded.files import FILE_MODE, FULL, open_own, take_room
+from kshim.storage.embedded.room import Room
 from kshim.storage.embedded.rows import FORMAT, REOPENED
 from kshim.storage.interfaces import StorageError, StorageFull
 
@@ -31,8 +37,11 @@ __all__ = ["Environment", "Read", "WriteTransaction"]
 
 FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
-"""How far beyond the limit deletions and compaction may go: freeing pages first takes some."""
-NO_ROOM_BYTES = 1024**2
+"""How far beyond the limit a change that frees space may go: freeing pages first takes some."""
+NO_MORE_PAGES = 1
+"""As the limit of the map: LMDB makes it as large as the pages that the file has."""
+MAP_LOCK_FILE, MAP_LOCK_BYTES = "lock.mdb", 8192
+"""LMDB maps this file, too; a page that the disk has no room for would kill the process."""
 
 if TYPE_CHECKING:
     ReadTransaction = lmdb.Transaction[memoryview]
@@ -55,9 +64,14 @@ class Environment:
         self.is_trusted = True
         """False from a sync that has failed until `reopen`; nothing is read or written in between."""
         self._map_lock = threading.Lock()
+        self._room = Room(data_dir)
         self._open()
 
     def _open(self) -> None:
+        refuse_cut_file(self._data_dir)
+        self._take_room_for_map_lock()
+        self._limit = self._max_bytes
+        """How large the map may become for the change that is made."""
         self._map_bytes = min(FIRST_MAP_BYTES, self._max_bytes)
         try:
             self._env = lmdb.Environment(
@@ -78,6 +92,17 @@ class Environment:
                 raise
         except lmdb.Error as error:
             raise StorageError(f"data directory {self._data_dir} cannot be opened: {error}") from None
+
+    def _take_room_for_map_lock(self) -> None:
+        try:
+            fd = open_own(self._data_dir / MAP_LOCK_FILE)
+            try:
+                take_room(fd, MAP_LOCK_BYTES)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            kind = StorageFull if error.errno in FULL else StorageError
+            raise kind(f"cannot use data directory {self._data_dir}: {error.strerror}") from None
 
     def _open_databases(self) -> None:
         self._env.reader_check()  # readers that were killed would keep freed pages from being reused
@@ -120,24 +145,30 @@ class Environment:
         transaction.abort()
         self._map_lock.release()
 
-    def write(self, change: Callable[[WriteTransaction], None], *, beyond_bytes: int = 0) -> bool:
+    def write(
+        self, change: Callable[[WriteTransaction], None], *, size: int = 0, frees: bool = False
+    ) -> bool:
         """Commit what `change` does to a transaction; it is called again with a new one if the map has grown.
+
+        size: how many bytes it writes, about. frees: it frees space or prepares that, so it may use the
+        reserve, and go beyond the limit.
 
         On return the commit outlives this process; once the next write that returns True, or sync(), has
         returned, also a loss of power. False: no page has changed, so the commit has synced nothing. Raises
         StorageFull, StorageError; then nothing was changed, and `is_trusted` says whether what was written
         before can still be made durable.
         """
+        self._refuse_untrusted()
+        self._limit_map(self._largest(frees=frees) if self._room.has(size) else NO_MORE_PAGES)
         while True:
             try:
                 return self._write(change)
             except lmdb.MapFullError:
-                self._grow(self._max_bytes + beyond_bytes)
+                self._grow(size, frees=frees)
             except lmdb.Error as error:
                 raise self._failure(error) from None
 
     def _write(self, change: Callable[[WriteTransaction], None]) -> bool:
-        self._refuse_untrusted()
         transaction = self._env.begin(write=True)
         number = transaction.id()
         try:
@@ -148,13 +179,17 @@ class Environment:
         return self._env.info()["last_txnid"] == number
 
     def _commit(self, transaction: WriteTransaction) -> None:
-        """If the map or the disk is full, LMDB fails before it syncs; else its sync may have failed."""
+        """If the map or the disk is full, LMDB fails before it syncs; else its sync may have failed.
+
+        LMDB calls a write that is cut short an input/output error, so it is not trusted after that either.
+        """
         try:
             transaction.commit()
         except lmdb.MapFullError:
             raise
         except lmdb.Error as error:
-            self.is_trusted = isinstance(self._failure(error), StorageFull)
+            is_full = self._room.is_short() and isinstance(error, lmdb.DiskError)
+            self.is_trusted = is_full or _is_quota(error)
             raise
 
     def sync(self) -> None:
@@ -189,7 +224,7 @@ class Environment:
             for database in get_args(Database):
                 with self.read(database) as transaction:
                     transaction.cursor().last()
-            self.write(self._note_reopening)
+            self.write(self._note_reopening, frees=True)
             self.sync()
         except BaseException:
             self.is_trusted = False
@@ -200,23 +235,43 @@ class Environment:
         transaction.put(REOPENED, b"%d" % (count + 1), db=self._kshim)
 
     def _failure(self, error: lmdb.Error) -> StorageError:
-        # On a full disk a write is often cut short first, which LMDB calls an input/output error.
-        if isinstance(error, lmdb.DiskError) or shutil.disk_usage(self._data_dir).free < NO_ROOM_BYTES:
+        if isinstance(error, lmdb.DiskError) or _is_quota(error):
             return StorageFull(f"no space left for {self._data_dir}: {error}")
         return StorageError(f"writing to {self._data_dir}: {error}")
 
-    def _grow(self, limit: int) -> None:
-        if self._map_bytes >= limit:
+    def _largest(self, *, frees: bool) -> int:
+        """How large the map may become where the disk has room."""
+        return self._max_bytes + DELETION_BYTES if frees else self._max_bytes
+
+    def _limit_map(self, limit: int) -> None:
+        """Make the map no larger than `limit`, but for pages that the file has."""
+        if limit != self._limit and limit < self._map_bytes:
+            self._resize(limit)
+        self._limit = limit
+
+    def _grow(self, size: int, *, frees: bool) -> None:
+        if self._limit == NO_MORE_PAGES:
+            if not frees or not self._room.give_up(size):
+                raise StorageFull(f"no space left for {self._data_dir}")
+            self._limit = self._largest(frees=True)
+        if self._map_bytes >= self._limit:
             raise StorageFull(f"{self._data_dir} has reached its limit of {self._max_bytes} bytes")
-        self._map_bytes = min(2 * self._map_bytes, limit)
+        self._resize(min(max(2 * self._map_bytes, FIRST_MAP_BYTES), self._limit))
+
+    def _resize(self, size: int) -> None:
         with self._map_lock:
-            self._env.set_mapsize(self._map_bytes)
+            self._env.set_mapsize(size)
+        self._map_bytes = self._env.info()["map_size"]
 
     def close(self) -> None:
         if self.is_trusted:
             with suppress(lmdb.Error):  # whatever was reported as durable is so already
                 self._env.sync(True)
         self._env.close()
+
+
+def _is_quota(error: lmdb.Error) -> bool:
+    return str(error).endswith(os.strerror(errno.EDQUOT))
 
 
 class Read:

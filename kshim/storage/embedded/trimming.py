@@ -3,7 +3,7 @@
 A log start offset is durable before anything below it is freed, so a restart goes on with it.
 """
 
-from kshim.storage.embedded.environment import DELETION_BYTES, Environment, WriteTransaction
+from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.freeing import free_chunks
 from kshim.storage.embedded.producers import free_aborted
 from kshim.storage.embedded.rows import CHUNK_KEY, OFFSET, PARTITION_KEY
@@ -44,7 +44,13 @@ class Trimming:
             nonlocal freed
             freed = free_chunks(self._environment, transaction, partition_no, start)
             freed += free_aborted(self._environment, transaction, partition_no, start)
+            if not freed:
+                # A change of its own: LMDB reuses freed pages from the second transaction after the one that
+                # freed them, and on a full disk there may be no other.
+                key = PARTITION_KEY.pack(partition_no)
+                found = transaction.get(key, OFFSET.pack(start), db=self._environment.starts)
+                transaction.put(key, found, db=self._environment.starts)
 
-        self._environment.write(free, beyond_bytes=DELETION_BYTES)
+        self._environment.write(free, frees=True)
         if not freed:
             del self._starts[partition_no]

@@ -6,7 +6,7 @@ the transaction before it; else it syncs. So under load a transaction costs one 
 Offsets are assigned when an append is queued, so when an append fails, all that is queued behind it fails,
 too. Every write carries the generation in which it was queued. When one fails, the writer refuses the rest of
 its generation, and the reactor begins another from what is durable. Only the order of their messages ties the
-two threads together: neither waits for the other.
+two threads together: neither waits for the other. What frees space depends on no append, and goes on.
 """
 
 import signal
@@ -24,7 +24,7 @@ from twisted.logger import Logger
 from kshim.storage.durations import Durations
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.writes import Write, apply
-from kshim.storage.interfaces import StorageError
+from kshim.storage.interfaces import StorageError, StorageFull
 
 TRANSACTION_BYTES = 32 * 1024 * 1024
 PAUSES = 2
@@ -159,27 +159,46 @@ class Writer:
 
     def _write(self, queued: Sequence[tuple[int, Write]]) -> None:
         """Commit the queued writes, and hold them; the commit makes the writes held before durable."""
-        refused = [write for generation, write in queued if generation <= self._failed_generation]
+        failed, is_full = self._failed_generation, isinstance(self._error, StorageFull)
+        writes: list[Write] = []
+        refused: list[Write] = []
+        for generation, write in queued:
+            is_refused = generation <= failed and not (is_full and write.frees)
+            (refused if is_refused else writes).append(write)
         if refused:
-            self._fail(refused, self._failed_generation, self._error)
+            self._fail(refused, failed, self._error)
         # The others are of one generation: the next begins only when the reactor is told of a failure.
-        writes = [write for generation, write in queued if generation > self._failed_generation]
         if not writes:
             return
         generation = queued[-1][0]
-        began_s = time.perf_counter()
-        has_changed, error = _result_of(lambda: self._environment.write(partial(self._apply, writes)))
-        self.durations["commit"].add(time.perf_counter() - began_s)
+        error = self._commit(writes, generation)
+        freeing = [write for write in writes if write.frees]
+        if isinstance(error, StorageFull) and self._environment.is_trusted and 0 < len(freeing) < len(writes):
+            self._sync()
+            self._fail([write for write in writes if not write.frees], generation, error)
+            writes = freeing
+            error = self._commit(writes, generation)
         if error is None:
-            if has_changed:
-                self._settle_held()
-            self._held, self._held_generation = [*self._held, *writes], generation
             return
         if self._environment.is_trusted:
             self._sync()
         else:  # the sync of this commit was to make the held writes durable, too
             writes, self._held = [*self._held, *writes], ()
         self._fail(writes, generation, error)
+
+    def _commit(self, writes: Sequence[Write], generation: int) -> StorageError | None:
+        """Commit writes and hold them, or return why that failed."""
+        size, frees = sum(write.size for write in writes), all(write.frees for write in writes)
+        began_s = time.perf_counter()
+        has_changed, error = _result_of(
+            lambda: self._environment.write(partial(self._apply, writes), size=size, frees=frees)
+        )
+        self.durations["commit"].add(time.perf_counter() - began_s)
+        if error is None:
+            if has_changed:
+                self._settle_held()
+            self._held, self._held_generation = [*self._held, *writes], generation
+        return error
 
     def _apply(self, writes: Sequence[Write], transaction: WriteTransaction) -> None:
         self._note(transaction)

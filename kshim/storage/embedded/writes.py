@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from twisted.internet.defer import Deferred
 
@@ -23,6 +24,10 @@ STEP_SIZES = 32
 class Append:
     """Append batches that have been given their offsets."""
 
+    frees: ClassVar = False
+    """Whether the write frees space, or may be needed for that: then it may use the reserve, and goes on when
+    appends fail, which it never depends on.
+    """
     partition_no: int
     last_offset: int
     max_timestamp_so_far: int
@@ -38,8 +43,9 @@ class Append:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Put:
-    """Change metadata; None deletes a key."""
+    """Change metadata; None deletes a key. Topics are deleted so, and given another retention."""
 
+    frees: ClassVar = True
     changes: Mapping[bytes, bytes | None]
     result: None = None
     settled: Deferred[None] = field(default_factory=Deferred)
@@ -53,6 +59,7 @@ class Put:
 class Trim:
     """Raise the log start offset of a partition, unless it is higher already."""
 
+    frees: ClassVar = True
     partition_no: int
     log_start_offset: int
     result: None = None
@@ -67,6 +74,7 @@ class Trim:
 class Forget:
     """Forget producers that have been idle for too long."""
 
+    frees: ClassVar = False
     partition_no: int
     producer_ids: Sequence[int]
     result: None = None

@@ -1,0 +1,38 @@
+"""Opens files of the data directory. Others may have put symbolic links there, which are not followed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Final
+
+FILE_MODE: Final = 0o600
+"""Records may be secret: only the user who runs the server reads them."""
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""The errors of a disk without room."""
+_UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+
+
+def open_own(path: Path) -> int:
+    """Open or create a file to read and write. Raises OSError, also if it is a symbolic link."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return os.open(path, flags, FILE_MODE)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, f"{path.name} is a symbolic link") from None
+        raise
+
+
+def take_room(fd: int, size: int) -> None:
+    """Make the disk hold the first `size` bytes of a file, whose content stays. Raises OSError."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(fd, 0, size)
+            return
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+    if os.pwrite(fd, os.pread(fd, size, 0).ljust(size, b"\0"), 0) < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
