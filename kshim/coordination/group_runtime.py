@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred, succeed
 from kshim.configs.config import Config
 from kshim.coordination.decision import Decision
 from kshim.coordination.groups.coordinator import Coordinator
+from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import Settings
@@ -22,15 +23,22 @@ from kshim.requests.later import Promise
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Journal
 from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.records.end_txn_marker import EndTxnMarker
 
 
-def new_coordinator(config: Config, partitions: int, record_bytes: int | None = None) -> Coordinator:
+def new_coordinator(
+    config: Config,
+    partitions: int,
+    record_bytes: int | None = None,
+    topic_id_of: Callable[[str], TopicId] = no_id,
+) -> Coordinator:
     """A coordinator with the limits of `config` and random member ids; it leads no shard yet.
 
-    record_bytes: the most that the journal takes at once; None: message.max.bytes.
+    record_bytes: the most that the journal takes at once; None: message.max.bytes. topic_id_of: see
+    `Coordinator`.
     """
     settings = Settings(
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
@@ -42,11 +50,11 @@ def new_coordinator(config: Config, partitions: int, record_bytes: int | None = 
         offsets_retention_minutes=config.offsets_retention_minutes,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
     )
-    return Coordinator(settings, new_member_id, partitions)
+    return Coordinator(settings, new_member_id, partitions, topic_id_of)
 
 
 def new_member_id(prefix: str) -> str:
-    """Kafka's form of a member id: the client id or group instance id, a dash, a random UUID."""
+    """Kafka's form of a member id: the client id or group instance id, a dash, a random TopicId."""
     return f"{prefix}-{uuid4()}"
 
 
@@ -163,5 +171,8 @@ class GroupRuntime(Runtime):
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Delete the offsets committed for deleted topics: a new topic may get the same name."""
-        topics = frozenset(names)
+        self.forget_topics(dict.fromkeys(names, NO_ID))
+
+    def forget_topics(self, topics: Mapping[str, TopicId]) -> None:
+        """Delete the offsets committed for deleted topics with these ids, by the topics' names."""
         self.decide_everywhere(lambda shard, now_ms: self._groups.delete_offsets(shard, topics, now_ms))

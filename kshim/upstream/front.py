@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from kshim.requests.later import Later, Promised, then
 from kshim.requests.slices import Slices, in_slices
 from kshim.upstream import peek
 from kshim.upstream.asked import Answer, Asked, Decoded, decode, encode, not_understood, refusal
+from kshim.upstream.confirming import FRESH_S, Confirming
 from kshim.upstream.fellows import with_fellows
 from kshim.upstream.guard import NO_ACKS, Guard
 from kshim.upstream.interfaces import GroupShards
@@ -80,7 +81,7 @@ class Front:
         """here: answers what is not forwarded; its node id is HERE. own: kshim's topic at the upstream."""
         self._here = here
         self._brokers = brokers
-        self._topics = topics
+        self._confirming = Confirming(topics)
         self._shards = shards
         self._upstream_groups = upstream_groups
         self._own = own
@@ -298,10 +299,13 @@ class Front:
         except MalformedMessage:
             return self._answer_here(asked)
         asked = asked._replace(decoded=decoded)
-        missing = self._topics.missing(self._named(*decoded))
-        if not missing:
+        age_s = 0 if asked.api_key == ApiKey.OFFSET_FETCH else FRESH_S
+        if self._confirming.is_known(self._named(*decoded), age_s):
             return self._answer_knowing(asked, *decoded)
-        return self._topics.learn(missing).addCallbacks(
+        known = self._confirming.know(list(self._named(*decoded)), age_s)
+        if known is None:
+            return self._answer_knowing(asked, *decoded)
+        return known.addCallbacks(
             lambda _: now_or_deferred(self._answer_knowing(asked, *decoded)), partial(_not_learned, asked)
         )
 
@@ -326,12 +330,23 @@ class Front:
         by_id = header.api_version >= FIRST_VERSION_BY_ID
         if header.api_key != ApiKey.OFFSET_FETCH:
             yield from (topic.topic_id if by_id else topic.name for topic in request.topics)
-        elif by_id:
-            for group in request.groups:
-                if group.topics is not None:
-                    yield from (topic.topic_id for topic in group.topics)
-                elif (seen := self._here.groups.see(group.group_id)) is not None:
-                    yield from {name for name, _ in seen.partitions}
+            return
+        for group in request.groups if header.api_version >= FIRST_FETCH_WITH_GROUPS else (request,):
+            if by_id and group.topics is not None:
+                yield from (topic.topic_id for topic in group.topics)
+            elif (seen := self._here.groups.see(group.group_id)) is not None:
+                yield from _committed(seen.committed, group.topics)
+
+
+def _committed(committed: Mapping[tuple[str, int], Any], topics: Iterable[Any] | None) -> Iterable[str]:
+    """Those of the topics that are asked for, or of all, for which a group has an offset."""
+    if topics is None:
+        return {name for name, _ in committed}
+    return (
+        topic.name
+        for topic in topics
+        if any((topic.name, index) in committed for index in topic.partition_indexes)
+    )
 
 
 def _as_it_is(response: bytes | Passed) -> Reply:

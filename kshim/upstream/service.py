@@ -96,6 +96,7 @@ class UpstreamServer:
         self._mirrored: MirroredOffsets | None = None
         if config.upstream_offsets_mirror_enable:
             self._mirrored = MirroredOffsets(reactor, self._upstream_groups, self._once)
+            self._mirrored.topic_id_of = self._topics.id_of
         self._shards = new_shards(config, reactor, self._contact, self._coordinators, self._mirrored, HERE)
         self._own = OwnTopic(self._shards.topic)
         self._transactions = UpstreamTransactions(self._coordinators, self._shards)
@@ -198,13 +199,14 @@ class UpstreamServer:
     def _begin_groups(self) -> None:
         """Make the group coordinator, and what answers by it."""
         config, clock, shards = self._config, self._clock, self._shards
-        coordinator = new_coordinator(config, shards.partitions, shards.record_bytes)
+        topic_id_of = self._topics.id_of
+        coordinator = new_coordinator(config, shards.partitions, shards.record_bytes, topic_id_of)
         groups = self._groups = GroupRuntime(
             coordinator, shards.journal, clock, self._loader, self._note, shards.may_answer
         )
         groups.start({})
         self._topics.on_change(groups.topic_changed)
-        self._topics.on_deletion(groups.topics_deleted)
+        self._topics.on_deletion(groups.forget_topics)
         ends = self._ends
         self._here = Broker(
             node_id=HERE,

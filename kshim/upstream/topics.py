@@ -1,13 +1,14 @@
 """The topics of the upstream that groups have to do with: asked for when one is first named, then kept up.
 
 A topic counts as deleted when the upstream has not known it at two looks in a row: a broker that has just
-started may be behind, and the offsets that groups have committed for a deleted topic are deleted as well.
+started may be behind, and the offsets that groups have committed for a deleted topic are deleted as well. One
+that has another id was deleted and made again, at once; a broker that still tells the id before is behind.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 from uuid import UUID
@@ -35,6 +36,7 @@ LOOK_S = 30.0
 ABSENT_S = 1.0
 """How long a topic that the upstream does not know is not asked for again."""
 MOST_ABSENT = 10_000
+MOST_FORMER = 10_000
 AT_ONCE = 500
 """Topics that are asked for in one request."""
 
@@ -50,9 +52,13 @@ class Topics:
     def __init__(self, ask: Ask, clock: Clock) -> None:
         """ask: sends a request to the upstream; errbacks LinkError."""
         self._ask = ask
-        self._clock = clock
+        self.clock = clock
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
+        self.confirmed_s: dict[Key, float] = {}
+        """When the upstream was asked last for each topic that is known."""
+        self._former: dict[UUID, None] = {}
+        """The ids of topics that were made again."""
         self._partition_nos = count()
         self._absent: dict[Key, float] = {}
         """Until when each is not asked for."""
@@ -63,25 +69,30 @@ class Topics:
         """Known topics that the upstream did not know at the last look."""
         self._timer: Any = None
         self._changed: list[Callable[[str, str], None]] = []
-        self._deleted: list[Callable[[Collection[str]], None]] = []
+        self._deleted: list[Callable[[Mapping[str, UUID]], None]] = []
 
     def on_change(self, watcher: Callable[[str, str], None]) -> None:
         """Have `watcher(name, change)` called when a topic was extended or deleted; it says so in words."""
         self._changed.append(watcher)
 
-    def on_deletion(self, watcher: Callable[[Collection[str]], None]) -> None:
-        """Have `watcher(names)` called when topics were deleted, or deleted and made anew."""
+    def on_deletion(self, watcher: Callable[[Mapping[str, UUID]], None]) -> None:
+        """Have `watcher(ids)` called, by the names, when topics were deleted, or deleted and made again."""
         self._deleted.append(watcher)
 
     def start(self) -> None:
         """Look from time to time whether the topics are as they were."""
-        self._timer = self._clock.callLater(LOOK_S, self._look)
+        self._timer = self.clock.callLater(LOOK_S, self._look)
 
     def stop(self) -> None:
         """Look no more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def id_of(self, name: str) -> UUID:
+        """The id of a topic; all zeros if it is not known."""
+        topic = self.by_name.get(name)
+        return ZERO_UUID if topic is None else topic.topic_id
 
     # ---- asking
 
@@ -92,7 +103,7 @@ class Topics:
             if key in self.by_name or key in self.by_id or key == ZERO_UUID:
                 continue
             until_s = self._absent.get(key)
-            if until_s is None or until_s <= self._clock.seconds():
+            if until_s is None or until_s <= self.clock.seconds():
                 found.append(key)
         return found
 
@@ -124,9 +135,10 @@ class Topics:
         by_id = [MetadataRequestTopic(topic_id=key, name=None) for key in wanted if isinstance(key, UUID)]
         for asked in named, by_id:  # a broker reads either names or ids
             for first in range(0, len(asked), AT_ONCE):
+                asked_s = self.clock.seconds()
                 for topic in (await self._ask(_request(asked[first : first + AT_ONCE]))).topics:
-                    self._show(topic)
-        until_s = self._clock.seconds() + ABSENT_S
+                    self._show(topic, asked_s)
+        until_s = self.clock.seconds() + ABSENT_S
         for key in wanted:
             self._absent.pop(key, None)
             if key not in self.by_name and key not in self.by_id:
@@ -136,41 +148,53 @@ class Topics:
     # ---- looking again
 
     def _look(self) -> None:
-        self._timer = self._clock.callLater(LOOK_S, self._look)
+        self._timer = self.clock.callLater(LOOK_S, self._look)
         Deferred.fromCoroutine(self.look()).addErrback(_not_now)
 
     async def look(self) -> None:
         """Look whether the known topics are as they were. Raises LinkError."""
         names = list(self.by_name)
         for first in range(0, len(names), AT_ONCE):
-            asked = [MetadataRequestTopic(name=name) for name in names[first : first + AT_ONCE]]
-            response = await self._ask(_request(asked))
+            self._miss(await self.ask_again(names[first : first + AT_ONCE]))
+
+    async def ask_again(self, names: Sequence[str]) -> set[str]:
+        """Ask for known topics; return those that the upstream does not know. Raises LinkError."""
+        unknown: set[str] = set()
+        for first in range(0, len(names), AT_ONCE):
+            some, asked_s = names[first : first + AT_ONCE], self.clock.seconds()
+            response = await self._ask(_request([MetadataRequestTopic(name=name) for name in some]))
             for topic in response.topics:
-                self._show(topic)
-            self._miss({topic.name or "" for topic in response.topics if topic.error_code in _UNKNOWN})
+                self._show(topic, asked_s)
+            unknown |= {topic.name or "" for topic in response.topics if topic.error_code in _UNKNOWN}
+        return unknown
 
     def _miss(self, unknown: set[str]) -> None:
         """Delete those that were not known at the last look either."""
-        gone = [name for name in unknown if name in self._missed]
+        gone = [name for name in unknown if name in self._missed and name in self.by_name]
         self._missed -= set(gone)
         self._missed |= unknown - set(gone)
         self._delete(gone)
 
-    def _delete(self, names: Collection[str]) -> None:
-        for name in names:
-            del self.by_id[self.by_name.pop(name).topic_id]
+    def _delete(self, names: Iterable[str]) -> None:
+        ids = {name: self.by_name.pop(name).topic_id for name in names}
+        for name, topic_id in ids.items():
+            del self.by_id[topic_id], self.confirmed_s[name]
             for tell in self._changed:
                 tell(name, "was deleted")
-        if names:
+        if ids:
             for forget in self._deleted:
-                forget(names)
+                forget(ids)
 
-    def _show(self, found: MetadataResponseTopic) -> None:
-        if found.error_code or not found.name:
+    def _show(self, found: MetadataResponseTopic, asked_s: float) -> None:
+        if found.name and found.name in self.confirmed_s:
+            self.confirmed_s[found.name] = asked_s
+        if found.error_code or not found.name or found.topic_id in self._former:
             return
         self._missed.discard(found.name)
         before = self.by_name.get(found.name)
         if before is not None and before.topic_id != found.topic_id:
+            self._former[before.topic_id] = None
+            forget_first(self._former, MOST_FORMER)
             self._delete([found.name])
             before = None
         had, has = len(before.partitions) if before else 0, len(found.partitions)
@@ -178,6 +202,7 @@ class Topics:
             return
         topic = _topic(found, before, self._partition_nos)
         self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
+        self.confirmed_s[topic.name] = asked_s
         if before is not None and had != has:
             for tell in self._changed:
                 tell(topic.name, f"has {has} partitions, and had {had}")

@@ -20,6 +20,9 @@ from schemas.message import MalformedMessage, entity, field, message
 from schemas.primitives import array, bytes_, int32, int64, nullable_string, string, uuid
 
 VERSIONS: Final = range(5)  # of both values
+TopicId = UUID
+NO_ID: Final = UUID(int=0)
+"""Stands for a topic whose id is not known."""
 
 
 @message(versions=range(1), flexible=None)
@@ -40,7 +43,17 @@ class OffsetCommitValue:
     expire_timestamp: int = field(int64, since=1, until=1, default=-1)
     """-1 if it expires by the broker's retention."""
     topic_id: UUID = field(uuid, since=4, tag=0)
-    """All zeros if it was not known."""
+    """NO_ID if it was not known."""
+
+
+@message(versions=range(4, 5), flexible=4)
+class _UntaggedOffsetCommitValue:
+    """An OffsetCommitValue of v4 as far as it has no tagged field."""
+
+    offset: int = field(int64)
+    leader_epoch: int = field(int32)
+    metadata: str = field(string)
+    commit_timestamp: int = field(int64)
 
 
 @message(versions=range(1), flexible=None)
@@ -90,6 +103,10 @@ Value = OffsetCommitValue | GroupMetadataValue
 
 KEYS: Final[dict[int, Any]] = {0: OffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
 VALUES: Final[dict[Any, Any]] = {OffsetCommitKey: OffsetCommitValue, GroupMetadataKey: GroupMetadataValue}
+
+
+_TOPIC_ID_FOLLOWS: Final = b"\1\0\x10"
+"""One tagged field, of tag 0 and 16 bytes."""
 
 
 def decode_key(data: bytes) -> Key:
@@ -151,14 +168,26 @@ def encode_key(key: Key) -> bytes:
 
 def encode_value(value: Value) -> bytes:
     """The bytes of a value, in the version in which Kafka 4.2 writes it."""
-    version = 3 if isinstance(value, GroupMetadataValue) else _offset_version(value)
+    if isinstance(value, GroupMetadataValue):
+        return _encode(value, 3)
+    if value.expire_timestamp != -1:
+        return _encode(value, 1)
+    return _encode_plain_offset_commit(value)
+
+
+def _encode_plain_offset_commit(value: Any) -> bytes:
+    """The same as by the general way, in half the time: each commit comes here."""
+    if value.unknown_tags:
+        return _encode(value, 4)
+    encode, start = _encoder(_UntaggedOffsetCommitValue, 4)
+    data = encode(value, start)
+    return data[:-1] + _TOPIC_ID_FOLLOWS + value.topic_id.bytes if value.topic_id.int else data
+
+
+def _encode(value: Any, version: int) -> bytes:
     cls: Any = type(value)
     encode, start = _encoder(cls, version)
     return encode(value, start)
-
-
-def _offset_version(value: OffsetCommitValue) -> int:
-    return 4 if value.expire_timestamp == -1 else 1
 
 
 def _number(data: bytes, of: str) -> int:

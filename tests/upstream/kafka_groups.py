@@ -63,6 +63,7 @@ class KafkaGroups(UpstreamCoordinators):
         self.brokers = [Endpoint(f"10.0.0.{n}", 9092) for n in range(1, brokers + 1)]
         self.versions = versions
         self.requests: list[Any] = []
+        self.versions_asked: list[int] = []
         self.is_down = False
         self.error = ErrorCode.NONE
         """The answer to everything, if it is an error."""
@@ -224,4 +225,6 @@ class Link:
         self.kafka.requests.append(request)
         api_key = definition(type(request)).api_key
         assert api_key is not None
-        return succeed(self.kafka.answer(self.address, request, self.version(ApiKey(api_key), newest)))
+        version = self.version(ApiKey(api_key), newest)
+        self.kafka.versions_asked.append(version)
+        return succeed(self.kafka.answer(self.address, request, version))

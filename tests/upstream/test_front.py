@@ -19,6 +19,7 @@ from kshim.requests.once import Once
 from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore
 from kshim.upstream.brokers import Brokers
+from kshim.upstream.confirming import FRESH_S
 from kshim.upstream.fellows import Fellow
 from kshim.upstream.front import HERE, LARGE_BYTES, Front
 from kshim.upstream.indexes import Indexes
@@ -55,7 +56,12 @@ from schemas.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from schemas.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 from schemas.messages.produce import NodeEndpoint, ProduceRequest, ProduceResponse
 from schemas.registry import VERSIONS, decode_request, decode_response, encode_request, encode_response
 from tests.api.harness import PENDING, AtOnce, advance, new_broker, result
@@ -65,7 +71,7 @@ ADVERTISED = Endpoint("kshim", 9100)
 OURSELVES = Fellow(1000, {"PLAINTEXT": Endpoint("kshim", 9100)})
 OTHER = Fellow(1001, {"PLAINTEXT": Endpoint("other", 9200)})
 SHARDS = 8
-TOPIC_ID = UUID(int=77)
+TOPIC_ID, NEW_ID = UUID(int=77), UUID(int=78)
 
 
 class Passage:
@@ -130,12 +136,15 @@ class Shards:
 class World:
     def __init__(self, *, has_twins: bool = True) -> None:
         self.here = replace(new_broker(), node_id=HERE)
-        coordinator = new_coordinator(self.here.config, SHARDS)
+        coordinator = new_coordinator(
+            self.here.config, SHARDS, topic_id_of=lambda name: self.topics.id_of(name)
+        )
         self.groups = GroupRuntime(coordinator, LogJournal(MemoryStore().log, range(SHARDS)), self.here.clock)
         self.groups.start({shard: Leader(HERE) for shard in range(SHARDS)})
         self.upstream_topics: dict[str, UUID] = {}
         self.is_down = False
         self.topics = Topics(self.ask_upstream, self.here.clock)
+        self.topics.on_deletion(self.groups.forget_topics)
         mirror = Mirror(self.here.config, self.topics)
         self.here = replace(self.here, groups=self.groups, cluster=mirror)
         self.brokers = Brokers(Indexes(None), lambda node_id, index: Port())
@@ -448,6 +457,62 @@ def test_offsets_are_read_after_the_ends_of_transactions(version: int) -> None:
     world.shards.read.callback(None)
     reply = result(answer)
     assert decode_response(ApiKey.OFFSET_FETCH, version, bytes(reply))[1].error_code == ErrorCode.NONE
+
+
+def committed(world: World, version: int, topic_id: UUID = TOPIC_ID) -> int:
+    """What the group has committed for the first partition of "t"."""
+    topics = (OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),)
+    named = (OffsetFetchRequestTopics(name="t", topic_id=topic_id, partition_indexes=(0,)),)
+    group = OffsetFetchRequestGroup(group_id="g", topics=named)
+    answered = world.ask(
+        ApiKey.OFFSET_FETCH, version, OffsetFetchRequest(group_id="g", topics=topics, groups=(group,))
+    )
+    (topic,) = answered.groups[0].topics if version >= 8 else answered.topics
+    return int(topic.partitions[0].committed_offset)
+
+
+@pytest.mark.parametrize("fetched", [7, 9, 10])
+@pytest.mark.parametrize("commits", [7, 9, 10])
+def test_a_topic_that_was_made_again_has_no_old_offset(commits: int, fetched: int) -> None:
+    """From the first question on: kshim asks the upstream whether it still is the same topic."""
+    world = World()
+    world.upstream_topics["t"] = TOPIC_ID
+    commit(world, commits)
+    assert committed(world, fetched) == 5
+    world.upstream_topics["t"] = NEW_ID
+    assert committed(world, fetched, NEW_ID) == -1
+    seen = world.groups.see("g")
+    assert seen is not None
+    assert not seen.committed, "the old offset is deleted"
+
+
+@pytest.mark.parametrize("version", [7, 9, 10])
+def test_a_commit_for_the_new_topic_stays(version: int) -> None:
+    """It arrives before kshim has looked at the topics."""
+    world = World()
+    world.upstream_topics["t"] = TOPIC_ID
+    commit(world, version)
+    advance(world.here, FRESH_S * 1000)
+    world.upstream_topics["t"] = NEW_ID
+    commit(world, version, topic_id=NEW_ID)
+    advance(world.here, 100_000)
+    assert committed(world, 9) == 5
+
+
+def test_a_commit_does_not_wait_for_an_upstream_that_does_not_answer() -> None:
+    world = World()
+    world.upstream_topics["t"] = TOPIC_ID
+    commit(world, 9)
+    advance(world.here, FRESH_S * 1000)
+    world.is_down = True
+    assert commit(world, 9) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("version", [7, 9])
+def test_who_has_committed_nothing_needs_no_topic_for_a_read(version: int) -> None:
+    world = World()
+    world.is_down = True
+    assert committed(world, version) == -1
 
 
 def test_a_commit_that_cannot_be_checked_is_not_answered() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from uuid import UUID
 
 import pytest
@@ -41,8 +41,8 @@ class Upstream:
         self.known.on_change(lambda name, change: self.told.append((name, change)))
         self.known.on_deletion(self.delete)
 
-    def delete(self, names: Collection[str]) -> None:
-        self.deleted += names
+    def delete(self, topics: Mapping[str, UUID]) -> None:
+        self.deleted += topics
 
     def ask(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
         if self.is_down:
@@ -218,3 +218,28 @@ def test_a_topic_that_is_made_anew_was_deleted() -> None:
     upstream.clock.advance(LOOK_S)
     assert upstream.deleted == ["a"]
     assert set(upstream.known.by_id) == {B}
+
+
+def test_a_broker_that_is_behind_brings_no_topic_back() -> None:
+    upstream = Upstream()
+    upstream.topics["a"] = A, 2
+    result(upstream.known.learn(["a"]))
+    for topic_id in (B, A, B):
+        upstream.topics["a"] = topic_id, 2
+        result(Deferred.fromCoroutine(upstream.known.look()))
+        assert upstream.known.id_of("a") == B
+    assert upstream.deleted == ["a"]
+
+
+def test_a_topic_that_was_missed_comes_back_with_its_id() -> None:
+    """The brokers that were asked may have been behind."""
+    upstream = Upstream()
+    upstream.topics["a"] = A, 2
+    result(upstream.known.learn(["a"]))
+    upstream.topics.clear()
+    for _ in range(2):
+        result(Deferred.fromCoroutine(upstream.known.look()))
+    assert upstream.known.id_of("a").int == 0
+    upstream.topics["a"] = A, 2
+    result(upstream.known.learn(["a"]))
+    assert upstream.known.id_of("a") == A

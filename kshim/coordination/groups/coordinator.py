@@ -7,12 +7,13 @@ call passes the time; `next_deadline_ms` says when to call `advance`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.draft import Surroundings
+from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.passing_time import keep_members, only_paces
 from kshim.coordination.groups.pending_ids import PendingIds
 from kshim.coordination.groups.records import encode_record
@@ -25,6 +26,7 @@ from kshim.coordination.groups.topic_changes import TopicChanges
 from kshim.coordination.groups.waiting import WaitsFor, waits_for
 from kshim.coordination.shards import partition_for
 from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import TopicId
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest
 from schemas.messages.leave_group import LeaveGroupRequest
@@ -71,14 +73,21 @@ class Coordinator:
     refuse = staticmethod(refuse)
     as_kept = staticmethod(as_kept)
 
-    def __init__(self, settings: Settings, new_member_id: Callable[[str], str], partitions: int = 50) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        new_member_id: Callable[[str], str],
+        partitions: int = 50,
+        topic_id_of: Callable[[str], TopicId] = no_id,
+    ) -> None:
+        """topic_id_of: gives the id of a topic, with which offsets are kept that name the topic alone."""
         self.settings = settings
         self.partitions = partitions
         self._timers = Timers()
         self._topics = TopicChanges()
         self._pending_ids = PendingIds()
         self._surroundings = Surroundings(
-            settings, self._timers, self._topics, self._pending_ids, new_member_id
+            settings, self._timers, self._topics, self._pending_ids, new_member_id, topic_id_of
         )
         self._shards: dict[int, Shard] = {}
 
@@ -183,8 +192,8 @@ class Coordinator:
         shard = self._shards.get(self.shard_for(group_id))
         return None if shard is None or shard.is_loading else shard.see(group_id)
 
-    def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
-        """Delete the offsets that groups of `shard` have committed for deleted topics."""
+    def delete_offsets(self, shard: int, topics: Mapping[str, TopicId], now_ms: int) -> Decision:
+        """Delete the offsets that groups of `shard` have committed for deleted topics; see `Groups`."""
         return self._shards[shard].delete_offsets(topics, now_ms)
 
     def keep_offsets(self, shard: int, keys: Iterable[bytes]) -> Decision:

@@ -22,6 +22,7 @@ from schemas.internal_topics.group_metadata_log import (
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    TopicId,
 )
 
 
@@ -34,6 +35,8 @@ class Surroundings(NamedTuple):
     pending_ids: PendingIds
     new_member_id: Callable[[str], str]
     """Makes a member id that was never used before from a client id or group instance id."""
+    topic_id_of: Callable[[str], TopicId]
+    """The id of a topic that requests name, if offsets are to be kept with it; NO_ID if not."""
 
 
 class Draft:
@@ -50,12 +53,14 @@ class Draft:
         "producer",
         "settings",
         "timers",
+        "topic_id_of",
         "topics",
     )
 
     def __init__(self, shard: int, surroundings: Surroundings, now_ms: int) -> None:
         self._shard = shard
-        self.settings, self.timers, self.topics, self.pending_ids, self.new_member_id = surroundings
+        self.settings, self.timers, self.topics, self.pending_ids = surroundings[:4]
+        self.new_member_id, self.topic_id_of = surroundings[4:]
         self.now_ms = now_ms
         self._records: list[GroupRecord] = []
         self._replies: list[Reply] = []

@@ -8,12 +8,12 @@ loaded (`stored_records`), which comes to the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kshim.coordination.decision import GroupRecord
 from kshim.coordination.fencing import Fencing, ProducerIdAndEpoch
 from kshim.coordination.groups.group_offsets import GroupOffsets
-from kshim.coordination.groups.pending_offsets import PendingOffsets
+from kshim.coordination.groups.pending_offsets import Partition, PendingOffsets
 from schemas.internal_topics.group_metadata_log import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from schemas.records.end_txn_marker import EndTxnMarker
 
@@ -65,6 +65,13 @@ class HardState:
     def group_ids(self) -> Iterable[str]:
         """Every group that has a record of any kind, once, in an order that only the records decide."""
         return dict.fromkeys((*self.groups, *self.offsets, *self.pending.group_ids()))
+
+    def values(self, group_id: str, partition: Partition) -> Iterator[OffsetCommitValue]:
+        """The offsets of a partition, committed and pending."""
+        committed = self.offsets.get(group_id)
+        if committed is not None and partition in committed:
+            yield committed[partition]
+        yield from self.pending.values(group_id, partition)
 
     def _replay_offset(
         self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer: ProducerIdAndEpoch | None

@@ -6,7 +6,7 @@ Whether the topics exist and the caller may see them is checked before a request
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 
 from kshim.coordination.decision import Caller
@@ -16,11 +16,10 @@ from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.states import ANSWERS, State
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.internal_topics.group_metadata_log import OffsetCommitKey, OffsetCommitValue
+from schemas.internal_topics.group_metadata_log import NO_ID, OffsetCommitKey, OffsetCommitValue, TopicId
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -46,6 +45,11 @@ FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
 NO_TIMESTAMP = -1
 LONG_MAX = 2**63 - 1
 _COMMITS = ANSWERS[ApiKey.OFFSET_COMMIT]
+
+
+def no_id(_: str) -> TopicId:
+    """The id of any topic where offsets are kept by name."""
+    return NO_ID
 
 
 def validate_commit(
@@ -84,13 +88,14 @@ def commit(draft: Draft, caller: Caller, request: OffsetCommitRequest) -> None:
     topics = []
     for topic in request.topics:
         partitions = []
+        topic_id = topic.topic_id if topic.topic_id.int else draft.topic_id_of(topic.name)
         for partition in topic.partitions:
             index, error = partition.partition_index, ErrorCode.NONE
             if too_long(partition.committed_metadata, limit):
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
                 key = OffsetCommitKey(group=group_id, topic=topic.name, partition=index)
-                draft.write(key, _value(draft.now_ms, request.retention_time_ms, topic, partition))
+                draft.write(key, _value(draft.now_ms, request.retention_time_ms, topic_id, partition))
             partitions.append(_answer(index, error))
         topics.append(
             OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
@@ -114,10 +119,12 @@ def too_long(metadata: str | None, limit: int) -> bool:
 def _value(
     now_ms: int,
     retention_ms: int,
-    topic: OffsetCommitRequestTopic,
+    topic_id: TopicId,
     partition: OffsetCommitRequestPartition,
 ) -> OffsetCommitValue:
-    """The value that is stored for a commit; with the topic's id if the sender named it so, from v10 on."""
+    """The value that is stored for a commit. topic_id: if the sender has named the topic by it, from v10 on,
+    or if it is to be kept anyway.
+    """
     expires = retention_ms != NO_TIMESTAMP
     # Never expires, if the client asks for a time beyond all that can be written.
     expire_timestamp = min(now_ms + retention_ms, LONG_MAX) if expires else NO_TIMESTAMP
@@ -127,25 +134,31 @@ def _value(
         metadata=partition.committed_metadata or "",
         commit_timestamp=now_ms,
         expire_timestamp=expire_timestamp,
-        topic_id=topic.topic_id,
+        topic_id=topic_id,
     )
 
 
 def fetch(
-    committed: Committed, request: OffsetFetchRequestGroup, unstable: Collection[Partition] = ()
+    committed: Committed,
+    request: OffsetFetchRequestGroup,
+    topic_id_of: Callable[[str], TopicId] = no_id,
+    unstable: Collection[Partition] = (),
 ) -> OffsetFetchResponseGroup:
     """The offsets that a group has committed for the partitions asked for, or, with null topics, for all.
 
-    A partition without a commit has offset -1 and no error, whether or not it exists. unstable: partitions
-    whose offset is refused, since a transaction that is still open may move it (KIP-447).
+    A partition without a commit has offset -1 and no error, whether or not it exists. topic_id_of: gives the
+    ids of topics that are named alone; an offset of another id is none. unstable: partitions whose offset is
+    refused, since a transaction that is still open may move it (KIP-447).
     """
     topics = []
-    for topic in _all_topics(committed) if request.topics is None else request.topics:
+    wanted = _all_topics(committed, topic_id_of) if request.topics is None else request.topics
+    for topic in wanted:
         name = topic.name
+        topic_id = topic.topic_id if topic.topic_id.int else topic_id_of(name)
         partitions = [
             _unstable(index)
             if unstable and (name, index) in unstable
-            else _fetched(topic, index, committed.get((name, index)))
+            else _fetched(topic_id, index, committed.get((name, index)))
             for index in topic.partition_indexes
         ]
         topics.append(
@@ -154,10 +167,15 @@ def fetch(
     return OffsetFetchResponseGroup(group_id=request.group_id, topics=tuple(topics))
 
 
-def _all_topics(committed: Committed) -> tuple[OffsetFetchRequestTopics, ...]:
+def _all_topics(
+    committed: Committed, topic_id_of: Callable[[str], TopicId]
+) -> tuple[OffsetFetchRequestTopics, ...]:
+    """All that has an offset, and is no other topic by now."""
     indexes: dict[str, list[int]] = {}
     for name, index in committed:
-        indexes.setdefault(name, []).append(index)
+        topic_id = topic_id_of(name)
+        if not topic_id.int or not is_of_another_topic(committed[name, index], topic_id):
+            indexes.setdefault(name, []).append(index)
     return tuple(
         OffsetFetchRequestTopics(name=name, partition_indexes=tuple(of_topic))
         for name, of_topic in indexes.items()
@@ -173,10 +191,8 @@ def _unstable(index: int) -> OffsetFetchResponsePartitions:
     )
 
 
-def _fetched(
-    topic: OffsetFetchRequestTopics, index: int, value: OffsetCommitValue | None
-) -> OffsetFetchResponsePartitions:
-    if value is None or _is_of_another_topic(value, topic):
+def _fetched(topic_id: TopicId, index: int, value: OffsetCommitValue | None) -> OffsetFetchResponsePartitions:
+    if value is None or is_of_another_topic(value, topic_id):
         return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
     return OffsetFetchResponsePartitions(
         partition_index=index,
@@ -186,9 +202,9 @@ def _fetched(
     )
 
 
-def _is_of_another_topic(value: OffsetCommitValue, topic: OffsetFetchRequestTopics) -> bool:
+def is_of_another_topic(value: OffsetCommitValue, topic_id: TopicId) -> bool:
     """Whether both ids are known and differ: the topic was deleted and created again under its name."""
-    return bool(value.topic_id.int and topic.topic_id.int) and value.topic_id != topic.topic_id
+    return bool(value.topic_id.int and topic_id.int) and value.topic_id != topic_id
 
 
 def validate_delete(group: ClassicGroup | None) -> ErrorCode:
@@ -241,8 +257,22 @@ def delete_group(draft: Draft, group: ClassicGroup, known: Collection[Partition]
     draft.forget_group(group)
 
 
-def delete_topics(draft: Draft, group_id: str, known: Collection[Partition], topics: Collection[str]) -> None:
-    """Write a tombstone for every offset that a group has committed for one of `topics`."""
+def delete_topics(
+    draft: Draft,
+    group_id: str,
+    known: Collection[Partition],
+    topics: Mapping[str, TopicId],
+    values: Callable[[str, Partition], Iterable[OffsetCommitValue]],
+) -> None:
+    """Write a tombstone for every offset that a group has committed for one of `topics`.
+
+    topics: the ids of the topics by their names; NO_ID stands for any id. An offset with another id stays, as
+    it is for a topic that was made since. values: gives the offsets of a partition.
+    """
     for topic, index in known:
-        if topic in topics:
+        topic_id = topics.get(topic)
+        if topic_id is None:
+            continue
+        of_others = (is_of_another_topic(each, topic_id) for each in values(group_id, (topic, index)))
+        if not topic_id.int or not any(of_others):
             draft.forget_offset(group_id, topic, index)

@@ -47,6 +47,11 @@ class PendingOffsets:
         """The partitions for which a group has an offset that is pending."""
         return self._commits.get(group_id, {}).keys()
 
+    def values(self, group_id: str, partition: Partition) -> Iterator[OffsetCommitValue]:
+        """The offsets of a partition that may count one day."""
+        commits = self._commits.get(group_id, {}).get(partition, {})
+        return (value for value in commits.values() if value is not None)
+
     def group_ids(self) -> Collection[str]:
         """The groups that have a pending offset."""
         return self._commits.keys()

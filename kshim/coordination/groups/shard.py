@@ -46,6 +46,7 @@ from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
+    TopicId,
     decode_key,
 )
 from schemas.messages.delete_groups import DeletableGroupResult
@@ -257,13 +258,15 @@ class Shard:
 
     def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
         """Answer whether or not the group exists."""
-        return self._reply(caller, offsets.fetch(self._committed(request.group_id), request))
+        topic_id_of = self._surroundings.topic_id_of
+        return self._reply(caller, offsets.fetch(self._committed(request.group_id), request, topic_id_of))
 
     def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
         """Refuse offsets that an open transaction may still move."""
         group_id = fetch.group_id
         unstable = self.hard_state.pending.of_group(group_id)
-        return self._reply(caller, offsets.fetch(self._committed(group_id), fetch.request, unstable))
+        committed, topic_id_of = self._committed(group_id), self._surroundings.topic_id_of
+        return self._reply(caller, offsets.fetch(committed, fetch.request, topic_id_of, unstable))
 
     def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
         """Delete offsets that no member consumes from; the group stays, even if none are left."""
@@ -315,11 +318,12 @@ class Shard:
         group = self.groups.get(group_id)
         return None if group is None else see(group, self.node_id, self._committed(group_id))
 
-    def delete_offsets(self, topics: Collection[str], now_ms: int) -> Decision:
+    def delete_offsets(self, topics: Mapping[str, TopicId], now_ms: int) -> Decision:
         """See `offsets.delete_topics`. O(offsets of the shard)."""
         draft = Draft(self.number, self._surroundings, now_ms)
+        values = self.hard_state.values
         for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
-            offsets.delete_topics(draft, group_id, self._known(group_id), topics)
+            offsets.delete_topics(draft, group_id, self._known(group_id), topics, values)
         return draft.decision()
 
     def keep_offsets(self, keys: Iterable[bytes]) -> Decision:

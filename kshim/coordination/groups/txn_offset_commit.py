@@ -14,7 +14,7 @@ from kshim.coordination.groups.offsets import NO_TIMESTAMP, too_long
 from kshim.coordination.groups.states import ANSWERS, State
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.internal_topics.group_metadata_log import OffsetCommitKey, OffsetCommitValue
+from schemas.internal_topics.group_metadata_log import OffsetCommitKey, OffsetCommitValue, TopicId
 from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -52,6 +52,7 @@ def commit(draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> Non
     topics = []
     for topic in request.topics:
         partitions = []
+        topic_id = draft.topic_id_of(topic.name)
         for partition in topic.partitions:
             error = ErrorCode.NONE
             if too_long(partition.committed_metadata, draft.settings.offset_metadata_max_bytes):
@@ -59,7 +60,7 @@ def commit(draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> Non
             else:
                 index = partition.partition_index
                 key = OffsetCommitKey(group=request.group_id, topic=topic.name, partition=index)
-                draft.write(key, _value(draft.now_ms, partition))
+                draft.write(key, _value(draft.now_ms, topic_id, partition))
             partitions.append(
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
@@ -67,11 +68,12 @@ def commit(draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> Non
     draft.reply(caller.token, TxnOffsetCommitResponse(topics=tuple(topics)))
 
 
-def _value(now_ms: int, partition: TxnOffsetCommitRequestPartition) -> OffsetCommitValue:
+def _value(now_ms: int, topic_id: TopicId, partition: TxnOffsetCommitRequestPartition) -> OffsetCommitValue:
     return OffsetCommitValue(
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
         metadata=partition.committed_metadata or "",
         commit_timestamp=now_ms,
         expire_timestamp=NO_TIMESTAMP,
+        topic_id=topic_id,
     )

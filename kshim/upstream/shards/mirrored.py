@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred, TimeoutError, succeed
 
+from kshim.coordination.groups.offsets import is_of_another_topic, no_id
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.requests.once import Once
 from kshim.upstream.coordinators import ANSWER_S, by_place
@@ -30,6 +31,7 @@ from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     OffsetCommitKey,
     OffsetCommitValue,
+    TopicId,
     decode_key,
     decode_value,
     encode_key,
@@ -52,8 +54,10 @@ logger = logging.getLogger(__name__)
 FLUSH_S = 1.0
 MOST_AT_ONCE = 2_000
 """Offsets that are sent in one flush; the others follow in the next one."""
-NEWEST_BY_NAME = 9
-"""Of OffsetCommit: later versions name topics by their ids."""
+NEWEST_BY_NAME, FIRST_BY_ID = 9, 10
+"""Of OffsetCommit. By its id, the upstream does not take a topic for another one of its name."""
+TAKEN = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID})
+"""Answers after which an offset is not sent again: its topic is gone."""
 STOP_S = 2.0
 """How long the last flush may take; others wait for the shards."""
 IN_USE = frozenset(
@@ -109,6 +113,8 @@ class MirroredOffsets:
         """Called when groups have come whose offsets may not have been told."""
         self.shard_for: Callable[[str], int] = lambda _: 0
         """The shard of a group."""
+        self.topic_id_of: Callable[[str], TopicId] = no_id
+        """The id that a topic has now, as far as is known."""
         self.proven: Callable[[int], Deferred[bool]] = lambda _: succeed(True)
         """Fires with whether it is sure at that moment that no other process leads a shard."""
         self.in_use: set[str] = set()
@@ -209,12 +215,21 @@ class MirroredOffsets:
         if not await self.proven(self.shard_for(group_id)):
             return
         # Nothing else happens between the proof and the request.
-        offsets = [each for each in offsets if self._unsent.has(each.unsent)]
+        offsets = [each for each in offsets if self._unsent.has(each.unsent) and not self._is_past(each)]
         if offsets:
+            has_ids = all(each.value.topic_id.int for each in offsets)
+            newest = FIRST_BY_ID if has_ids else NEWEST_BY_NAME
             request = _commit(group_id, {each.where: each.value for each in offsets})
-            answer = await link.ask(request, newest=NEWEST_BY_NAME, timeout_s=ANSWER_S)
+            answer = await link.ask(request, newest=newest, timeout_s=ANSWER_S)
             errors = {each.error_code for topic in answer.topics for each in topic.partitions}
-            self._answered(group_id, offsets, errors - {ErrorCode.NONE})
+            self._answered(group_id, offsets, errors - TAKEN)
+
+    def _is_past(self, offset: _Committed) -> bool:
+        """Whether an offset is of a topic that was deleted and made again; then it is not sent."""
+        if not is_of_another_topic(offset.value, self.topic_id_of(offset.where[0])):
+            return False
+        self._unsent.remove(offset.unsent)
+        return True
 
     def _answered(self, group_id: str, offsets: Iterable[_Committed], errors: set[int]) -> None:
         if self._judge(group_id, errors):
@@ -288,25 +303,22 @@ def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
 
 
 def _commit(group_id: str, offsets: Offsets) -> OffsetCommitRequest:
-    return OffsetCommitRequest(
-        group_id=group_id,
-        member_id="",
-        topics=tuple(
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=tuple(
-                    OffsetCommitRequestPartition(
-                        partition_index=partition,
-                        committed_offset=offsets[topic, partition].offset,
-                        committed_leader_epoch=offsets[topic, partition].leader_epoch,
-                        committed_metadata=offsets[topic, partition].metadata,
-                    )
-                    for partition in numbers
-                ),
+    """A commit with names and ids, of which each version has one."""
+    found: dict[tuple[str, TopicId], list[OffsetCommitRequestPartition]] = {}
+    for (topic, partition), value in offsets.items():
+        found.setdefault((topic, value.topic_id), []).append(
+            OffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=value.offset,
+                committed_leader_epoch=value.leader_epoch,
+                committed_metadata=value.metadata,
             )
-            for topic, numbers in _by_topic(offsets).items()
-        ),
+        )
+    topics = (
+        OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=tuple(partitions))
+        for (name, topic_id), partitions in found.items()
     )
+    return OffsetCommitRequest(group_id=group_id, member_id="", topics=tuple(topics))
 
 
 def _delete(group_id: str, partitions: Iterable[Partition]) -> OffsetDeleteRequest:

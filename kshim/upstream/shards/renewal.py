@@ -16,6 +16,7 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
+from kshim.coordination.groups.offsets import is_of_another_topic
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.interfaces import Groups
 from kshim.requests.once import Once
@@ -179,7 +180,7 @@ class Renewal:
             for where in partitions[first : first + COMPARED_AT_ONCE]:
                 here = group.committed.get(where)
                 theirs = told_as(there.get(where))
-                if here is None:
+                if here is None or is_of_another_topic(here, self._mirrored.topic_id_of(where[0])):
                     continue
                 if is_due(here, theirs, now_ms, told_ms, renew_ms):
                     self._mirrored.tell_again(group_id, where, here)

@@ -33,6 +33,7 @@ from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.timers import TimerKey
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -105,6 +106,8 @@ class History:
         self.settings = replace(Settings(group_initial_rebalance_delay_ms=DELAY_MS), **settings)
         self.partitions = partitions
         self.now_ms = START_MS
+        self.topic_ids: dict[str, TopicId] = {}
+        """The ids with which offsets are kept for topics that are named alone."""
         self.journal: list[tuple[int, Entry]] = []
         self.answers: dict[int, Any] = {}
         self.rebalances: list[Rebalance] = []
@@ -181,7 +184,8 @@ class History:
     def delete_topics(self, *topics: str) -> None:
         """Report that these topics were deleted."""
         for shard in range(self.partitions):
-            self._carry_out(self.coordinator.delete_offsets(shard, topics, self.now_ms))
+            ids = {name: self.topic_ids.get(name, NO_ID) for name in topics}
+            self._carry_out(self.coordinator.delete_offsets(shard, ids, self.now_ms))
 
     # ---- time
 
@@ -218,7 +222,9 @@ class History:
             self.coordinator.begin_load(shard)
 
     def _loaded(self) -> Coordinator:
-        coordinator = Coordinator(self.settings, self._new_member_id, self.partitions)
+        coordinator = Coordinator(
+            self.settings, self._new_member_id, self.partitions, lambda name: self.topic_ids.get(name, NO_ID)
+        )
         for shard in range(self.partitions):
             coordinator.begin_load(shard)
         for shard, entry in self.journal:

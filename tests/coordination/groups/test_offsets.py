@@ -29,6 +29,9 @@ TOPIC_ID = UUID(int=7)
 NO_COMMIT = {"committed_offset": -1, "committed_leader_epoch": -1, "metadata": ""}
 
 
+OLD_ID, NEW_ID = UUID(int=8), UUID(int=9)
+
+
 def partition(index: int, offset: int = 5, **fields: object) -> OffsetCommitRequestPartition:
     return OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, **fields)
 
@@ -343,6 +346,36 @@ class TestDeletion:
         assert sum(record.value is None for record in history.records()) == 5
         history.restart()
         assert [client.committed() for client in clients] == [-1] * 5
+
+    @pytest.mark.parametrize("commits_again", [False, True])
+    def test_a_topic_that_is_made_again(self, history: History, *, commits_again: bool) -> None:
+        """Where offsets are kept with the ids of their topics: one of the old topic is none of the new one,
+        and what is committed for the new one stays when the old one's offsets are deleted.
+        """
+        client = history.client()
+        history.topic_ids["topic"] = OLD_ID
+        client.commit(100)
+        history.topic_ids["topic"] = NEW_ID
+        assert client.committed() == -1
+        assert history.ask(ALL).topics == ()
+        if commits_again:
+            client.commit(5)
+        history.topic_ids["topic"] = OLD_ID  # whoever deletes, names the id that was deleted
+        history.delete_topics("topic")
+        history.topic_ids["topic"] = NEW_ID
+        assert client.committed() == (5 if commits_again else -1)
+        history.restart()
+        assert client.committed() == (5 if commits_again else -1)
+        assert len(history.ask(ALL).topics) == commits_again
+
+    def test_an_offset_without_a_topic_id_goes_by_the_name(self, history: History) -> None:
+        client = history.client()
+        client.commit(100)
+        history.topic_ids["topic"] = NEW_ID
+        assert client.committed() == 100
+        history.topic_ids["topic"] = OLD_ID
+        history.delete_topics("topic")
+        assert client.committed() == -1
 
     def test_members_of_a_group_whose_topic_goes_are_not_disturbed(self, history: History) -> None:
         (client,) = history.stable(1, protocols=protocols("range"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -33,6 +34,9 @@ def tombstones(history: History, since: int = 0) -> list[tuple[str, int]]:
         for key, value in history.records()[since:]
         if isinstance(key, OffsetCommitKey) and value is None
     ]
+
+
+OLD_ID, NEW_ID = UUID(int=8), UUID(int=9)
 
 
 def all_of(client: Client, *, stable: bool) -> dict[int, tuple[int, int]]:
@@ -401,6 +405,20 @@ class TestDeletion:
         for group_id in ("one", "two"):
             history.end_transaction(P, committed=True, group_id=group_id)
         assert all_of(one, stable=True) == all_of(two, stable=True) == {}
+
+    def test_of_a_topic_that_is_made_again(self, history: History) -> None:
+        """What is pending for the new topic stays, and counts if its transaction is committed."""
+        client = history.client()
+        history.topic_ids["topic"] = OLD_ID
+        client.commit(1)
+        history.topic_ids["topic"] = NEW_ID
+        client.txn_commit(5, P)
+        history.topic_ids["topic"] = OLD_ID
+        history.delete_topics("topic")
+        history.topic_ids["topic"] = NEW_ID
+        assert all_of(client, stable=False) == {}
+        history.end_transaction(P, committed=True)
+        assert all_of(client, stable=True) == {0: (5, ErrorCode.NONE)}
 
 
 class TestExpiry:

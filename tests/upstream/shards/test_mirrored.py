@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -25,6 +28,8 @@ from schemas.internal_topics.group_metadata_log import (
 )
 from tests.api.harness import result
 from tests.upstream.kafka_groups import Group, KafkaGroups
+
+TOPIC_ID = UUID(int=77)
 
 
 def commit(group: str, partition: int, offset: int | None) -> tuple[bytes, bytes | None]:
@@ -295,3 +300,50 @@ def test_the_end_does_not_wait_for_ever(upstream: KafkaGroups, told: MirroredOff
     clock.advance(STOP_S)
     assert stopped.called
     assert upstream.requests == []
+
+
+def with_id(offset: int, topic_id: UUID) -> tuple[bytes, bytes]:
+    """A record of the journal, with the id of its topic."""
+    committed = replace(value(offset), topic_id=topic_id)
+    return encode_key(OffsetCommitKey(group="a", topic="t", partition=0)), encode_value(committed)
+
+
+@pytest.mark.parametrize(("newest", "is_by_id"), [(9, False), (10, True)])
+def test_offsets_are_told_by_topic_id_if_the_upstream_takes_that(
+    clock: Clock, *, newest: int, is_by_id: bool
+) -> None:
+    upstream = KafkaGroups(OFFSET_COMMIT=newest)
+    told = MirroredOffsets(clock, UpstreamGroups(clock, upstream), Once(clock))
+    told.note(0, [with_id(5, TOPIC_ID)])
+    clock.advance(FLUSH_S)
+    (request,) = upstream.requests
+    assert (request.topics[0].name, request.topics[0].topic_id) == ("t", TOPIC_ID)
+    assert upstream.versions_asked == [10 if is_by_id else 9]
+
+
+def test_an_offset_without_an_id_is_told_by_name(clock: Clock) -> None:
+    upstream = KafkaGroups(OFFSET_COMMIT=10)
+    told = MirroredOffsets(clock, UpstreamGroups(clock, upstream), Once(clock))
+    told.note(0, [with_id(5, TOPIC_ID), commit("a", 1, 3)])
+    clock.advance(FLUSH_S)
+    assert upstream.versions_asked == [9]
+
+
+def test_an_offset_of_a_topic_that_was_made_again_is_not_told(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
+) -> None:
+    told.topic_id_of = lambda _: UUID(int=78)
+    told.note(0, [with_id(5, TOPIC_ID)])
+    clock.advance(FLUSH_S)
+    assert upstream.requests == []
+    assert not clock.getDelayedCalls()
+
+
+def test_a_topic_that_is_gone_at_the_upstream_is_no_reason_for_a_line(
+    upstream: KafkaGroups, told: MirroredOffsets, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.error = ErrorCode.UNKNOWN_TOPIC_ID
+    told.note(0, [with_id(5, TOPIC_ID)])
+    clock.advance(FLUSH_S)
+    assert not clock.getDelayedCalls()
+    assert caplog.text == ""

@@ -1,0 +1,108 @@
+"""Asks whether names still stand for the topics that are known: one may have been deleted and made again.
+
+Offsets are kept with the id of their topic, and a client that knows the new topic must not be answered by the
+old one. So a request that names a topic waits until the upstream was asked lately. Many requests share one
+question. Where there is no answer in time, what is known goes on counting.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from uuid import UUID
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kshim.upstream.link import LinkError
+from kshim.upstream.topics import Key, Topics
+
+logger = logging.getLogger(__name__)
+
+FRESH_S = 0.1
+"""How old an answer may be for a commit: a topic is not made again, found and read in that time."""
+PATIENCE_S = 1.0
+"""How long requests wait for the answer."""
+
+
+class Confirming:
+    """Asks one question at a time; what is asked for meanwhile goes into the next one."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._clock = topics.clock
+        self._wanted: dict[str, None] = {}
+        self._waiting: list[Deferred[None]] = []
+        self._asked_s: float | None = None
+        """When the question was asked that is under way."""
+
+    def is_known(self, keys: Iterable[Key], age_s: float = FRESH_S) -> bool:
+        """Whether all topics were confirmed no longer ago than `age_s`; False for ids, where `know` tells."""
+        confirmed_s, since_s = self._topics.confirmed_s, self._clock.seconds() - age_s
+        return all(confirmed_s.get(key, since_s) > since_s for key in keys)
+
+    def know(self, keys: Collection[Key], age_s: float = FRESH_S) -> Deferred[None] | None:
+        """Learn of the topics that are not known, and confirm those that are; None if that is not necessary.
+
+        age_s: how long ago the upstream may have been asked. Errbacks LinkError if topics cannot be learned.
+        """
+        missing, stale = self._topics.missing(keys), self.stale(keys, age_s)
+        confirmed = self.confirm(stale) if stale else None
+        if not missing:
+            return confirmed
+        learned = self._topics.learn(missing)
+        return learned if confirmed is None else learned.addCallback(lambda _: confirmed)
+
+    def stale(self, keys: Iterable[Key], age_s: float = FRESH_S) -> list[str]:
+        """The names of those known topics among `keys` that were confirmed longer ago than `age_s`.
+
+        None are, while the upstream takes too long to answer.
+        """
+        topics, now_s = self._topics, self._clock.seconds()
+        if self._asked_s is not None and now_s - self._asked_s >= PATIENCE_S:
+            return []
+        since_s = now_s - age_s
+        names = []
+        for key in keys:
+            topic = topics.by_id.get(key) if isinstance(key, UUID) else topics.by_name.get(key)
+            if topic is not None and topics.confirmed_s[topic.name] <= since_s:
+                names.append(topic.name)
+        return names
+
+    def confirm(self, names: Iterable[str]) -> Deferred[None]:
+        """Ask whether names stand for the topics that are known. Fires when it is known, or cannot be."""
+        self._wanted.update(dict.fromkeys(names))
+        confirmed: Deferred[None] = Deferred()
+        self._waiting.append(confirmed)
+        if self._asked_s is None:
+            self._ask_next()
+        return confirmed
+
+    def _ask_next(self) -> None:
+        wanted, self._wanted = list(self._wanted), {}
+        waiting, self._waiting = self._waiting, []
+        self._asked_s = self._clock.seconds()
+
+        def too_late() -> None:
+            waits, self._waiting = self._waiting, []
+            for each in (*waiting, *waits):
+                each.callback(None)
+            waiting.clear()
+
+        late = self._clock.callLater(PATIENCE_S, too_late)
+
+        def answered(_: object) -> None:
+            if late.active():
+                late.cancel()
+            self._asked_s = None
+            for each in waiting:
+                each.callback(None)
+            if self._waiting and self._asked_s is None:
+                self._ask_next()
+
+        Deferred.fromCoroutine(self._topics.ask_again(wanted)).addErrback(_not_now).addCallback(answered)
+
+
+def _not_now(failure: Failure) -> None:
+    failure.trap(LinkError)
+    logger.debug("topics cannot be asked for: %s", failure.value)
