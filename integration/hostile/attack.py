@@ -27,6 +27,8 @@ class Volley:
     """Begin again with the first frame until that much time has passed."""
     byte_interval_s: float = 0
     """Send single bytes, and wait that long before the next one; 0 sends whole frames."""
+    speaks_http: bool = False
+    """Whether the frames are requests over HTTP, each of which ends its connection."""
     hold_s: float = 0
     """How long the connections stay open after the last frame."""
 

@@ -45,11 +45,16 @@ class _Attacker(Wire):
     def __init__(self, host: str, port: int, volley: Volley) -> None:
         buffer_bytes = None if volley.reads else UNREAD_BUFFER_BYTES
         super().__init__(host, port, timeout_s=LIMIT_S, receive_buffer_bytes=buffer_bytes)
+        self.speaks_http = volley.speaks_http
         self.waiting: list[tuple[int, int]] = []
         """API key and version of the requests that wait for an answer."""
 
     def read_answer(self) -> bytes:
         """The next answer; of a large one only the size is kept, with no content."""
+        if self.speaks_http:
+            while self.recv(RECEIVE_BYTES):
+                pass
+            return b""
         size = struct.unpack(">i", self.read(4))[0]
         if size <= SMALL_BYTES:
             return self.read(size)

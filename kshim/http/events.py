@@ -12,12 +12,16 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kshim.control.recorder import shown_event
+from kshim.control.rows import ROW_US
 from kshim.http.answers import Answer, Asked, HttpError, encode
 from kshim.http.facts import Facts, Json
 from kshim.http.watch import GroupWatch
+from kshim.requests.slices import Slices
 from kshim.storage.clock import Clock
 
 MOST_READERS = 50
+MOST_ROWS = 200
+"""Groups in one event; of more that have changed there are several events."""
 ALIVE_S = 15.0
 """How often a comment is sent, so that a reader, or what lies between, knows that the connection lives."""
 
@@ -34,7 +38,7 @@ class Events:
         """Send events until the reader goes."""
         if self._readers >= MOST_READERS:
             raise HttpError(503, f"{MOST_READERS} readers of /events are enough", {"Retry-After": "10"})
-        body = self._sent(self._first(asked), asked.query.get("group"))
+        body = self._sent(self._first(asked), asked.query.get("group"), asked.slices)
         return Answer(body, "text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     def _first(self, asked: Asked) -> int:
@@ -46,7 +50,7 @@ class Events:
             raise HttpError(400, f"{text[:100]}: expected the number of the last event that was seen")
         return int(text)
 
-    async def _sent(self, number: int, group_id: str | None) -> AsyncGenerator[bytes, None]:
+    async def _sent(self, number: int, group_id: str | None, slices: Slices) -> AsyncGenerator[bytes, None]:
         self._readers += 1
         waker = _Waker(self._facts.clock)
         leaves = [self._watch.watch(waker.ring), self._facts.recorder.watch(lambda _: waker.ring())]
@@ -55,12 +59,15 @@ class Events:
             yield b"retry: 1000\n\n"
             while True:
                 for event in self._facts.recorder.events_after(number):
+                    await slices.spend(ROW_US)
                     number = event.number
                     if group_id in (None, event.group_id):
                         yield _sse("recorded", shown_event(event), number)
-                look, rows = self._watch.after(look, group_id)
-                if rows:
-                    yield _sse("groups", rows)
+                look, changed = self._watch.after(look, group_id)
+                for first in range(0, len(changed), MOST_ROWS):
+                    await slices.spend(ROW_US * MOST_ROWS)
+                    rows = map(self._watch.row, changed[first : first + MOST_ROWS])
+                    yield _sse("groups", [row for row in rows if row is not None])
                 if not await waker.woken():
                     yield b": alive\n\n"
         finally:

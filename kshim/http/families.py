@@ -97,8 +97,19 @@ FAMILIES: Final[Mapping[str, Family]] = {
 """By name; that of a counter is written with _total."""
 
 Value = float | Durations
-Samples = dict[str, list[tuple[Sequence[str], float | tuple[Sequence[float], Measured]]]]
-"""By family: the values of its labels, and its value; of a histogram its bounds and what was measured."""
+Sample = tuple[Sequence[str], float | tuple[Sequence[float], Measured]]
+"""The values of a family's labels, and its value; of a histogram its bounds and what was measured."""
+Samples = dict[str, list[Sample]]
+"""By family."""
+
+
+class Part(NamedTuple):
+    """Some samples of one family."""
+
+    name: str
+    samples: Sequence[Sample]
+    is_first: bool
+    """Whether these are the first of the family, before which its kind and meaning stand."""
 
 
 def new_samples() -> Samples:
@@ -112,21 +123,40 @@ def add(samples: Samples, name: str, value: Value, *labels: str) -> None:
     samples[name].append((labels, told))
 
 
-def rendered(samples: Samples, accept: str) -> tuple[bytes, str]:
-    """The samples and what is known of the process, as Prometheus accepts them; and the content type.
+class Format:
+    """Writes samples as a client of /metrics accepts them. Takes long; use it aside."""
 
-    Takes long; call it aside. prometheus_client is imported here, which takes long, too.
-    """
-    from prometheus_client import ProcessCollector
-    from prometheus_client.exposition import choose_encoder
+    def __init__(self, accept: str) -> None:
+        """prometheus_client is imported here, which takes long, too."""
+        from prometheus_client.exposition import choose_encoder
 
-    class Collected:
-        def collect(self) -> Iterator[Metric]:
-            yield from (_metric(name, samples[name]) for name in FAMILIES)
-            yield from ProcessCollector(registry=None).collect()
+        self._encode, self.content_type = choose_encoder(accept)
 
-    encode, content_type = choose_encoder(accept)
-    return encode(Collected()), content_type
+    def parts(self, parts: Sequence[Part]) -> bytes:
+        """Some parts, in the order of their families."""
+        return b"".join(map(self._part, parts))
+
+    def end(self) -> bytes:
+        """The metrics of the process, and the end of all."""
+        from prometheus_client import ProcessCollector
+
+        return self._encode(ProcessCollector(registry=None))
+
+    def _part(self, part: Part) -> bytes:
+        text: bytes = self._encode(_Collected(part)).removesuffix(b"# EOF\n")
+        while not part.is_first and text.startswith(b"# "):
+            text = text.partition(b"\n")[2]
+        return text
+
+
+class _Collected:
+    """A part as prometheus_client reads it."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+
+    def collect(self) -> Iterator[Metric]:
+        yield _metric(self._part.name, self._part.samples)
 
 
 def _metric(name: str, samples: Sequence[tuple[Sequence[str], Any]]) -> Metric:

@@ -1,27 +1,25 @@
-"""GET /metrics: what Prometheus is told. It is collected in slices and written aside."""
+"""GET /metrics, for Prometheus: collected in slices, written aside, and sent in pieces."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import asdict
 from functools import partial
 
-from twisted.internet.defer import Deferred, DeferredLock
-
 from kshim import __version__
-from kshim.control.rows import ROW_US as GROUP_US
-from kshim.control.rows import offsets
 from kshim.coordination.groups.rebalance_record import Rebalance
-from kshim.coordination.groups.states import State
 from kshim.http.answers import Answer, Asked
 from kshim.http.facts import Facts
-from kshim.http.families import Samples, add, new_samples, rendered
-from kshim.http.topics import PARTITION_US
+from kshim.http.families import FAMILIES, Format, Part, Samples, add, new_samples
+from kshim.http.many_samples import MANY_SAMPLES
 from kshim.recorder.recorder import Event
 from kshim.requests.slices import Slices
 from kshim.storage.durations import Durations
 
 CONNECTION_US = 5
+MOST_SAMPLES = 1_000
+"""Samples that are written at a time."""
 
 
 class Metrics:
@@ -31,23 +29,36 @@ class Metrics:
         self._facts = facts
         self._by_cause: Counter[str] = Counter()
         self._rebalances = Durations()
-        self._one_at_a_time = DeferredLock()
         facts.recorder.watch(self._recorded)
 
     async def answer(self, facts: Facts, asked: Asked) -> Answer:
         """GET /metrics"""
-        found: Deferred[Answer] = self._one_at_a_time.run(self._answer, asked)
-        return await found
+        format_ = await facts.aside.run(partial(Format, asked.headers.get("accept", "")))
+        return Answer(self._pieces(format_, asked.slices), format_.content_type)
 
-    async def _answer(self, asked: Asked) -> Answer:
-        samples = new_samples()
-        self._of_server(samples)
-        await self._of_connections(samples, asked.slices)
-        await self._of_topics(samples, asked.slices)
-        await self._of_groups(samples, asked.slices)
-        written = partial(rendered, samples, asked.headers.get("accept", ""))
-        body, content_type = await self._facts.aside.run(written)
-        return Answer(body, content_type)
+    async def _pieces(self, format_: Format, slices: Slices) -> AsyncGenerator[bytes, None]:
+        waiting: list[Part] = []
+        async for part in self._parts(slices):
+            waiting.append(part)
+            if sum(len(each.samples) for each in waiting) >= MOST_SAMPLES:
+                yield await self._facts.aside.run(partial(format_.parts, waiting))
+                waiting = []
+        yield await self._facts.aside.run(lambda: format_.parts(waiting) + format_.end())
+
+    async def _parts(self, slices: Slices) -> AsyncIterator[Part]:
+        """All families, in their order; one with many samples in several parts."""
+        few = new_samples()
+        self._of_server(few)
+        await self._of_connections(few, slices)
+        for name in FAMILIES:
+            samples, is_first = few[name], True
+            if name in MANY_SAMPLES:
+                async for sample in MANY_SAMPLES[name](self._facts, slices):
+                    samples.append(sample)
+                    if len(samples) >= MOST_SAMPLES:
+                        yield Part(name, samples, is_first)
+                        samples, is_first = [], False
+            yield Part(name, samples, is_first)
 
     def _recorded(self, event: Event) -> None:
         if event.kind != Rebalance.kind:
@@ -98,39 +109,3 @@ class Metrics:
                 states[connection.see().state.name.capitalize()] += 1
             for state, count in states.items():
                 add(samples, "kshim_connections", count, str(node_id), state)
-
-    async def _of_topics(self, samples: Samples, slices: Slices) -> None:
-        put, log = partial(add, samples), self._facts.log
-        for topic in list(self._facts.cluster.topics.values()):
-            put("kafka_topic_partitions", len(topic.partitions), topic.name)
-            for partition in topic.partitions:
-                await slices.spend(PARTITION_US)
-                at = topic.name, str(partition.index)
-                offsets = log.offsets(partition.partition_no)
-                replicas, in_sync = partition.replicas, partition.isr
-                put("kafka_topic_partition_current_offset", offsets.high_watermark, *at)
-                put("kafka_topic_partition_oldest_offset", offsets.log_start_offset, *at)
-                put("kafka_topic_partition_leader", partition.leader, *at)
-                is_preferred = partition.leader in replicas[:1]
-                put("kafka_topic_partition_leader_is_preferred", is_preferred, *at)
-                put("kafka_topic_partition_replicas", len(replicas), *at)
-                put("kafka_topic_partition_in_sync_replica", len(in_sync), *at)
-                is_under_replicated = len(in_sync) < len(replicas)
-                put("kafka_topic_partition_under_replicated_partition", is_under_replicated, *at)
-
-    async def _of_groups(self, samples: Samples, slices: Slices) -> None:
-        put = partial(add, samples)
-        for group_id in self._facts.groups.group_ids():
-            await slices.spend(GROUP_US)
-            group = self._facts.groups.see(group_id)
-            if group is None:
-                continue
-            put("kafka_consumergroup_members", len(group.members), group_id)
-            put("kshim_consumergroup_generation", group.generation, group_id)
-            for state in State:
-                put("kshim_consumergroup_state", group.state is state, group_id, state)
-            async for offset in offsets(self._facts, slices, group):
-                at = group_id, offset["topic"], str(offset["partition"])
-                put("kafka_consumergroup_current_offset", offset["committed"], *at)
-                if offset["lag"] is not None:
-                    put("kafka_consumergroup_lag", offset["lag"], *at)

@@ -1,14 +1,14 @@
 """Watches the groups while somebody looks at them: what has changed since a reader looked last.
 
 All readers share one watch, so a hundred open pages cost what one costs. A reader that is slow misses what
-lies between: it is told of each group once, as it is then. So nothing is queued for anybody.
+lies between: it is sent each group once, as the group is then. So nothing is queued for anybody.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
@@ -26,17 +26,27 @@ RESTS = 40
 never for more than a fortieth of the time.
 """
 MOST_GONE = 1_000
+GONE_US = 5
 DEAD = "Dead"
 """The state of a group that is gone."""
 
 
+class Seen(NamedTuple):
+    """A group at the last look."""
+
+    look: int
+    """The number of the look that has found it changed."""
+    row: Json
+
+
 class GroupWatch:
-    """The rows of all groups, as they were at the last look."""
+    """The rows of all groups, as they were at the last look. While nobody watches, there are none."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._rows: dict[str, tuple[int, Json]] = {}  # with the number of the look that has found it changed
-        self._gone: dict[str, tuple[int, Json]] = {}
+        self._rows: dict[str, Seen] = {}
+        """By group id; what has changed last is last."""
+        self._gone: dict[str, Seen] = {}
         self._look = 0
         self._watchers: dict[object, Callable[[], object]] = {}
         self._timer: Any = None
@@ -52,14 +62,29 @@ class GroupWatch:
             self._go_on()
         return lambda: self._leave(key)
 
-    def after(self, look: int, group_id: str | None = None) -> tuple[int, Sequence[Json]]:
-        """The rows that have changed after a look, 0 for all; and the look to ask for the next time.
+    def after(self, look: int, group_id: str | None = None) -> tuple[int, Sequence[str]]:
+        """The groups that have changed after a look, 0 for all; and the look to ask for the next time.
 
-        A group that is gone has the state Dead. group_id: the only group that is asked for.
+        group_id: the only group that is asked for.
         """
-        kept = (*self._gone.items(), *self._rows.items())
-        changed = [found for name, (when, found) in kept if when > look and group_id in (None, name)]
-        return self._look, changed
+        if group_id is not None:
+            seen = self._seen(group_id)
+            return self._look, [group_id] if seen is not None and seen.look > look else []
+        changed: list[str] = []
+        for kept in (self._rows, self._gone):
+            for name in reversed(kept):
+                if kept[name].look <= look:
+                    break
+                changed.append(name)
+        return self._look, changed[::-1]
+
+    def row(self, group_id: str) -> Json | None:
+        """A group's row; that of a group that is gone has the state Dead."""
+        seen = self._seen(group_id)
+        return None if seen is None else seen.row
+
+    def _seen(self, group_id: str) -> Seen | None:
+        return self._rows.get(group_id) or self._gone.get(group_id)
 
     def _leave(self, key: object) -> None:
         del self._watchers[key]
@@ -70,6 +95,8 @@ class GroupWatch:
             timer.cancel()
         if self._looking is not None:
             self._looking.cancel()
+        self._rows.clear()
+        self._gone.clear()
 
     def _go_on(self) -> None:
         self._timer = None
@@ -96,13 +123,15 @@ class GroupWatch:
         for group_id in found_ids:
             found = await row(self._facts, slices, group_id)
             known = self._rows.get(group_id)
-            if found is not None and (known is None or known[1] != found):
-                self._rows[group_id] = look, found
+            if found is not None and (known is None or known.row != found):
+                self._rows.pop(group_id, None)
+                self._rows[group_id] = Seen(look, found)
                 self._gone.pop(group_id, None)
                 changed = True
         for group_id in self._rows.keys() - found_ids:
-            _, gone = self._rows.pop(group_id)
-            self._gone[group_id] = look, {**gone, "state": DEAD, "members": 0, "lag": None}
+            await slices.spend(GONE_US)
+            gone = self._rows.pop(group_id).row
+            self._gone[group_id] = Seen(look, {**gone, "state": DEAD, "members": 0, "lag": None})
             forget_first(self._gone, MOST_GONE)
             changed = True
         if changed:
