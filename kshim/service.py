@@ -275,13 +275,14 @@ class Server:
         assert self._transactions is not None
         clock, reactor = self._clock, self._reactor
         groups, coordinators = GroupSteering(broker.groups), Coordinators(broker)
-        overview = Overview(broker.cluster, broker.groups, broker.log, self._recorder, self._rounds, clock)
+        aside, rounds, recorder = self._aside, self._rounds, self._recorder
+        overview = Overview(broker.cluster, broker.groups, broker.log, recorder, aside, rounds, clock)
         self._time = TimeSteering(clock, reactor, self._groups, self._transactions, self._clients)
         return {
             **BrokerSteering(broker.cluster, broker.groups, self._listeners).commands(),
             **groups.commands(),
             **overview.commands(),
-            **Questions(self._recorder, groups, self._aside, reactor, clock).commands(),
+            **Questions(recorder, groups, aside, rounds, reactor, clock).commands(),
             **MemberSteering(coordinators).commands(),
             **OffsetSteering(broker, coordinators).commands(),
             **FaultSteering(brokers, self._listeners, measured, self._recorder.add).commands(),

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kshim.cluster import Cluster
 from kshim.control.commands import Command, Commands
-from kshim.control.rows import ROW_US, facts_of, progress
+from kshim.control.long import Long, in_order
+from kshim.control.rows import facts_of, progress
+from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.interfaces import Groups
 from kshim.recorder.recorder import Recorder
 from kshim.recorder.scores import scores
+from kshim.requests.aside import Aside
 from kshim.requests.context import Turn
 from kshim.requests.rounds import Rounds
 from kshim.requests.slices import Slices
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log
 
-PART_US = 1
-"""What it costs to look at one member's part in a rebalance."""
+GROUP_US = 80
+"""What a group costs, as it is looked at from several sides."""
+LIGHT_PARTS = 2_000
+"""Members' parts in rebalances whose scores are made at once; of more aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,7 @@ class Overview:
     groups: Groups
     log: Log
     recorder: Recorder
+    aside: Aside
     rounds: Rounds
     wall_clock: Clock
     """The time that is recorded."""
@@ -36,19 +44,20 @@ class Overview:
     def commands(self) -> Commands:
         return {"groups": Command(self.all_groups)}
 
-    async def all_groups(self) -> dict[str, Any]:
-        """The groups, by name, as JSON values, and the time they were read at."""
-        slices = Slices(self.rounds, Turn())
-        found = []
-        for group_id in sorted(self.groups.group_ids()):
+    def all_groups(self) -> Long:
+        """The groups, by name, and the time at which the first is read."""
+        return Long({"now_ms": self._now_ms()}, {"groups": self._groups(Slices(self.rounds, Turn()))})
+
+    async def _groups(self, slices: Slices) -> AsyncIterator[dict[str, Any]]:
+        for group_id in await in_order(slices, self.groups.group_ids()):
             shown = await self._one(slices, group_id)
             if shown is not None:
-                found.append(shown)
-        return {"now_ms": self._now_ms(), "groups": found}
+                yield shown
 
     async def _one(self, slices: Slices, group_id: str) -> dict[str, Any] | None:
         kept = self.recorder.rebalances(group_id)
-        await slices.spend(ROW_US + PART_US * sum(len(each.parts) for each in kept))
+        await slices.spend(GROUP_US)
+        scored = await scores_of(self.aside, kept, self._now_ms())
         group, waits = self.groups.see(group_id), self.groups.waits_for(group_id)
         if group is None or waits is None:
             return None
@@ -62,8 +71,15 @@ class Overview:
             "began_ms": waits["began_ms"],
             "waits_for": [*waits["to_join"], *waits["to_join_first"], *waits["to_sync"]],
             "last": {"cause": kept[-1].trigger.value, "ended_ms": kept[-1].ended_ms} if kept else None,
-            "scores": scores(kept, self._now_ms()),
+            "scores": scored,
         }
 
     def _now_ms(self) -> int:
         return int(self.wall_clock.seconds() * 1000)
+
+
+async def scores_of(aside: Aside, kept: Sequence[Rebalance], now_ms: int) -> dict[str, Any]:
+    """The scores of a group whose rebalances these are."""
+    if sum(len(each.parts) for each in kept) <= LIGHT_PARTS:
+        return scores(kept, now_ms)
+    return await aside.run(partial(scores, kept, now_ms))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.control.commands import Command, Commands
-from kshim.recorder.shown import shown_in_turn
+from kshim.control.long import Long, long_rebalances
+from kshim.requests.context import Turn
+from kshim.requests.slices import Slices
 
 if TYPE_CHECKING:
     from kshim.control.groups import GroupSteering
     from kshim.recorder.recorder import Event, Recorder
     from kshim.requests.aside import Aside
+    from kshim.requests.rounds import Rounds
     from kshim.storage.clock import Clock
 
 LONGEST_WAIT_MS = 60_000
@@ -25,12 +27,19 @@ class Questions:
     """What people and programs ask of the recorder. All answers are JSON values."""
 
     def __init__(
-        self, recorder: Recorder, groups: GroupSteering, aside: Aside, clock: Clock, wall_clock: Clock
+        self,
+        recorder: Recorder,
+        groups: GroupSteering,
+        aside: Aside,
+        rounds: Rounds,
+        clock: Clock,
+        wall_clock: Clock,
     ) -> None:
         """clock: for waiting. wall_clock: the time that is recorded."""
         self._recorder = recorder
         self._groups = groups
         self._aside = aside
+        self._rounds = rounds
         self._clock = clock
         self._wall_clock = wall_clock
 
@@ -40,16 +49,16 @@ class Questions:
             "events": Command(self.events, (int, int)),
         }
 
-    def why(self, group_id: str) -> Deferred[dict[str, Any]]:
+    def why(self, group_id: str) -> Long:
         """What a group is like now (null if it does not exist), the rebalances of it that are kept, the
         earliest first, and what else has happened to it: `incidents`.
         """
         kept = self._recorder.rebalances(group_id)
         incidents = self._recorder.incidents(group_id, self._groups.shard_for(group_id))
         now, now_ms = self._groups.explain(group_id), int(self._wall_clock.seconds() * 1000)
-        told: Deferred[list[dict[str, Any]]] = self._aside.run(partial(list, shown_in_turn(kept)))
         shown = {"now_ms": now_ms, "now": now, "incidents": [shown_event(each) for each in incidents]}
-        return told.addCallback(lambda each: {**shown, "rebalances": each})
+        slices = Slices(self._rounds, Turn())
+        return Long(shown, {"rebalances": long_rebalances(self._aside, slices, kept)})
 
     def events(self, after: int, wait_ms: int) -> Deferred[dict[str, Any]]:
         """The events with numbers above `after`, at most MOST_EVENTS, and the number to ask for next.

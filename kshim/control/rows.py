@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Protocol
 
 from kshim.cluster import Cluster
+from kshim.control.long import in_order
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.interfaces import Groups
 from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Log
 
-ROW_US = 30
+ROW_US = 60
 OFFSET_US = 10
 MOST_AT_ONCE = 200
 """Offsets that are looked at before others may be served."""
@@ -84,10 +85,10 @@ async def progress(shown: Shown, slices: Slices, group: SeenGroup) -> Progress:
 
 async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterator[Json]:
     """The offsets that a group has committed, by topic and partition, with how far they are behind."""
-    partitions = sorted(group.partitions)
-    for place, (topic, partition) in enumerate(partitions):
+    count = len(group.committed)
+    for place, (topic, partition) in enumerate(await in_order(slices, list(group.partitions))):
         if place % MOST_AT_ONCE == 0:
-            await slices.spend(OFFSET_US * min(MOST_AT_ONCE, len(partitions) - place))
+            await slices.spend(OFFSET_US * max(1, min(MOST_AT_ONCE, count - place)))
         committed = group.committed.get((topic, partition))
         if committed is None:
             continue

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from kshim.recorder.one_line import CONTROLS
+from kshim.control.long import Long, encode, pieces
 from kshim.requests.context import Turn
 from kshim.requests.rounds import Rounds
 from kshim.requests.slices import Slices
 
 JSON = "application/json"
-PIECE_BYTES = 16 * 1024
-"""Rows of a listing are sent when there is so much of them."""
 
 
 class HttpError(Exception):
@@ -56,14 +53,6 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def encode(value: Any) -> bytes:
-    """A JSON value, readable in a terminal, which its strings cannot steer."""
-    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-    if CONTROLS.search(text):
-        text = CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    return text.encode()
-
-
 def json_answer(value: Any, status: int = 200) -> Answer:
     """A small JSON value as an answer."""
     return Answer(encode(value) + b"\n", status=status)
@@ -75,15 +64,6 @@ def error_answer(error: HttpError) -> Answer:
     return Answer(encode({"error": why}) + b"\n", status=error.status, headers=error.headers)
 
 
-class Long(NamedTuple):
-    """A JSON object with lists that may be long, made and sent in pieces."""
-
-    facts: Mapping[str, Any]
-    """What else it has; this comes first."""
-    lists: Mapping[str, AsyncIterator[Any]]
-    """JSON values, or more such objects."""
-
-
 def listing(name: str, rows: AsyncIterator[Any]) -> Answer:
     """{name: [row, ...]}, sent as the rows come."""
     return long_answer(Long({}, {name: rows}))
@@ -91,36 +71,13 @@ def listing(name: str, rows: AsyncIterator[Any]) -> Answer:
 
 def long_answer(value: Long) -> Answer:
     """A JSON object with long lists as an answer."""
-    return Answer(_pieces(value))
+    return Answer(_lines(value))
 
 
-async def _pieces(value: Long) -> AsyncGenerator[bytes, None]:
-    piece = bytearray()
-    async for part in _parts(value):
-        piece += part
-        if len(piece) >= PIECE_BYTES:
-            yield bytes(piece)
-            piece.clear()
-    yield bytes(piece + b"\n")
-
-
-async def _parts(value: Long) -> AsyncIterator[bytes]:
-    yield encode(value.facts)[:-1]
-    between = b", " if value.facts else b""
-    for name, items in value.lists.items():
-        yield between + encode(name) + b": ["
-        between = b"\n"
-        async for item in items:
-            yield between
-            between = b",\n"
-            if isinstance(item, Long):
-                async for part in _parts(item):
-                    yield part
-            else:
-                yield encode(item)
-        yield b"]"
-        between = b", "
-    yield b"}"
+async def _lines(value: Long) -> AsyncGenerator[bytes, None]:
+    async for piece in pieces(value):
+        yield piece
+    yield b"\n"
 
 
 def new_slices(rounds: Rounds) -> Slices:

@@ -13,7 +13,8 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web import http
 
-from kshim.http.answers import Answer, Asked, HttpError, encode, error_answer, new_slices
+from kshim.control.long import encode
+from kshim.http.answers import Answer, Asked, HttpError, error_answer, new_slices
 from kshim.http.guard import Guard
 from kshim.http.routes import Routes
 from kshim.storage.interfaces import StorageError

@@ -11,9 +11,10 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kshim.control.long import encode
 from kshim.control.recorder import shown_event
 from kshim.control.rows import ROW_US
-from kshim.http.answers import Answer, Asked, HttpError, encode
+from kshim.http.answers import Answer, Asked, HttpError
 from kshim.http.facts import Facts, Json
 from kshim.http.watch import GroupWatch
 from kshim.requests.slices import Slices

@@ -5,13 +5,15 @@ and offsets.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 
 from kshim.control.rows import offsets
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.states import State
 from kshim.http.answers import Answer, Asked
+from kshim.http.cut import MOST_MEMBERS, cut_assignment, latest_rebalances
 from kshim.http.facts import Facts, Json
-from kshim.http.groups import members, no_group, rebalances_of, scores_of, waits_for
+from kshim.http.groups import group_scores, members, no_group, waits_for
 from kshim.http.html import (
     NOTHING,
     TABLE_END,
@@ -33,8 +35,9 @@ from kshim.recorder.scores import remarks
 MOST_TOLD = 20
 """Rebalances that are told in words."""
 MOST_NAMES = 10
-MOST_PARTITIONS = 12
-"""Of a member, by name."""
+MOST_NAMED = 12
+"""Partitions of a member."""
+MOST_OFFSETS = 5_000
 MEMBER_COLUMNS = ("Member", "Client", "Host", "Partitions", "#Session")
 PART_COLUMNS = (
     *("Member", "#Heard after", "#Joined after", "#Assigned after", "#Stood still"),
@@ -46,9 +49,10 @@ OFFSET_COLUMNS = ("Topic", "#Partition", "#Committed", "#End", "#Lag")
 async def group_page(facts: Facts, asked: Asked) -> Answer:
     """GET /page/groups/{group}"""
     group_id = asked.names[0]
-    group, rebalances = facts.groups.see(group_id), await rebalances_of(facts, group_id)
-    if group is None and not rebalances:
+    group, kept = facts.groups.see(group_id), facts.recorder.rebalances(group_id)
+    if group is None and not kept:
         raise no_group(group_id)
+    rebalances = await facts.aside.run_long(partial(latest_rebalances, kept, MOST_TOLD)) if kept else []
     return page(group_id, "", f"group {group_id}", _parts(facts, asked, group_id, group, rebalances))
 
 
@@ -57,12 +61,12 @@ async def _parts(
 ) -> AsyncIterator[Html]:
     now_ms = int(facts.wall_clock.seconds() * 1000)
     known = {member["member_id"]: member for each in rebalances[-1:] for member in each["members"]}
-    told = [] if group is None else [member async for member in members(asked.slices, group)]
+    told = [] if group is None else await _first_members(facts, asked, group)
     names = names_of({**known, **{member["member_id"]: member for member in told}}.values())
     yield tag("h1", tag("span", group_id, class_="id"), " ", state(group.state if group else "Dead"))
     if group is not None:
         yield _facts(group, names)
-        worth = [*filter(None, (facts.notice(group_id),)), *remarks(scores_of(facts, group_id))]
+        worth = [*filter(None, (facts.notice(group_id),)), *remarks(await group_scores(facts, group_id))]
         yield _now(group, waits_for(facts, group_id), names, now_ms, worth)
     drawing = timeline(group_id, rebalances, now_ms)
     if drawing is not None:
@@ -70,12 +74,12 @@ async def _parts(
     yield tag("h2", "Rebalances")
     if not rebalances:
         yield tag("p", "None since the server has started.", class_="none")
-    for each in reversed(rebalances[-MOST_TOLD:]):
+    for each in reversed(rebalances):
         await asked.slices.spend(HTML_US * (1 + len(each["members"])))
         yield _rebalance(each)
     if group is not None:
         yield tag("h2", "Members")
-        async for part in _members(asked, told, names):
+        async for part in _members(asked, told, names, len(group.members)):
             yield part
         yield tag("h2", "Offsets")
         async for part in _offsets(facts, asked, group):
@@ -109,7 +113,8 @@ def _now(group: SeenGroup, waits: Json, names: Mapping[str, str], now_ms: int, w
         leads = group.leader in waits["to_sync"]
         awaited = [group.leader] if leads else list(waits["to_sync"])
         what = "to assign the partitions" if leads else "to ask for its partitions"
-    waiting = [each.member_id for each in group.members if each.member_id not in awaited]
+    is_awaited = set(awaited)
+    waiting = [each.member_id for each in group.members if each.member_id not in is_awaited]
     until_ms = waits["until_ms"]
     until = f", for {duration(max(0, until_ms - now_ms))} at most" if until_ms is not None else ""
     sentence = tag(
@@ -147,7 +152,7 @@ def _rebalance(it: Json) -> Html:
     when = tag("p", moment(it["began_ms"]), f" · took {took}{end}", class_="when")
     story = tag("ul", *(tag("li", sentence) for sentence in it["story"]), class_="story")
     rows = [_part_row(member, it["began_ms"]) for member in it["members"]]
-    parts = table("Each member's part", PART_COLUMNS, rows)
+    parts = joined((table("Each member's part", PART_COLUMNS, rows), _more(it["more_members"], "members")))
     details = tag("details", tag("summary", "Member by member"), parts)
     return tag("article", heading, when, story, details, id=anchor(it))
 
@@ -164,23 +169,39 @@ def _part_row(member: Json, began_ms: int) -> Html:
         cell("#Joined after", after(member["joined_ms"])),
         cell("#Assigned after", after(member["assigned_ms"])),
         cell("#Stood still", "–" if member["paused_ms"] is None else duration(member["paused_ms"])),
-        cell("Before", partitions(member["before"])),
-        cell("After", partitions(member["after"])),
+        cell("Before", partitions(member["before"], member["before_count"])),
+        cell("After", partitions(member["after"], member["after_count"])),
     )
 
 
-def partitions(assignment: object) -> str:
-    """The partitions of an assignment, by name; of many, how many there are."""
+def partitions(assignment: object, count: int) -> str:
+    """The first partitions of an assignment, by name; of more than these, how many more there are."""
     names = [named(each) for each in sorted(held(assignment))]
-    shown = ", ".join(names[:MOST_PARTITIONS])
-    more = len(names) - MOST_PARTITIONS
-    return (f"{shown} and {more} more" if more > 0 else shown) or "none"
+    shown = ", ".join(names[:MOST_NAMED])
+    more = count - MOST_NAMED
+    return (f"{shown} and {number(more)} more" if more > 0 else shown) or "none"
+
+
+def _more(count: int, what: str) -> Html:
+    """Say how many are not shown."""
+    return tag("p", f"And {number(count)} more {what}.", class_="none") if count > 0 else NOTHING
 
 
 # ---- what is
 
 
-async def _members(asked: Asked, told: Sequence[Json], names: Mapping[str, str]) -> AsyncIterator[Html]:
+async def _first_members(facts: Facts, asked: Asked, group: SeenGroup) -> list[Json]:
+    told: list[Json] = []
+    some = group._replace(members=group.members[:MOST_MEMBERS])
+    async for member in members(facts.aside, asked.slices, some):
+        member["assignment"], member["count"] = cut_assignment(member["assignment"])
+        told.append(member)
+    return told
+
+
+async def _members(
+    asked: Asked, told: Sequence[Json], names: Mapping[str, str], count: int
+) -> AsyncIterator[Html]:
     if not told:
         yield tag("p", "It has none.", class_="none")
         return
@@ -194,18 +215,21 @@ async def _members(asked: Asked, told: Sequence[Json], names: Mapping[str, str])
             ),
             cell("Client", member["client_id"]),
             cell("Host", member["host"]),
-            cell("Partitions", partitions(member["assignment"])),
+            cell("Partitions", partitions(member["assignment"], member["count"])),
             cell("#Session", duration(member["session_timeout_ms"])),
         )
     yield TABLE_END
+    yield _more(count - len(told), "members")
 
 
 async def _offsets(facts: Facts, asked: Asked, group: SeenGroup) -> AsyncIterator[Html]:
-    none = True
+    count = 0
     async for offset in offsets(facts, asked.slices, group):
-        if none:
+        if count == MOST_OFFSETS:
+            break
+        if not count:
             yield table_head("What it has committed, and how far it is behind", OFFSET_COLUMNS)
-        none = False
+        count += 1
         await asked.slices.spend(HTML_US)
         yield tag(
             "tr",
@@ -215,4 +239,6 @@ async def _offsets(facts: Facts, asked: Asked, group: SeenGroup) -> AsyncIterato
             cell("#End", number(offset["high_watermark"])),
             cell("#Lag", number(offset["lag"])),
         )
-    yield tag("p", "It has committed none.", class_="none") if none else TABLE_END
+    yield TABLE_END if count else tag("p", "It has committed none.", class_="none")
+    if count == MOST_OFFSETS:
+        yield _more(len(group.committed) - count, "partitions")

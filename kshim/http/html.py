@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from datetime import UTC, datetime
 from html import escape
 
-from kshim.http.answers import PIECE_BYTES, Answer
+from kshim.control.long import PIECE_BYTES
+from kshim.http.answers import Answer
 from kshim.recorder.story import seconds
 
 CONTENT_TYPE = "text/html; charset=utf-8"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator
 
 from twisted.internet.defer import maybeDeferred
 
 from kshim.control.commands import SteeringError, are_of_types, run
+from kshim.control.long import Long, pieces
 from kshim.http.answers import JSON, Answer, Asked, HttpError, json_answer
 from kshim.http.facts import Facts
 
@@ -38,7 +40,14 @@ async def command(facts: Facts, asked: Asked) -> Answer:
         done = await maybeDeferred(run, facts.commands, name, arguments)
     except SteeringError as error:
         raise HttpError(409, str(error)) from error
-    return json_answer({"done": done})
+    return Answer(_done(done)) if isinstance(done, Long) else json_answer({"done": done})
+
+
+async def _done(result: Long) -> AsyncGenerator[bytes, None]:
+    yield b'{"done": '
+    async for piece in pieces(result):
+        yield piece
+    yield b"}\n"
 
 
 def _arguments(asked: Asked, types: tuple[type, ...]) -> list[object]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshim.coordination.groups.rebalance_record import Who
+from kshim.http.cut import MOST_PARTITIONS
 from kshim.http.facts import Json
 from kshim.http.html import Html, duration, joined, tag
 from kshim.recorder.naming import short_names
@@ -157,7 +158,8 @@ def _rows(shown: Sequence[Json]) -> tuple[list[Row], int]:
         height = max(ROW, LANE * len(drawn) + 8)
         rows.append(Row(member_id, names[member_id], drawn, y, height))
         y += height
-    return rows, max(0, len(known) - MOST_ROWS)
+    more = max(each.get("more_members", 0) for each in shown) if shown else 0
+    return rows, max(0, len(known) - MOST_ROWS) + more
 
 
 def names_of(members: Iterable[Json]) -> Mapping[str, str]:
@@ -258,7 +260,7 @@ def _held(
         start = band.end if partition in keeps else band.at(member["assigned_ms"])
         spans.setdefault(partition, []).append((start, until))
     if not row.lanes and spans:
-        yield from _one_bar(row, spans)
+        yield from _one_bar(row, spans, "more than " if _is_cut(member) else "")
         return
     for partition, of_it in spans.items():
         y = row.y + 4 + LANE * row.lanes.index(partition) + (row.height - 8 - LANE * len(row.lanes)) // 2
@@ -274,12 +276,19 @@ def _held(
             )
 
 
-def _one_bar(row: Row, spans: Mapping[Partition, Sequence[tuple[float, float]]]) -> Iterator[Html]:
+def _is_cut(member: Json) -> bool:
+    """Whether a member has more partitions than are shown of it."""
+    return any(member.get(name, 0) > MOST_PARTITIONS for name in ("before_count", "after_count"))
+
+
+def _one_bar(
+    row: Row, spans: Mapping[Partition, Sequence[tuple[float, float]]], at_least: str
+) -> Iterator[Html]:
     counts: dict[tuple[float, float], int] = {}
     for span in (span for of_it in spans.values() for span in of_it):
         counts[span] = counts.get(span, 0) + 1
     for (x, end), count in sorted(counts.items()):
-        text = f"{count} partitions"
+        text = f"{at_least}{count} partitions"
         yield tag(
             "rect",
             tag("title", f"{row.name} has {text}"),

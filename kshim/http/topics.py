@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 from kshim.cluster import Topic
 from kshim.cluster.topics import Partition, uuid_text
-from kshim.http.answers import Answer, Asked, Long, listing
+from kshim.control.long import Long, in_order
+from kshim.http.answers import Answer, Asked, listing
 from kshim.http.facts import Facts, Json
 from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Log
@@ -21,7 +22,10 @@ async def topics(facts: Facts, asked: Asked) -> Answer:
 
 async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Long]:
     """All topics, by name."""
-    for topic in sorted(facts.cluster.topics.values(), key=lambda topic: topic.name):
+    for name in await in_order(slices, facts.cluster.topics.keys()):
+        topic = facts.cluster.topics.get(name)
+        if topic is None:
+            continue
         yield Long(topic_facts(topic), {"partitions": partitions(facts.log, slices, topic)})
 
 

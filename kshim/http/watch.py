@@ -26,7 +26,7 @@ RESTS = 40
 never for more than a fortieth of the time.
 """
 MOST_GONE = 1_000
-GONE_US = 5
+GONE_US = 1
 DEAD = "Dead"
 """The state of a group that is gone."""
 
@@ -128,8 +128,10 @@ class GroupWatch:
                 self._rows[group_id] = Seen(look, found)
                 self._gone.pop(group_id, None)
                 changed = True
-        for group_id in self._rows.keys() - found_ids:
+        for group_id in list(self._rows):
             await slices.spend(GONE_US)
+            if group_id in found_ids:
+                continue
             gone = self._rows.pop(group_id).row
             self._gone[group_id] = Seen(look, {**gone, "state": DEAD, "members": 0, "lag": None})
             forget_first(self._gone, MOST_GONE)

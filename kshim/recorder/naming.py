@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from kshim.coordination.groups.rebalance_record import Who
@@ -17,13 +18,17 @@ def short_names(members: Iterable[Who]) -> Mapping[str, str]:
     alike: dict[str, list[str]] = {}
     for member_id, name in plain.items():
         alike.setdefault(name, []).append(member_id)
-    return {
-        member_id: name if name and len(alike[name]) == 1 else _longer(name, member_id, alike[name])
-        for member_id, name in plain.items()
-    }
+    found: dict[str, str] = {}
+    for name, member_ids in alike.items():
+        found |= {member_ids[0]: name} if name and len(member_ids) == 1 else _longer(name, member_ids)
+    return {member_id: found[member_id] for member_id in plain}
 
 
-def _longer(name: str, member_id: str, alike: Sequence[str]) -> str:
+def _longer(name: str, member_ids: Sequence[str]) -> dict[str, str]:
+    """Names for the members that would all have this one. O(members)."""
     beginning = len(name) + 1 + ID_CHARACTERS if name else ID_CHARACTERS
-    is_enough = sum(each[:beginning] == member_id[:beginning] for each in alike) == 1
-    return member_id[:beginning] if is_enough else member_id
+    counts = Counter(member_id[:beginning] for member_id in member_ids)
+    return {
+        member_id: member_id[:beginning] if counts[member_id[:beginning]] == 1 else member_id
+        for member_id in member_ids
+    }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshim.control.commands import Command
+from kshim.control.long import Long
 from kshim.upstream.upstream_groups import DESCRIBE, UpstreamGroups
 from schemas.messages.describe_groups import DescribedGroup
 
@@ -15,10 +14,11 @@ MOST_MEMBERS = 5
 def with_other_side(why: Command, upstream: UpstreamGroups) -> Command:
     """The command `why`, whose answer also has `elsewhere`: a line, or nothing."""
 
-    async def run(group_id: str) -> dict[str, Any]:
-        told: dict[str, Any] = await why.run(group_id)
+    async def run(group_id: str) -> Long:
+        told: Long = why.run(group_id)
         described: DescribedGroup = await upstream.ask(DESCRIBE, group_id, DESCRIBED_IN)
-        return {**told, "elsewhere": other_side(described, is_known=told["now"] is not None)}
+        elsewhere = other_side(described, is_known=told.facts["now"] is not None)
+        return told._replace(facts={**told.facts, "elsewhere": elsewhere})
 
     return Command(run, why.types)
 

@@ -119,9 +119,9 @@ class Outside:
 
         here, recorder, reactor, clock = self.here, self.recorder, self.reactor, self.clock
         groups, coordinators = GroupSteering(here.groups), Coordinators(here, is_alone=True)
-        questions = Questions(recorder, groups, here.aside, reactor, clock).commands()
+        questions = Questions(recorder, groups, here.aside, here.rounds, reactor, clock).commands()
         deletion = MemberSteering(Coordinators(self.merged, is_alone=True)).commands()["delete-group"]
-        overview = Overview(here.cluster, here.groups, here.log, recorder, here.rounds, clock)
+        overview = Overview(here.cluster, here.groups, here.log, recorder, here.aside, here.rounds, clock)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
         faults = FaultSteering(
             self.brokers, self.listeners, self.measured, recorder.add, self._usual, _why_never

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,8 +10,7 @@ from typing import Any
 
 import click
 import pytest
-from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.python.failure import Failure
+from twisted.internet.testing import StringTransport
 
 from kshim.check.faults import Fault
 from kshim.check.walk import Found
@@ -18,7 +18,7 @@ from kshim.cli import check as check_command
 from kshim.cli.main import COMMANDS, commands
 from kshim.cli.tables import print_table
 from kshim.control.client import ControlError
-from kshim.control.commands import SteeringError, run
+from kshim.control.socket import _Requests
 from kshim.recorder.one_line import CONTROLS
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -119,21 +119,20 @@ class World:
 
     def ask(self, path: Path, command: str, *arguments: Any) -> Any:
         """What the control socket answers. `events` waits for ever where there are none: Ctrl-C."""
-        answered: Deferred[Any] = maybeDeferred(run, self.kshim.facts.commands, command, list(arguments))
-        found: list[Any] = []
-        answered.addBoth(found.append)
+        requests = _Requests(self.kshim.facts.commands).buildProtocol(None)
+        transport = StringTransport()
+        requests.makeConnection(transport)
+        requests.lineReceived(json.dumps([command, arguments]).encode())
         for _ in range(1000):
-            if found:
+            if transport.value().endswith(b"\n"):
                 break
             self.kshim.reactor.advance(0.1)
-        if not found or (
-            command == "events" and not isinstance(found[0], Failure) and not found[0]["events"]
-        ):
+        reply = json.loads(transport.value() or b"null")
+        if not reply or (command == "events" and not reply["done"]["events"]):
             raise KeyboardInterrupt
-        if isinstance(found[0], Failure):
-            found[0].trap(SteeringError)
-            raise ControlError(str(found[0].value))
-        return found[0]
+        if "refused" in reply:
+            raise ControlError(reply["refused"])
+        return reply["done"]
 
 
 @pytest.fixture(params=list(NAMES))

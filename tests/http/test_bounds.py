@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshim.http.answers import PIECE_BYTES
+from kshim.control.long import PIECE_BYTES
 from kshim.http.channel import IDLE_S, MOST_BODY_BYTES, MOST_CONNECTIONS, READ_S
 from tests.http.harness import Kshim, Slow, create_topic
 

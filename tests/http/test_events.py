@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from kshim.http.channel import IDLE_S, READ_S
 from kshim.http.events import ALIVE_S, MOST_READERS
+from kshim.http.watch import GroupWatch
 from tests.http.harness import Browser, Kshim, Told, billing, commit, create_topic, produce
 
 SOON_S = 1.0
@@ -161,3 +163,31 @@ def test_a_look_that_fails_is_logged_and_the_next_one_succeeds(
     assert "cannot look at the groups" in caplog.text
     kshim.reactor.pump([SOON_S / 4] * 4)
     assert lags(browser) == {"g": 0}
+
+
+def test_many_groups_come_in_several_events(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_topic(kshim.client(), "orders")
+    client = kshim.client()
+    for number in range(5):
+        commit(client, f"g{number}", "orders", 0)
+    monkeypatch.setattr("kshim.http.events.MOST_ROWS", 2)
+    browser = read(kshim)
+    told = [[row["group_id"] for row in rows] for _, _, rows in browser.events()]
+    assert list(map(len, told)) == [2, 2, 1]
+    assert sorted(chain.from_iterable(told)) == [f"g{number}" for number in range(5)]
+    commit(client, "g3", "orders", 0)
+    produce(client, "orders", 1)
+    kshim.reactor.pump([SOON_S / 4] * 4)
+    assert set(lags(browser)) == {f"g{number}" for number in range(5)}
+
+
+def test_no_rows_are_kept_while_nobody_reads(kshim: Kshim) -> None:
+    create_topic(kshim.client(), "orders")
+    commit(kshim.client(), "g", "orders", 0)
+    watch = GroupWatch(kshim.facts)
+    leave = watch.watch(lambda: None)
+    kshim.reactor.advance(0)
+    assert watch.row("g") is not None
+    leave()
+    assert watch.row("g") is None
+    assert watch.after(0)[1] == []

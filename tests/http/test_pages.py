@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from html.parser import HTMLParser
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshim.http.cut import MOST_MEMBERS, _cut
 from kshim.http.html import VOID, Html, duration, joined, number, tag
 from kshim.http.timeline import BAND, CALM, LEAD, MOST_LANES, MOST_REBALANCES, MOST_ROWS, timeline
-from tests.http.harness import Kshim, billing, commit, create_topic
+from tests.http.harness import Kshim, billing, commit, create_topic, join
 
 NASTY = "<script>alert('x')</script> \"&' \u202e ü"
 
@@ -190,3 +192,26 @@ def test_a_rebalance_of_no_time_is_drawn() -> None:
     at_once = rebalance(member("a", {}, {"t": [0]}, joined_ms=1000, assigned_ms=1000))
     at_once["ended_ms"] = 1000
     assert ("a has t-0", LEAD, LEAD + BAND + CALM) in bars(timeline("g", [at_once], 1000))
+
+
+def test_the_page_of_a_large_group_is_cut_and_says_so() -> None:
+    kshim = Kshim()
+    member_id = join(kshim.client(), kshim.reactor, "large", {"orders": range(30_000)})
+    group = kshim.facts.groups.see("large")
+    assert group is not None
+    began_s = time.process_time()
+    page = kshim.get("/page/groups/large").body.decode()
+    assert time.process_time() - began_s < 5
+    assert len(page) < 20_000
+    assert "orders-11 and 29\u202f988 more" in Parsed(page).text
+    assert "has more than 200 partitions" in Parsed(page).text
+    told = kshim.get("/groups/large").json["members"]
+    assert [(each["member_id"], len(each["assignment"]["orders"])) for each in told] == [(member_id, 30_000)]
+
+
+def test_the_members_of_a_large_rebalance_are_cut() -> None:
+    parts = [{**member(f"m{number}", {}, {"t": [number]}), "name": f"m{number}"} for number in range(300)]
+    kept = _cut({**rebalance(*parts), "moved": [1], "members_at_cause": [], "story": ["s"] * 60})
+    assert (len(kept["members"]), kept["more_members"]) == (MOST_MEMBERS, 300 - MOST_MEMBERS)
+    assert kept["story"][-1] == "And 10 more sentences."
+    assert f"{300 - MOST_ROWS} more members are not drawn." in str(timeline("g", [kept], 2000))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kshim.cli.timeline import LEGEND, timeline
+from kshim.coordination.groups.rebalance_record import Who
+from kshim.recorder.naming import short_names
 from kshim.recorder.shown import shown_in_turn
 from kshim.recorder.story import listed, partitions, seconds
 from tests.coordination.groups.history import REBALANCE_MS, SESSION_MS, History
@@ -151,3 +155,11 @@ def test_the_timeline(history: History) -> None:
         f"bee  {'▒' * 30}{'░' * 30}",
         f"     {LEGEND}",
     ]
+
+
+def test_thousands_of_members_with_one_client_id_get_names_soon() -> None:
+    members = [Who(f"app-{number:08}-{number}", "app", "/10.0.0.1") for number in range(20_000)]
+    began_s = time.process_time()
+    names = short_names(members)
+    assert time.process_time() - began_s < 2
+    assert names["app-00000007-7"] == "app-00000007"

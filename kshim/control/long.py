@@ -1,0 +1,98 @@
+"""JSON that may be long: it is made and sent in pieces, so it takes little memory and holds nobody."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from kshim.coordination.groups.rebalance_record import Rebalance
+from kshim.recorder.one_line import CONTROLS
+from kshim.recorder.shown import shown_in_turn
+from kshim.requests.aside import Aside
+from kshim.requests.slices import Slices
+
+PIECE_BYTES = 16 * 1024
+"""Rows of a listing are sent when there is so much of them."""
+RUN = 5_000
+"""Names that are sorted at a time."""
+RUN_US = 5_000
+ITEM_US = 30
+LONG_LISTS = ("members", "moved")
+"""Of a rebalance."""
+T = TypeVar("T", bound=Any)
+
+
+class Long(NamedTuple):
+    """A JSON object with lists that may be long, made and sent in pieces."""
+
+    facts: Mapping[str, Any]
+    """What else it has; this comes first."""
+    lists: Mapping[str, AsyncIterator[Any]]
+    """JSON values, or more such objects."""
+
+
+def encode(value: Any) -> bytes:
+    """A JSON value, readable in a terminal, which its strings cannot steer."""
+    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    if CONTROLS.search(text):
+        text = CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text.encode()
+
+
+async def pieces(value: Long, *, end_of_row: bytes = b"\n") -> AsyncGenerator[bytes, None]:
+    """The object, in pieces of about PIECE_BYTES."""
+    piece = bytearray()
+    async for part in _parts(value, end_of_row):
+        piece += part
+        if len(piece) >= PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
+
+
+async def _parts(value: Long, end_of_row: bytes) -> AsyncIterator[bytes]:
+    yield encode(value.facts)[:-1]
+    between = b", " if value.facts else b""
+    for name, items in value.lists.items():
+        yield between + encode(name) + b": ["
+        between = end_of_row
+        async for item in items:
+            yield between
+            between = b"," + end_of_row
+            if isinstance(item, Long):
+                async for part in _parts(item, end_of_row):
+                    yield part
+            else:
+                yield encode(item)
+        yield b"]"
+        between = b", "
+    yield b"}"
+
+
+async def in_order(slices: Slices, items: Collection[T]) -> Iterable[T]:
+    """The items in order. Many are sorted a few at a time, and merged as they are used."""
+    if len(items) <= RUN:
+        return sorted(items)
+    unsorted = list(items)
+    runs = []
+    for first in range(0, len(unsorted), RUN):
+        await slices.spend(RUN_US)
+        runs.append(sorted(unsorted[first : first + RUN]))
+    return heapq.merge(*runs)
+
+
+async def long_rebalances(aside: Aside, slices: Slices, kept: Sequence[Rebalance]) -> AsyncIterator[Long]:
+    """The rebalances of a group, the oldest first. Each is made aside when the one before it is sent."""
+    in_turn = shown_in_turn(kept)
+    while (shown := await aside.run_long(partial(next, in_turn, None))) is not None:
+        lists = {name: _each(slices, shown.pop(name)) for name in LONG_LISTS}
+        yield Long(shown, lists)
+
+
+async def _each(slices: Slices, items: Sequence[Any]) -> AsyncIterator[Any]:
+    for item in items:
+        await slices.spend(ITEM_US)
+        yield item

@@ -1,0 +1,64 @@
+"""Cuts what a page shows of a group: a member may have 100,000 partitions, a group 30,000 members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshim.coordination.groups.rebalance_record import Rebalance
+from kshim.http.facts import Json
+from kshim.recorder.ownership import Ownership
+from kshim.recorder.shown import shown
+
+MOST_MEMBERS = 200
+"""Of a group, or of one rebalance."""
+MOST_PARTITIONS = 200
+"""Of an assignment; its count is kept beside."""
+MOST_SENTENCES = 50
+
+
+def latest_rebalances(kept: Sequence[Rebalance], most: int) -> list[Json]:
+    """The last rebalances of a group as JSON values, the oldest first. Takes long; use it aside."""
+    ownership, found = Ownership(), []
+    for number, rebalance in enumerate(kept):
+        effect = ownership.take(rebalance)
+        if number >= len(kept) - most:
+            found.append(_cut(shown(rebalance, effect)))
+    return found
+
+
+def cut_assignment(assignment: Any) -> tuple[Any, int]:
+    """The first partitions of an assignment as `shown_assignment` returns it, and how many there are."""
+    if isinstance(assignment, str):
+        return assignment[:MOST_PARTITIONS], 0
+    first: dict[str, list[int]] = {}
+    left = MOST_PARTITIONS
+    for topic, partitions in assignment.items():
+        if left <= 0:
+            break
+        first[topic] = partitions[:left]
+        left -= len(first[topic])
+    return first, sum(map(len, assignment.values()))
+
+
+def _cut(rebalance: Json) -> Json:
+    members, story = rebalance["members"], rebalance["story"]
+    more = len(story) - MOST_SENTENCES
+    return {
+        **{name: value for name, value in rebalance.items() if name not in ("moved", "members_at_cause")},
+        "members": [_cut_part(part) for part in members[:MOST_MEMBERS]],
+        "more_members": max(0, len(members) - MOST_MEMBERS),
+        "story": story[:MOST_SENTENCES] + ([f"And {more:,} more sentences."] if more > 0 else []),
+    }
+
+
+def _cut_part(part: Json) -> Json:
+    before, before_count = cut_assignment(part["before"])
+    after, after_count = cut_assignment(part["after"])
+    return {
+        **part,
+        "before": before,
+        "before_count": before_count,
+        "after": after,
+        "after_count": after_count,
+    }
