@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
+from itertools import compress
 from typing import Any, Final
 
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
@@ -17,8 +19,8 @@ from schemas.error_code import ErrorCode
 
 logger = logging.getLogger(__name__)
 
-NAME_US = 5
-"""What a decision may cost."""
+DIVIDE_US = 2
+"""What an entry costs besides the decision."""
 MOST_TOLD, LONGEST_TOLD = 3, 100
 """How many names a line of the log has, and how many characters of each."""
 ERRORS: Final = {
@@ -88,7 +90,8 @@ class Asker:
                 self._tell(operation, resource, list(denied))
             return allowed
 
-        return then(in_slices(self.broker, self.context, names, check, lambda _: NAME_US), sort_out)
+        cost_us = partial(self._authorizer.cost_us, resource)
+        return then(in_slices(self.broker, self.context, names, check, cost_us), sort_out)
 
     def divide(
         self,
@@ -103,6 +106,8 @@ class Asker:
         who, host, allows = self._principal, self._host, self._authorizer.allows
         known: dict[Resource, bool] = {}
 
+        denied: dict[AclResource, list[str]] = {}
+
         def may(entry: Any) -> bool:
             resource = resource_of(entry)
             if resource is None:
@@ -110,18 +115,24 @@ class Asker:
             allowed = known.get(resource)
             if allowed is None:
                 allowed = known[resource] = allows(who, host, operation, *resource)
+                if not allowed:
+                    kind, name = resource
+                    denied.setdefault(kind, []).append(name)
             return allowed
 
-        def divided(allowed: list[bool]) -> Divided:
-            if all(allowed):
-                return entries, ()
-            both = list(zip(entries, allowed, strict=True))
-            denied = [resource for resource, may in known.items() if not may]
-            for kind in dict.fromkeys(kind for kind, _ in denied):
-                self._tell(operation, kind, [name for each, name in denied if each is kind])
-            return [entry for entry, may in both if may], [entry for entry, may in both if not may]
+        def cost_us(entry: Any) -> int:
+            resource = resource_of(entry)
+            return DIVIDE_US + (0 if resource is None else self._authorizer.cost_us(*resource))
 
-        return then(in_slices(self.broker, self.context, entries, may, lambda _: NAME_US), divided)
+        def divided(allowed: list[bool]) -> Divided:
+            if not denied:
+                return entries, ()
+            for kind, names in denied.items():
+                self._tell(operation, kind, names)
+            refused = [not may for may in allowed]
+            return list(compress(entries, allowed)), list(compress(entries, refused))
+
+        return then(in_slices(self.broker, self.context, entries, may, cost_us), divided)
 
     def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
         """Whether there may be a resource to which the caller may do that."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import NoReturn
+
+from twisted.python.failure import Failure
 
 from kshim.cluster import Refusal
 from kshim.cluster.acl import Acl
-from kshim.requests import Broker, RequestContext
+from kshim.cluster.acls import MOST_FOUND
+from kshim.requests import Broker, Refused, RequestContext
 from kshim.requests.acl_codes import new_filter
 from kshim.requests.later import Later, if_not_stored
 from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
+from schemas.message import TooManyElements
 from schemas.messages.delete_acls import (
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
@@ -32,7 +38,12 @@ def delete_acls(
         return _response([REFUSED] * len(filters))
     deleted = broker.cluster.acls.delete(filters, Slices(broker.rounds, context.turn).spend)
     not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(filters)))
-    return deleted.addCallbacks(_response, not_stored)
+    return deleted.addCallbacks(_response, not_stored).addErrback(partial(_refuse, context))
+
+
+def _refuse(context: RequestContext, failure: Failure) -> NoReturn:
+    failure.trap(TooManyElements)
+    raise Refused(f"{context.sender}: DeleteAcls finds more than {MOST_FOUND} access control lists")
 
 
 def _response(outcome: Iterable[list[Acl] | Refusal]) -> DeleteAclsResponse:

@@ -2,12 +2,13 @@
 
 Pure. A decision is the set of all operations that a principal may perform on a resource from a host, as the
 bits of KIP-430. It takes a few look-ups, however many ACLs there are: for the resource's own name, for `*`,
-and for each length that a prefixed pattern has, the ACLs of this principal and host are two masks.
+and for each length that a prefixed pattern has, the ACLs of this principal and host are two masks. Prefixes
+of many lengths make it take longer: `cost_us` says how long.
 """
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -26,6 +27,10 @@ MOST_KNOWN = 10_000
 """How many decisions are kept for the next time."""
 LONGEST_KNOWN = 500
 """Characters of the name in a decision that is kept."""
+
+DECISION_US = 5
+PREFIX_NS, CHARACTER_NS = 250, 1
+"""A decision takes longer by so much for each length of a prefix, and for each character that is hashed."""
 
 _REAL: Final = [each for each in AclOperation if each > AclOperation.ALL]
 EVERYTHING: Final = sum(1 << operation for operation in _REAL)
@@ -76,6 +81,8 @@ class Authorizer:
         self._super_users = frozenset(super_users)
         self._without_acl = EVERYTHING if allow_everyone else 0
         self._rights: dict[Pattern, dict[Asker, Rights]] = {}
+        self._prefixed: defaultdict[int, dict[str, dict[Asker, Rights]]] = defaultdict(dict)
+        """By resource type and name: the rights of prefixed patterns once more."""
         self._prefixes: defaultdict[int, Counter[int]] = defaultdict(Counter)
         """By resource type: how many prefixed patterns there are of each length."""
         self._lengths: defaultdict[int, list[int]] = defaultdict(list)
@@ -84,6 +91,12 @@ class Authorizer:
         self._known_any: dict[tuple[str, str, int, int], bool] = {}
 
     # ---- the decision
+
+    def cost_us(self, resource_type: int, name: str) -> int:
+        """How long a decision about a resource may take."""
+        lengths = self._lengths.get(resource_type)
+        prefixes = bisect_right(lengths, len(name)) if lengths else 0
+        return DECISION_US + prefixes * (PREFIX_NS + CHARACTER_NS * len(name)) // 1000
 
     def operations(self, principal: str, host: str, resource_type: int, name: str) -> int:
         """The bits of all operations that `principal` may perform on a resource from `host`."""
@@ -116,13 +129,15 @@ class Authorizer:
 
     def _of_resource(self, resource_type: int, name: str) -> Iterator[dict[Asker, Rights]]:
         """The rights of each pattern that a resource has."""
-        patterns = [(name, PatternType.LITERAL), (WILDCARD, PatternType.LITERAL)]
+        for literal in (name, WILDCARD):
+            rights = self._rights.get(Pattern(resource_type, literal, PatternType.LITERAL))
+            if rights is not None:
+                yield rights
+        prefixed = self._prefixed[resource_type]
         for length in self._lengths[resource_type]:
             if length > len(name):
                 break
-            patterns.append((name[:length], PatternType.PREFIXED))
-        for pattern_name, pattern_type in patterns:
-            rights = self._rights.get(Pattern(resource_type, pattern_name, pattern_type))
+            rights = prefixed.get(name[:length])
             if rights is not None:
                 yield rights
 
@@ -175,6 +190,7 @@ class Authorizer:
         if pattern not in self._rights:
             self._rights[pattern] = {}
             if pattern.pattern_type == PatternType.PREFIXED:
+                self._prefixed[pattern.resource_type][pattern.name] = self._rights[pattern]
                 self._count(pattern, 1)
         rights = self._rights[pattern].setdefault((acl.principal, acl.host), Rights())
         rights.acls.add(acl)
@@ -192,6 +208,7 @@ class Authorizer:
         if not self._rights[pattern]:
             del self._rights[pattern]
             if pattern.pattern_type == PatternType.PREFIXED:
+                del self._prefixed[pattern.resource_type][pattern.name]
                 self._count(pattern, -1)
         self._forget()
 

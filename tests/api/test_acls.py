@@ -14,6 +14,7 @@ from kshim.api.create_acls import create_acls
 from kshim.api.delete_acls import delete_acls
 from kshim.api.describe_acls import describe_acls
 from kshim.api.describe_user_scram_credentials import describe_user_scram_credentials
+from kshim.cluster import acls
 from kshim.configs.access import STANDARD_AUTHORIZER
 from kshim.requests import Broker, Refused
 from kshim.storage.memory import MemoryStore
@@ -328,3 +329,63 @@ def test_more_acls_than_kafka_takes_at_once() -> None:
     (answer,) = collect(create_acls(broker, context(3), request))
     assert {each.error_code for each in answer.results} == {ErrorCode.POLICY_VIOLATION}
     assert found(broker) == set()
+
+
+@pytest.mark.parametrize(
+    ("filters", "is_refused"),
+    [(("a-0", "a-1"), False), ((None, "b"), False), ((None,), True), (("a-0", None, "none"), True)],
+)
+def test_more_acls_than_kafka_deletes_at_once(
+    monkeypatch: pytest.MonkeyPatch, filters: tuple[str | None, ...], is_refused: bool
+) -> None:
+    """A filter that finds one more makes the whole request fail; one that finds none does not."""
+    monkeypatch.setattr(acls, "MOST_AT_ONCE", 2)
+    broker = guarded_broker()
+    rows: list[Row] = [(2, f"a-{number}", 3, ALICE, "*", 3, 3) for number in range(2 + is_refused)]
+    for row in rows:
+        make(broker, row)
+    request = DeleteAclsRequest(filters=tuple(new_filter(resource_name_filter=name) for name in filters))
+    answer = ask(delete_acls, broker, request, 3)
+    message = "Cannot remove more than 10000 acls in a single delete operation."
+    expected = (ErrorCode.INVALID_REQUEST, message) if is_refused else (ErrorCode.NONE, None)
+    assert {(each.error_code, each.error_message) for each in answer.filter_results} == {expected}
+    assert found(broker) == (set(rows) if is_refused else set())
+
+
+def test_a_filter_that_finds_again_what_fills_the_request() -> None:
+    """So Kafka counts: what is found once the request is full makes it fail, even if it was found before."""
+    broker = guarded_broker()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(acls, "MOST_AT_ONCE", 1)
+        make(broker, READS)
+        answer = ask(delete_acls, broker, DeleteAclsRequest(filters=(new_filter(),) * 2), 3)
+    assert {each.error_code for each in answer.filter_results} == {ErrorCode.INVALID_REQUEST}
+
+
+def test_deletions_that_find_too_much_are_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acls, "MOST_FOUND", 3)
+    broker = guarded_broker()
+    make(broker, READS, WRITES)
+    with pytest.raises(Refused, match="DeleteAcls finds more than"):
+        ask(delete_acls, broker, DeleteAclsRequest(filters=(new_filter(),) * 2), 3)
+    assert found(broker) == {READS, WRITES}
+
+
+def test_other_changes_are_made_while_acls_are_searched_for() -> None:
+    """What another deletes meanwhile is deleted by that one alone; what another makes meanwhile stays."""
+    broker = guarded_broker()
+    make(broker, READS, WRITES)
+    filters = (
+        new_filter(principal_filter=ALICE),
+        *(new_filter(resource_name_filter="no") for _ in range(5_000)),
+    )
+    searching = collect(delete_acls(broker, context(3), DeleteAclsRequest(filters=filters)))
+    assert not searching
+    assert deleted(broker, {"resource_name_filter": "orders"}) == [{READS}]
+    make(broker, DENIED)
+    while not searching:
+        advance(broker)
+    first, *others = searching[0].filter_results
+    assert [each.resource_name for each in first.matching_acls] == ["or"]
+    assert not any(each.matching_acls for each in others)
+    assert found(broker) == {DENIED}

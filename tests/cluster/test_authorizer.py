@@ -208,3 +208,19 @@ def test_ten_thousand_acls_cost_no_more_than_ten() -> None:
         return time.process_time() - began
 
     assert min(seconds(many) for _ in range(3)) < 5 * min(seconds(few) for _ in range(3))
+
+
+def test_a_decision_costs_more_with_prefixes_of_many_lengths() -> None:
+    """Only those count that a name may have; each length counts once."""
+    made = authorizer(acl("t"))
+    least_us = made.cost_us(TOPIC, "x" * 249)
+    for length in range(1, 241):
+        made.add(acl("x" * length, pattern=PREFIXED))
+        made.add(acl("y" * length, pattern=PREFIXED))
+    assert made.cost_us(TOPIC, "x" * 249) > 10 * least_us
+    assert made.cost_us(TOPIC, "x") == least_us
+    assert made.cost_us(AclResource.GROUP, "x" * 249) == least_us
+    for length in range(1, 241):
+        made.remove(acl("x" * length, pattern=PREFIXED))
+        made.remove(acl("y" * length, pattern=PREFIXED))
+    assert made.cost_us(TOPIC, "x" * 249) == least_us

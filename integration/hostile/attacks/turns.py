@@ -193,16 +193,16 @@ def _denied_names(wire: Wire) -> Sequence[Volley]:
             DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name) for name in names
         )
     )
-    asked = tuple(MetadataRequestTopic(name=name) for name in names)
     return [
         Volley(label="CreateTopics", frames=[framed(4, created)] * 2),
         Volley(label="DescribeConfigs", frames=[framed(4, described)] * 2),
-        Volley(label="Metadata", frames=[framed(9, MetadataRequest(topics=asked))] * 2),
+        Volley(label="Metadata", frames=[_metadata(names)] * 2),
     ]
 
 
-def _asked_for(name: str) -> MetadataRequestTopic:
-    return MetadataRequestTopic(name=name)
+def _metadata(names: Iterable[str]) -> bytes:
+    topics = tuple(MetadataRequestTopic(name=name) for name in names)
+    return framed(9, MetadataRequest(topics=topics, allow_auto_topic_creation=False))
 
 
 def _acl_prefixes(wire: Wire) -> Sequence[Volley]:
@@ -219,9 +219,7 @@ def _acl_prefixes(wire: Wire) -> Sequence[Volley]:
     return [
         Volley(
             label=label,
-            frames=[
-                framed(9, MetadataRequest(topics=tuple(MetadataRequestTopic(name=name) for name in some)))
-            ],
+            frames=[_metadata(some)],
         )
         for label, some in (("names with all prefixes", names), ("names without", strangers))
     ]
