@@ -5,6 +5,7 @@ from __future__ import annotations
 from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
 from integration.differential.differences.member import Member, coordinated, protocol
 from integration.differential.differences.scenario import difference
+from integration.differential.playing.player import PATIENT
 from kshim.coordination.groups.offered import MOST_NAMES
 from kshim.coordination.groups.subscriptions import MOST_TOPICS
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
@@ -21,7 +22,7 @@ from schemas.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 
-COMMIT, DELETE = 8, 2
+API_VERSIONS, COMMIT, DELETE = 3, 8, 2
 TOO_LARGE = 1_200_000
 """More bytes than a record may have by default (message.max.bytes)."""
 
@@ -51,6 +52,20 @@ def a_static_member_comes_back_with_too_much(guest: Guest) -> str:
     alice.id = ""
     alice.send_join(protocols=(protocol(b"x" * TOO_LARGE),))
     return error_of(alice.hear_join())
+
+
+@difference("D-parked-heartbeat", apache_kafka="NONE", kshim="REBALANCE_IN_PROGRESS")
+def a_rebalance_begins_after_a_heartbeat(guest: Guest) -> str:
+    """Of a client that can wait."""
+    coordinated(guest)
+    alice, bob = Member(guest, "alice"), Member(guest, "bob")
+    assert guest.error(API_VERSIONS, PATIENT, via="alice") == "NONE"
+    alice.enter()
+    bob.take_id()
+    alice.send_heartbeat()
+    guest.rest(via="alice")
+    bob.send_join()
+    return alice.hear_heartbeat()
 
 
 @difference("D-refused-commit", apache_kafka="NONE", kshim="GROUP_ID_NOT_FOUND")

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from integration.differential.differences.guest import Guest
+from integration.differential.differences.guest import Guest, error_of
 from integration.support.awaiting import wait_until
 from schemas.api_key import ApiKey
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.sync_group import SyncGroupRequest
 
-FIND, JOIN, SYNC, LEAVE, DESCRIBE = 1, 9, 4, 5, 5
+FIND, JOIN, SYNC, HEARTBEAT, LEAVE, DESCRIBE = 1, 9, 4, 4, 5, 5
 """The request versions."""
 LONG_MS = 60_000
 PATIENCE_S = 20
@@ -85,6 +86,16 @@ class Member:
             group_instance_id=self._request.group_instance_id,
         )
         return self.guest.error(SYNC, request, via=self.name)
+
+    def send_heartbeat(self) -> None:
+        request = HeartbeatRequest(
+            group_id=self._request.group_id, generation_id=self.generation, member_id=self.id
+        )
+        self.guest.send(HEARTBEAT, request, via=self.name)
+
+    def hear_heartbeat(self) -> str:
+        """The error in the answer to Heartbeat, or why there is no answer."""
+        return error_of(self.guest.next_answer(HEARTBEAT, ApiKey.HEARTBEAT, via=self.name))
 
     def enter(self) -> None:
         """Become the only member of a stable group."""
