@@ -1,6 +1,6 @@
 """Draw the lag of each group of a topic over time, from the coordinator's log and the topic itself.
 
-pip install 'kshim[spark]' matplotlib
+pip install 'path/to/kshim[spark]' matplotlib
 python docs/examples/lag_over_time.py 127.0.0.1:9092 orders lag.png
 """
 
