@@ -18,7 +18,7 @@ from kshim.cluster.names import fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
 from kshim.configs import java
-from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS
+from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, Update
 from kshim.configs.definition import ConfigType, Definition
 from kshim.configs.listeners import LISTENER_PREFIX
 from kshim.configs.topics import TOPIC_CONFIGS
@@ -173,7 +173,7 @@ def _changed_broker(change: ConfigChange, configs: Mapping[str, str]) -> dict[st
     after = _applied(change, configs, BROKER_CONFIGS)
     if isinstance(after, Refusal):
         return after
-    fault = _fault_in_dynamic_configs(after)
+    fault = _fault_in_dynamic_configs(after, is_for_all=change.resource_name == ALL_BROKERS)
     return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else after
 
 
@@ -220,13 +220,26 @@ def _edited(operation: ConfigOperation, text: str) -> str:
     return ",".join(kept)
 
 
-def _fault_in_dynamic_configs(configs: Mapping[str, str]) -> str | None:
-    fixed = [
-        name
-        for name in configs
-        if name.startswith(LISTENER_PREFIX) or (name in BROKER_CONFIGS and name not in DYNAMIC_CONFIGS)
-    ]
-    if fixed:
+def _fault_in_dynamic_configs(configs: Mapping[str, str], *, is_for_all: bool) -> str | None:
+    by_update: dict[Update, list[str]] = {update: [] for update in Update}
+    for name in configs:
+        if name.startswith(LISTENER_PREFIX):
+            by_update[Update.NEVER].append(name)
+        elif name in BROKER_CONFIGS:
+            by_update[BROKER_CONFIGS[name].update].append(name)
+    if fixed := by_update[Update.NEVER]:
         return f"Cannot update these configs dynamically: Set({', '.join(fixed)})"
+    if of_listeners := by_update[Update.LISTENER]:
+        return (
+            "These security configs can be dynamically updated only per-listener using the listener prefix: "
+            f"HashSet({', '.join(of_listeners)})"
+        )
     faults = (DYNAMIC_CONFIGS[name].fault(text) for name, text in configs.items() if name in DYNAMIC_CONFIGS)
-    return next(filter(None, faults), None)
+    if fault := next(filter(None, faults), None):
+        return fault
+    if is_for_all and (of_one := by_update[Update.BROKER]):
+        return (
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            f"Set({', '.join(of_one)})"
+        )
+    return None

@@ -6,7 +6,8 @@ that asks for a broker's configs, or changes one, is answered. Imported only whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from kshim.configs.definition import (
@@ -26,18 +27,34 @@ from kshim.configs.per_ip import per_ip
 PREFIXES = ("listener.name.", "sasl.", "ssl.", "remote.log.", "zookeeper.")
 
 
+class Update(Enum):
+    """Where a config may be changed while the broker runs."""
+
+    NEVER = ""
+    ANYWHERE = "dynamic"
+    """For one broker, and for all."""
+    BROKER = "broker"
+    """For one broker alone."""
+    LISTENER = "listener"
+    """For one listener of a broker in Kafka, and never here."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig(Definition):
     """One row."""
 
-    dynamic: bool
-    """Whether it may be changed while the broker runs (KIP-226)."""
+    update: Update
+    """How it may be changed while the broker runs (KIP-226)."""
+
+    @property
+    def dynamic(self) -> bool:
+        return self.update in (Update.ANYWHERE, Update.BROKER)
 
 
-# name TYPE default [dynamic [legal values]]: "-" is null; LOW..HIGH, LOW.., one|of|these. The legal values of
+# name TYPE default [update [legal values]]: "-" is null; LOW..HIGH, LOW.., one|of|these. The legal values of
 # read-only properties are left out. A line that begins with a space continues the one before.
 #
-# Kafka can also change its listeners and their security while it runs; here they are read-only.
+# Kafka can also change its listeners and their security while it runs; those with an effect are read-only.
 _ROWS = """\
 add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20
@@ -174,7 +191,7 @@ log.roll.jitter.ms LONG - dynamic 0..
 log.roll.ms LONG - dynamic 1..
 log.segment.bytes INT 1073741824 dynamic 1048576..
 log.segment.delete.delay.ms LONG 60000 dynamic 0..
-max.connection.creation.rate INT 2147483647 dynamic 0..
+max.connection.creation.rate INT 2147483647 dynamic connections
 max.connections INT 2147483647 dynamic connections
 max.connections.per.ip INT 2147483647 dynamic 0..
 max.connections.per.ip.overrides STRING "" dynamic per_ip
@@ -211,7 +228,7 @@ offsets.topic.num.partitions INT 50
 offsets.topic.replication.factor SHORT 3
 offsets.topic.segment.bytes INT 104857600
 principal.builder.class CLASS
-  org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
+  org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder broker
 process.roles LIST -
 producer.id.expiration.ms INT 86400000 dynamic 1..
 producer.purgatory.purge.interval.requests INT 1000
@@ -261,24 +278,24 @@ request.timeout.ms INT 30000
 sasl.client.callback.handler.class CLASS -
 sasl.enabled.mechanisms LIST GSSAPI
 sasl.jaas.config PASSWORD -
-sasl.kerberos.kinit.cmd STRING /usr/bin/kinit
-sasl.kerberos.min.time.before.relogin LONG 60000
-sasl.kerberos.principal.to.local.rules LIST DEFAULT
-sasl.kerberos.service.name STRING -
-sasl.kerberos.ticket.renew.jitter DOUBLE 0.05
-sasl.kerberos.ticket.renew.window.factor DOUBLE 0.8
+sasl.kerberos.kinit.cmd STRING /usr/bin/kinit broker
+sasl.kerberos.min.time.before.relogin LONG 60000 broker
+sasl.kerberos.principal.to.local.rules LIST DEFAULT broker
+sasl.kerberos.service.name STRING - broker
+sasl.kerberos.ticket.renew.jitter DOUBLE 0.05 broker
+sasl.kerberos.ticket.renew.window.factor DOUBLE 0.8 broker
 sasl.login.callback.handler.class CLASS -
 sasl.login.class CLASS -
 sasl.login.connect.timeout.ms INT -
 sasl.login.read.timeout.ms INT -
-sasl.login.refresh.buffer.seconds SHORT 300
-sasl.login.refresh.min.period.seconds SHORT 60
-sasl.login.refresh.window.factor DOUBLE 0.8
-sasl.login.refresh.window.jitter DOUBLE 0.05
+sasl.login.refresh.buffer.seconds SHORT 300 broker
+sasl.login.refresh.min.period.seconds SHORT 60 broker
+sasl.login.refresh.window.factor DOUBLE 0.8 broker
+sasl.login.refresh.window.jitter DOUBLE 0.05 broker
 sasl.login.retry.backoff.max.ms LONG 10000
 sasl.login.retry.backoff.ms LONG 100
 sasl.mechanism.controller.protocol STRING GSSAPI
-sasl.mechanism.inter.broker.protocol STRING GSSAPI
+sasl.mechanism.inter.broker.protocol STRING GSSAPI broker
 sasl.oauthbearer.assertion.algorithm STRING RS256
 sasl.oauthbearer.assertion.claim.aud STRING -
 sasl.oauthbearer.assertion.claim.exp.seconds INT 300
@@ -331,24 +348,24 @@ ssl.allow.san.changes BOOLEAN false
 ssl.cipher.suites LIST ""
 ssl.client.auth STRING none
 ssl.enabled.protocols LIST TLSv1.2,TLSv1.3
-ssl.endpoint.identification.algorithm STRING https
-ssl.engine.factory.class CLASS -
-ssl.key.password PASSWORD -
-ssl.keymanager.algorithm STRING SunX509
-ssl.keystore.certificate.chain PASSWORD -
-ssl.keystore.key PASSWORD -
-ssl.keystore.location STRING -
-ssl.keystore.password PASSWORD -
-ssl.keystore.type STRING JKS
+ssl.endpoint.identification.algorithm STRING https broker
+ssl.engine.factory.class CLASS - broker
+ssl.key.password PASSWORD - listener
+ssl.keymanager.algorithm STRING SunX509 broker
+ssl.keystore.certificate.chain PASSWORD - listener
+ssl.keystore.key PASSWORD - listener
+ssl.keystore.location STRING - listener
+ssl.keystore.password PASSWORD - listener
+ssl.keystore.type STRING JKS listener
 ssl.principal.mapping.rules STRING DEFAULT
-ssl.protocol STRING TLSv1.3
-ssl.provider STRING -
-ssl.secure.random.implementation STRING -
-ssl.trustmanager.algorithm STRING PKIX
-ssl.truststore.certificates PASSWORD -
-ssl.truststore.location STRING -
-ssl.truststore.password PASSWORD -
-ssl.truststore.type STRING JKS
+ssl.protocol STRING TLSv1.3 broker
+ssl.provider STRING - broker
+ssl.secure.random.implementation STRING - broker
+ssl.trustmanager.algorithm STRING PKIX broker
+ssl.truststore.certificates PASSWORD - listener
+ssl.truststore.location STRING - listener
+ssl.truststore.password PASSWORD - listener
+ssl.truststore.type STRING JKS listener
 telemetry.max.bytes INT 1048576
 transaction.abort.timed.out.transaction.cleanup.interval.ms INT 10000
 transaction.max.timeout.ms INT 900000
@@ -401,6 +418,13 @@ def _per_ip(name: str, value: Any) -> str:
     return ""
 
 
+def _kafkas_class(name: str, value: Any) -> str:
+    """There are no classes to load, but for the default."""
+    if value == BROKER_CONFIGS[name].default:
+        return ""
+    return invalid(name, value, f"Class {value} could not be found.")
+
+
 _CHECKS: dict[str, Check] = {
     "": any_value,
     "connections": _connections,
@@ -420,21 +444,23 @@ def _check(legal: str) -> Check:
 
 
 def _row(line: str) -> BrokerConfig:
-    name, type_, default, dynamic, legal = (*line.split(), "", "")[:5]
+    name, type_, default, update, legal = (*line.split(), "", "")[:5]
     return BrokerConfig(
         name=name,
         type=ConfigType[type_],
         default=None if default == "-" else default.strip('"'),
         check=_check(legal),
-        dynamic=dynamic == "dynamic",
+        update=Update(update),
         repeats=name == "controller.quorum.bootstrap.servers",
     )
 
 
 BROKER_CONFIGS = {row.name: row for row in map(_row, _ROWS.replace("\n ", " ").splitlines())}
-DYNAMIC_CONFIGS = {row.name: row for row in BROKER_CONFIGS.values() if row.dynamic} | {
-    name: _row(f"{name} LONG {LONG_MAX} dynamic 0..") for name in _THROTTLES
-}
+DYNAMIC_CONFIGS = {
+    row.name: replace(row, check=_kafkas_class) if row.type is ConfigType.CLASS else row
+    for row in BROKER_CONFIGS.values()
+    if row.dynamic
+} | {name: _row(f"{name} LONG {LONG_MAX} dynamic 0..") for name in _THROTTLES}
 
 
 def is_kafka_property(name: str) -> bool:

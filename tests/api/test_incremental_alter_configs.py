@@ -135,6 +135,26 @@ REFUSED = [
         "Cannot update these configs dynamically: Set(listener.name.a.ssl.keystore.location)",
     ),
     (
+        *(BROKER, "1", "ssl.keystore.location", SET, "x", ErrorCode.INVALID_REQUEST),
+        "These security configs can be dynamically updated only per-listener using the listener prefix: "
+        "HashSet(ssl.keystore.location)",
+    ),
+    (
+        *(BROKER, "", "sasl.kerberos.min.time.before.relogin", SET, "58000", ErrorCode.INVALID_REQUEST),
+        "Cannot update these configs at default cluster level, broker id must be specified: "
+        "Set(sasl.kerberos.min.time.before.relogin)",
+    ),
+    (
+        *(BROKER, "", "sasl.kerberos.min.time.before.relogin", SET, "x", ErrorCode.INVALID_REQUEST),
+        "Invalid value x for configuration sasl.kerberos.min.time.before.relogin: Not a number of type LONG",
+    ),
+    (
+        *(BROKER, "1", "ssl.engine.factory.class", SET, "x.Y", ErrorCode.INVALID_REQUEST),
+        "Invalid value x.Y for configuration ssl.engine.factory.class: Class x.Y could not be found.",
+    ),
+    (BROKER, "1", "sasl.kerberos.min.time.before.relogin", SET, "58000", ErrorCode.NONE, None),
+    (BROKER, "1", "ssl.provider", SET, "x", ErrorCode.NONE, None),
+    (
         *(BROKER, "1", "log.retention.ms", SET, "abc", ErrorCode.INVALID_REQUEST),
         "Invalid value abc for configuration log.retention.ms: Not a number of type LONG",
     ),
