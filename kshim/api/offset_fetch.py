@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 
 from kshim.cluster import Cluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
@@ -52,7 +53,12 @@ def offset_fetch(
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     ask = partial(_fetch_by_id, broker.cluster, fetch) if by_id else fetch
     return ask_each_group(
-        broker, context, request.groups, ask, lambda groups: OffsetFetchResponse(groups=tuple(groups))
+        broker,
+        context,
+        request.groups,
+        ask,
+        lambda groups: OffsetFetchResponse(groups=tuple(groups)),
+        attrgetter("group_id"),
     )
 
 

@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from kshim.cluster import NO_LEADER
 from kshim.control.commands import SteeringError
 from kshim.coordination.groups.refusals import DescribeGroup
+from kshim.coordination.groups.texts import joined
 from kshim.requests.context import RequestContext
 from kshim.requests.slices import others_first
 from schemas.error_code import ErrorCode
@@ -77,4 +78,4 @@ class Coordinators:
 
 def listed(members: Iterable[DescribedGroupMember]) -> str:
     """The ids of members; "none"."""
-    return ", ".join(member.member_id for member in members) or "none"
+    return joined(member.member_id for member in members) or "none"

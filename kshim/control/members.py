@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.control.coordinators import Coordinators, listed
 from kshim.coordination.groups.refusals import DeleteGroup, ExpireMember, FenceMember, ForceRebalance
+from kshim.coordination.groups.texts import joined
 from schemas.error_code import ErrorCode
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
@@ -55,7 +56,7 @@ class MemberSteering:
         static = [member for member in group.members if member.group_instance_id]
         error: ErrorCode = await self._coordinators.ask(FenceMember(group_id, group_instance_id))
         if error is not ErrorCode.NONE:
-            known = ", ".join(str(member.group_instance_id) for member in static) or "none"
+            known = joined(str(member.group_instance_id) for member in static) or "none"
             raise SteeringError(
                 f"group {group_id} has no member with the group.instance.id {group_instance_id}; "
                 f"it has {known}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshim.cluster import NO_LEADER
 from kshim.control.commands import UNKNOWN, Command, Commands, SteeringError, are_of_types
 from kshim.control.coordinators import CLIENT_HOST, CLIENT_ID, Coordinators
+from kshim.coordination.groups.texts import joined
 from kshim.requests.context import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
@@ -147,7 +148,7 @@ class OffsetSteering:
         for name, index in named:
             topic = topics.get(name)
             if topic is None:
-                known = ", ".join(each.name for each in topics.values() if not each.is_internal) or "none"
+                known = joined(each.name for each in topics.values() if not each.is_internal) or "none"
                 raise SteeringError(f"no topic {name}; there are {known}")
             if index != ALL and topic.partition(index) is None:
                 raise SteeringError(f"{name} has the partitions 0 to {len(topic.partitions) - 1}")

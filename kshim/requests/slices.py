@@ -70,11 +70,15 @@ def ask_each_group(
     asked: Sequence[T],
     ask: Callable[[T], Later[R]],
     respond: Callable[[list[R]], A],
+    group_id: Callable[[T], str] = str,
 ) -> Later[A]:
-    """`respond(answers)` with the answer to `ask(each)` for each group, asked in slices."""
+    """`respond(answers)` with the answer to `ask(each)` for each group, asked in slices.
+
+    group_id: returns the id in `each`. It is hashed letter by letter.
+    """
     if len(asked) == 1:
         return then(ask(asked[0]), lambda answer: respond([answer]))
-    answers = in_slices(broker, context, asked, ask, lambda _: GROUP_US)
+    answers = in_slices(broker, context, asked, ask, lambda each: GROUP_US + len(group_id(each)) // 8)
     return then(answers, lambda answers: gather(answers, respond))
 
 

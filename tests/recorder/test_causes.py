@@ -214,3 +214,14 @@ def test_members_that_come_and_go_without_end(history: History) -> None:
     rebalance(history, {a: (0, 1)})
     assert not len(history.group().departed)
     assert len(history.rebalances[-1].parts) < 20
+
+
+def test_a_subscription_that_cannot_be_stored_is_not_recorded(history: History) -> None:
+    a = consumer(history, "a")
+    rebalance(history, {a: (0, 1)})
+    owns(a, 0, 1, topics=["t" * 30_000] * 40)
+    all_join(history, a)
+    record = history.group().rebalance
+    assert record is not None
+    assert record.parts[a.member_id].subscription == b""
+    assert history.rebalances[-1].parts[a.member_id].subscription

@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.requests.later import Later
-from kshim.requests.slices import SLICE_US, in_pieces, in_slices
+from kshim.requests.slices import SLICE_US, ask_each_group, in_pieces, in_slices
 from tests.api.harness import advance, collect, context, new_broker
 
 
@@ -73,3 +73,20 @@ def test_a_piece_that_fails_ends_it() -> None:
     failures = collect(failed)
     with pytest.raises(ValueError, match="range"):
         failures[0].raiseException()
+
+
+def test_groups_with_long_ids_cost_more() -> None:
+    """Their ids are hashed letter by letter."""
+    asked: list[str] = []
+
+    def ask(group_id: str) -> str:
+        asked.append(group_id)
+        return group_id
+
+    broker, caller = new_broker(), context(0)
+    ids = [f"{n}-".ljust(32_000, "g") for n in range(8)]
+    answers = collect(ask_each_group(broker, caller, ids, ask, len))
+    assert len(asked) < 4
+    advance(broker)
+    assert (asked, answers) == (ids, [8])
+    assert ask_each_group(broker, caller, list("abcdefgh"), ask, len) == 8

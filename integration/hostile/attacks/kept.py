@@ -10,6 +10,7 @@ from integration.hostile.requests import TOPIC, create_topic
 from integration.support.wire import Wire, framed
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.messages.delete_groups import DeleteGroupsRequest
+from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -158,6 +159,15 @@ def _departed(wire: Wire) -> Sequence[Volley]:
     return [Volley(label="JoinGroup, LeaveGroup", frames=frames, in_flight=2)]
 
 
+def _long_ids(wire: Wire) -> Sequence[Volley]:
+    """A letter beyond the Basic Multilingual Plane makes Python take four bytes for each of them."""
+    frames = []
+    for frame in "abc":
+        group_ids = [f"\N{GRINNING FACE}{frame}{number}-".ljust(LONGEST_ID, "g") for number in range(1_000)]
+        frames.append(framed(4, DescribeGroupsRequest(groups=tuple(group_ids))))
+    return [Volley(label="DescribeGroups", frames=frames)]
+
+
 ATTACKS = (
     Attack(
         name="decoded-again",
@@ -212,6 +222,12 @@ ATTACKS = (
         name="pending-ids",
         what="15,000 JoinGroup without a member id, each with a client id of 32 KB, for 100 groups",
         arm=_pending_ids,
+        bounds=LEFT_BEHIND,
+    ),
+    Attack(
+        name="long-ids",
+        what="DescribeGroups of 3,000 unknown groups with ids of 32 KB",
+        arm=_long_ids,
         bounds=LEFT_BEHIND,
     ),
     Attack(

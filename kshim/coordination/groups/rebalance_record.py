@@ -24,6 +24,8 @@ RECORD_BYTES, PART_BYTES, WHO_BYTES, VOTE_BYTES = 800, 400, 100, 100
 """What a record and each of its parts take in memory, about, without texts and bytes."""
 MOST_REASON = 1_000
 """Characters of what a client says."""
+MOST_SUBSCRIPTION_BYTES = 1_000_000
+"""A larger one is not recorded: it can hardly be stored with its group (see `message.max.bytes`)."""
 MOST_NAMED = 1_000
 """Of the members that have set off a rebalance."""
 MOST_DEPARTED_BYTES = 1_000_000

@@ -10,6 +10,7 @@ from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.rebalance_record import (
     MOST_NAMED,
     MOST_REASON,
+    MOST_SUBSCRIPTION_BYTES,
     NEVER_MS,
     Part,
     Rebalance,
@@ -80,7 +81,8 @@ def join_phase_ends(draft: Draft, group: ClassicGroup) -> None:
     assert group.subscriptions is not None
     for member, subscription in zip(group.members.values(), group.subscriptions, strict=True):
         part = record.part(member)
-        part.subscription, part.offers = subscription, member.protocols.names
+        part.subscription = subscription if len(subscription) <= MOST_SUBSCRIPTION_BYTES else b""
+        part.offers = member.protocols.names
 
 
 def syncs(draft: Draft, group: ClassicGroup, member: Member) -> None:

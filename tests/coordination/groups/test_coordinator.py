@@ -17,7 +17,7 @@ from kshim.coordination.groups.refusals import (
 )
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS
-from kshim.coordination.shards import partition_for
+from kshim.coordination.shards import LONG, _for_long, _for_short, partition_for
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.describe_groups import DescribedGroup
@@ -70,6 +70,16 @@ def test_the_partition_of_a_group_is_java_s(group_id: str, partition: int) -> No
 
 def test_a_lone_surrogate_has_a_partition() -> None:
     assert 0 <= partition_for("group-\ud83d", 50) < 50
+
+
+def test_few_long_names_are_remembered() -> None:
+    names = [f"{n}-".ljust(LONG, "g") for n in range(1_000)]
+    before = _for_short.cache_info()
+    found = [partition_for(name, 50) for name in names]
+    assert found == [partition_for(name, 50) for name in names]
+    assert set(found) == set(range(50))
+    assert _for_short.cache_info() == before
+    assert _for_long.cache_info().currsize < 100
 
 
 def test_ids_spread_over_all_partitions() -> None:
