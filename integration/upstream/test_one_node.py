@@ -85,6 +85,27 @@ def test_records_are_in_the_upstream_and_a_group_outlives_kshim(
 
 
 @pytest.mark.few
+def test_a_topic_that_was_made_again_is_read_from_its_beginning(
+    kafka: Server, kshim: Server, topic: str
+) -> None:
+    """Though the group has committed offsets for the topic that had its name before."""
+    admin = Admin(kafka.bootstrap)
+    for first in (0, 100):
+        admin.create_topic(topic, 1)
+        producer = new_producer(kafka.bootstrap)
+        for number in range(first, first + 20):
+            producer.send(topic, b"%d" % number, partition=0)
+        producer.close()
+        consumer = new_consumer(kshim.bootstrap, topic, group_id=f"g-{topic}", consumer_timeout_ms=20_000)
+        assert [int(record.value) for record in islice(consumer, 20)] == [*range(first, first + 20)]
+        consumer.commit()
+        consumer.close()
+        admin.delete_topic(topic)
+        wait_until(lambda: topic not in admin.list_topics(), 20, "the topic is gone")
+    admin.close()
+
+
+@pytest.mark.few
 def test_large_records_pass_in_both_directions(kshim: Server, made: str) -> None:
     values = [bytes([number]) * LARGE_BYTES for number in range(30)]
     producer = new_producer(kshim.bootstrap, max_request_size=LARGE_BYTES + 1000)

@@ -21,6 +21,7 @@ from integration.support.wire import Wire
 from integration.upstream.committer import FETCH, Committer, fetch_request, read_of
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 SESSION_S = 6.0
@@ -175,6 +176,49 @@ def test_whoever_was_asleep_tells_the_upstream_nothing_old(
     while time.monotonic() < ends_s:
         assert told() == [200] * SLEEPING_GROUPS
     admin.close()
+
+
+def serve_to_end(kafka: Server, path: Path, *options: str) -> str:
+    """What a kshim says that refuses to start."""
+    done = run_to_end(
+        "serve", "--upstream", kafka.bootstrap, "--data-dir", str(path / "refused"), *options, cwd=path
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr.strip().splitlines()[-1]
+
+
+NO_ADDRESS = (
+    "where one of them listens, is no address for the clients of the others: start it with --advertise"
+)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]"])
+def test_whoever_cannot_be_reached_does_not_share_groups(
+    kafka: Server, tmp_path: Path, topic: str, host: str
+) -> None:
+    """Alone it tells each client the address by which it came; the clients of others need one to come to."""
+    everywhere = Server(tmp_path / "everywhere", ["--upstream", kafka.bootstrap])
+    everywhere.host = host
+    everywhere.start()
+    try:
+        everywhere.host = "127.0.0.1"
+        with Wire(everywhere.host, everywhere.port) as wire:
+            answer = wire.ask(METADATA, MetadataRequest(topics=()))
+            assert {(each.host, each.port) for each in answer.brokers} == {("127.0.0.1", everywhere.port)}
+            found = wire.ask(3, FindCoordinatorRequest(key="g"))
+            assert (found.host, found.port) == ("127.0.0.1", everywhere.port)
+        said = serve_to_end(kafka, tmp_path, "--listen", "127.0.0.1:0")
+        assert f"{host}:{everywhere.port}, {NO_ADDRESS}" in said
+    finally:
+        everywhere.stop()
+    with_address = Server(tmp_path / "with-address", ["--upstream", kafka.bootstrap]).start()
+    try:
+        said = serve_to_end(kafka, tmp_path, "--listen", f"{host}:0")
+        assert NO_ADDRESS in said
+        assert "Traceback" not in said
+        assert _leads(with_address) == SHARDS, "it was not disturbed"
+    finally:
+        with_address.stop()
 
 
 def test_a_group_moves_here_and_back(kafka: Server, pair: list[Server], topic: str) -> None:

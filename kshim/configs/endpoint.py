@@ -30,6 +30,16 @@ class Endpoint:
         """Whether only this machine can connect to it."""
         return names_loopback(self.host)
 
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether it is every address of a machine, as 0.0.0.0 and ::, to which nobody can connect."""
+        from ipaddress import ip_address
+
+        try:
+            return not self.host or ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 

@@ -20,7 +20,6 @@ LISTENER_PREFIX = "listener.name."
 PLAIN = "PLAINTEXT"
 """The name of a listener that was given none."""
 _SCHEME = "://"
-_ANY_IPV4 = "0.0.0.0"
 
 
 class SecurityProtocol(StrEnum):
@@ -176,7 +175,7 @@ def _advertised(text: str, names: Sequence[str], controllers: Collection[str]) -
             known = ", ".join(names)
             why = f"expected names that listeners has, which are {known}; {name} is not among them"
             raise WrongListener("advertised.listeners", why)
-        if endpoint.host == _ANY_IPV4:
+        if endpoint.host and endpoint.is_nowhere:
             why = f"expected an address that clients can connect to, but {endpoint.host} is every address"
             raise WrongListener("advertised.listeners", why)
     return {name: endpoint for name, endpoint in items.items() if name in names}

@@ -34,11 +34,28 @@ class Fellow:
     addresses: Mapping[str, Endpoint]
     """Where clients reach it, by the name of the listener."""
 
+    @property
+    def is_reached(self) -> bool:
+        """Whether the clients of another kshim can connect to it."""
+        return not any(address.is_nowhere for address in self.addresses.values())
+
 
 def new_fellow(addresses: Mapping[str, Endpoint]) -> Fellow:
     """The kshim with these addresses; it has the same node id wherever it is asked for."""
     text = ",".join(f"{name}={address}" for name, address in sorted(addresses.items()))
     return Fellow(FIRST_NODE_ID | crc32(text.encode()) & (FIRST_NODE_ID - 1), addresses)
+
+
+def fault_in_reach(fellows: Sequence[Fellow]) -> str:
+    """A line that names one of several kshim that the clients of the others cannot reach; empty for none."""
+    missed = [each for each in fellows if not each.is_reached] if len(fellows) > 1 else []
+    if not missed:
+        return ""
+    address = next(each for each in missed[0].addresses.values() if each.is_nowhere)
+    return (
+        f"several kshim share the groups, and {address}, where one of them listens, is no address for the "
+        "clients of the others: start it with --advertise HOST:PORT (advertised.listeners)"
+    )
 
 
 class Gone:

@@ -127,6 +127,11 @@ def test_listeners(texts: ListenerTexts, found: list[ListenerConfig]) -> None:
             "expected an address that clients can connect to, but 0.0.0.0 is every address",
         ),
         (
+            ListenerTexts("SSL://:1", "SSL://[::]:1"),
+            "advertised.listeners",
+            "expected an address that clients can connect to, but :: is every address",
+        ),
+        (
             ListenerTexts("SSL://:65534", brokers=3),
             "listeners",
             "expected ports for 3 brokers from 65534 on; the last is 65535",

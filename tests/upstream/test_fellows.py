@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kshim.configs.endpoint import Endpoint
-from kshim.upstream.fellows import FIRST_NODE_ID, REMEMBERED_S, Gone, new_fellow, with_fellows
+from kshim.upstream.fellows import (
+    FIRST_NODE_ID,
+    REMEMBERED_S,
+    Gone,
+    fault_in_reach,
+    new_fellow,
+    with_fellows,
+)
 from schemas.api_key import ApiKey
 from schemas.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from schemas.messages.metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
@@ -69,3 +78,19 @@ def test_those_that_have_gone_are_known_until_they_are_back_or_a_while_is_over()
     gone.note((A, B), (A,), 40)
     gone.note((A,), (A,), 41 + REMEMBERED_S)
     assert gone.at(50) == ()
+
+
+@pytest.mark.parametrize(
+    ("host", "at"),
+    [("0.0.0.0", "0.0.0.0:9092"), ("::", "[::]:9092"), ("0:0::0", "[0:0::0]:9092"), ("", ":9092")],
+)
+def test_several_have_addresses_to_connect_to(host: str, at: str) -> None:
+    everywhere = new_fellow({"TLS": Endpoint("c", 9094), "PLAIN": Endpoint(host, 9092)})
+    assert not everywhere.is_reached
+    assert fault_in_reach([everywhere]) == "", "whoever is alone needs none"
+    for others in ([A], [A, B], [everywhere]):
+        assert fault_in_reach([*others, everywhere]) == (
+            f"several kshim share the groups, and {at}, where one of them listens, is no address for the "
+            "clients of the others: start it with --advertise HOST:PORT (advertised.listeners)"
+        )
+    assert fault_in_reach([A, B]) == ""

@@ -20,7 +20,7 @@ from kshim.coordination.loading import Leader
 from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
 from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
-from kshim.upstream.fellows import Fellow, Gone, new_fellow
+from kshim.upstream.fellows import Fellow, Gone, fault_in_reach, new_fellow
 from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.link import LinkError
 from kshim.upstream.shards.batch_limit import BatchLimit
@@ -159,6 +159,11 @@ class SharedShards:
         return Deferred.fromCoroutine(self._start(groups))
 
     async def _start(self, groups: GroupRuntime) -> None:
+        if self._before is not None:
+            ourselves = new_fellow(self._addresses())
+            others = [each for each in self._before.everybody if each != ourselves]
+            if fault := fault_in_reach([*others, ourselves]):
+                raise StorageError(fault)
         await self._log.learn()
         first = self._first = Deferred()
         self._membership = Membership(
@@ -177,9 +182,11 @@ class SharedShards:
         self._membership.start()
         self._poll()
         enough = self._reactor.callLater(FIRST_S, self._is_ready)
-        await first
-        if enough.active():
-            enough.cancel()
+        try:
+            await first
+        finally:
+            if enough.active():
+                enough.cancel()
 
     async def _describe(self) -> DescribedGroup | None:
         """The group of the processes; None if the upstream does not tell."""
@@ -249,7 +256,8 @@ class SharedShards:
 
     def gone(self) -> tuple[Fellow, ...]:
         """Processes that have shared the shards until lately."""
-        return self._gone.at(self._reactor.seconds())
+        gone = self._gone.at(self._reactor.seconds())
+        return tuple(each for each in gone if each.is_reached)
 
     # ---- the journal
 
@@ -316,6 +324,12 @@ class SharedShards:
 
     def _assign(self, assigned: Assigned) -> None:
         """Let go of the shards that others are to lead, and take over those that this process is to lead."""
+        if fault := fault_in_reach(assigned.everybody):
+            if self._first is not None:  # the process starts: it ends now, and the others go on
+                first, self._first = self._first, None
+                first.errback(StorageError(fault))
+                return
+            logger.log(self._once.level("reach"), "%s", fault)
         before, self._assigned = self._assigned, assigned
         known = before or self._before
         self._gone.note(() if known is None else known.everybody, assigned.everybody, self._reactor.seconds())

@@ -1,0 +1,55 @@
+"""What several kshim that share groups have to be told of each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from kshim.configs.config import Config
+from kshim.configs.endpoint import Endpoint
+from kshim.storage.interfaces import StorageError
+from kshim.upstream.fellows import new_fellow
+from kshim.upstream.shards.membership import Assigned
+from kshim.upstream.shards.sharing import SharedShards
+
+HERE = 0
+EVERYWHERE = new_fellow({"PLAINTEXT": Endpoint("0.0.0.0", 9092)})
+OTHER = new_fellow({"PLAINTEXT": Endpoint("b", 9092)})
+
+
+@pytest.fixture
+def shards() -> SharedShards:
+    nothing: Any = None
+    return SharedShards(Config(), Clock(), nothing, nothing, None, HERE)
+
+
+@pytest.mark.parametrize("everybody", [(EVERYWHERE, OTHER), (EVERYWHERE, EVERYWHERE)])
+def test_who_starts_where_clients_cannot_come_starts_not(
+    shards: SharedShards, everybody: tuple[Any, ...]
+) -> None:
+    """Also if two have the same address, which is another one on each machine."""
+    first = shards._first = Deferred()
+    shards._assign(Assigned(frozenset(), {}, everybody))
+    failures: list[Any] = []
+    first.addErrback(failures.append)
+    assert failures[0].check(StorageError)
+    assert "0.0.0.0:9092, where one of them listens" in str(failures[0].value)
+
+
+def test_who_runs_says_so_once(shards: SharedShards, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        shards._assign(Assigned(frozenset(), {}, (EVERYWHERE, OTHER)))
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert "start it with --advertise" in warnings[0]
+
+
+def test_who_was_alone_there_is_not_told_to_clients(shards: SharedShards) -> None:
+    shards._assign(Assigned(frozenset(), {}, (EVERYWHERE,)))
+    shards._assign(Assigned(frozenset(), {}, (OTHER,)))
+    assert shards.gone() == ()
+    shards._assign(Assigned(frozenset(), {}, (new_fellow({"PLAINTEXT": Endpoint("c", 1)}),)))
+    assert shards.gone() == (OTHER,)
