@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +110,40 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         options = ["--listen", "127.0.0.1:0", "--data-dir", ":memory:", "--http", address]
         assert_refused(run_to_end("serve", *options, cwd=tmp_path), f"cannot listen at {address} for HTTP")
+
+
+def probe(address: tuple[str, int], pid: int) -> float:
+    """Ask for /healthz and /readyz; how many ms of processor time the server took for both."""
+    began_s = processor_s(pid)
+    for path in ("/healthz", "/readyz"):
+        with socket.create_connection(address, timeout=20) as client:
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            assert client.makefile("rb").readline() == b"HTTP/1.1 200 OK\r\n"
+    return (processor_s(pid) - began_s) * 1000
+
+
+def processor_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET /topics HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_slow_clients_do_not_keep_a_probe_waiting(sent: bytes, tmp_path: Path) -> None:
+    """Clients that send nothing, half a request, or that do not read."""
+    server = Server(tmp_path / "data", ["--http", "127.0.0.1:0"]).start()
+    Cluster(server.bootstrap).topic(partitions=3000)
+    address = http_address(server)
+    probe(address, server.process.pid)
+    slow = []
+    for _ in range(300):
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(address)
+        with suppress(ConnectionError):
+            client.sendall(sent)
+        slow.append(client)
+    took_ms = [probe(address, server.process.pid) for _ in range(10)]
+    assert sorted(took_ms)[5] < 100, took_ms
+    for client in slow:
+        client.close()
+    assert server.stop() == 0, server.report()

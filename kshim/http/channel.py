@@ -16,6 +16,7 @@ from twisted.web import http
 from kshim.control.long import encode
 from kshim.http.answers import Answer, Asked, HttpError, error_answer, new_slices
 from kshim.http.guard import Guard
+from kshim.http.places import Busy, Places
 from kshim.http.routes import Routes
 from kshim.storage.interfaces import StorageError
 
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_CONNECTIONS = 100
 MOST_BODY_BYTES = 64 * 1024
 IDLE_S = 60
+REQUEST_S = 10.0
+"""How long a client may take to send a request, from its first byte or the connection on."""
 READ_S = 30.0
 """How long a client may take to read what it was sent, before the connection is closed."""
 HEADERS = {
@@ -48,13 +50,11 @@ class Site(http.HTTPFactory):
     def __init__(self, facts: Facts, routes: Routes, guard: Guard) -> None:
         super().__init__(timeout=IDLE_S, reactor=facts.clock)  # type: ignore[arg-type]
         self.facts, self.routes, self.guard = facts, routes, guard
-        self.channels: set[Channel] = set()
+        self.places = Places()
 
     def buildProtocol(self, addr: object) -> Any:
-        """A connection; None closes it, because there are too many."""
-        if len(self.channels) >= MOST_CONNECTIONS:
-            return None
-        return Channel(self)
+        """A connection."""
+        return Channel(self, getattr(addr, "host", ""))
 
     def startFactory(self) -> None:  # noqa: N802
         """Log no requests."""
@@ -67,7 +67,7 @@ class Site(http.HTTPFactory):
 
     def abort(self) -> None:
         """Close all connections."""
-        for channel in list(self.channels):
+        for channel in self.places:
             channel.abort()
 
 
@@ -77,9 +77,13 @@ class Channel(http.HTTPChannel):
     factory: Site
     transport: Any
 
-    def __init__(self, factory: Site) -> None:
+    def __init__(self, factory: Site, host: str) -> None:
         super().__init__()
         self.factory = factory
+        self.host = host
+        """The client's address."""
+        self._is_answering = False
+        self._deadline: Any = None
         self.requestFactory = Request
         self.timeOut = IDLE_S
 
@@ -88,12 +92,51 @@ class Channel(http.HTTPChannel):
         return self.factory.facts.clock.callLater(delay, function)
 
     def connectionMade(self) -> None:
-        self.factory.channels.add(self)
+        self.factory.places.take(self)
         super().connectionMade()
+        self._abort_after(REQUEST_S)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.factory.channels.discard(self)
+        self.factory.places.leave(self)
+        self._forget_deadline()
         super().connectionLost(reason)
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._deadline is None and not self._is_answering:
+            self._abort_after(REQUEST_S)
+        super().dataReceived(data)
+
+    def allContentReceived(self) -> None:  # noqa: N802
+        """A whole request has arrived."""
+        self._forget_deadline()
+        self._is_answering = True
+        super().allContentReceived()
+
+    def requestDone(self, request: Request) -> None:  # noqa: N802
+        """An answer is made; its end may still have to be read."""
+        self._is_answering = False
+        super().requestDone(request)
+
+    def loseConnection(self) -> None:  # noqa: N802
+        """Close when the client has read what it was sent."""
+        self._forget_deadline()
+        self._abort_after(READ_S)
+        super().loseConnection()
+
+    @property
+    def busy(self) -> Busy:
+        """How busy the connection is."""
+        if not self._is_answering:
+            return Busy.WAITS
+        return Busy.UNREAD if any(request.is_paused for request in self.requests) else Busy.ANSWERS
+
+    def _abort_after(self, delay_s: float) -> None:
+        self._deadline = self.callLater(delay_s, self.abort)
+
+    def _forget_deadline(self) -> None:
+        deadline, self._deadline = self._deadline, None
+        if deadline is not None and deadline.active():
+            deadline.cancel()
 
     def abort(self) -> None:
         """Close at once."""
@@ -106,7 +149,8 @@ class Request(http.Request):
     channel: Channel
     content: Any
     _body_bytes = 0
-    _is_paused = False
+    is_paused = False
+    """Whether the client does not read its answer."""
     _has_room: Deferred[None] | None = None
     """Fires when the client has read what it was sent."""
 
@@ -227,7 +271,7 @@ class Request(http.Request):
 
     async def _read(self) -> None:
         """Return when the client has read what it was sent; one that takes READ_S is disconnected."""
-        if not self._is_paused:
+        if not self.is_paused:
             return
         clock = self.channel.factory.facts.clock
         self._has_room = Deferred()
@@ -241,11 +285,11 @@ class Request(http.Request):
 
     def pause(self) -> None:
         """The client does not read."""
-        self._is_paused = True
+        self.is_paused = True
 
     def go_on(self) -> None:
         """The client has read."""
-        self._is_paused = False
+        self.is_paused = False
         if self._has_room is not None and not self._has_room.called:
             self._has_room.callback(None)
 
