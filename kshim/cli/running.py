@@ -71,7 +71,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
         server.start().addCallbacks(ready, failed)
 
     def ready(addresses: Mapping[str, Sequence[Endpoint]]) -> None:
-        server.loaded().addCallback(lambda _: collector.begin())
+        server.loaded().addCallback(lambda _: _begin_to_collect(reactor))
         found = {name: ",".join(map(str, of_brokers)) for name, of_brokers in addresses.items()}
         lines = [f"kshim ready {next(iter(found.values()))}"]
         if len(found) > 1:
@@ -99,6 +99,16 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
     reactor.callWhenRunning(start)
     reactor.run(installSignalHandlers=False)
     return status
+
+
+def _begin_to_collect(reactor: Any) -> None:
+    """Look after memory from now on: nearly all that was made during the start stays."""
+    from kshim.cli import collector
+    from kshim.cli.freed_memory import FreedMemory, new_trim
+
+    collector.begin()
+    if (trim := new_trim()) is not None:
+        FreedMemory(reactor, trim).begin()
 
 
 def _new_server(config: Config, reactor: Any) -> Server | UpstreamServer:
