@@ -148,17 +148,43 @@ class Writer:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         is_open = True
         while is_open:
-            queued, is_open = self._take()
+            queued, size, is_open = self._take()
             if queued:
-                self._write(queued)
+                self._write(queued, size)
             if not (is_open and self._environment.is_synced) or self._queue.empty():
                 self._sync()
             if self._wait_s() == 0:
                 self._do_chore()
         self._reactor.callFromThread(self._on_end)
 
-    def _write(self, queued: Sequence[tuple[int, Write]]) -> None:
+    def _write(self, queued: Sequence[tuple[int, Write]], size: int) -> None:
         """Commit the queued writes, and hold them; the commit makes the writes held before durable."""
+        is_new = queued[0][0] > self._failed_generation
+        writes = [write for _, write in queued] if is_new else self._not_refused(queued)
+        # They are of one generation: the next begins only when the reactor is told of a failure.
+        if not writes:
+            return
+        generation = queued[-1][0]
+        error = self._commit(writes, size, generation)
+        if error is None:
+            return
+        if isinstance(error, StorageFull) and self._environment.is_trusted:
+            others = [write for write in writes if not write.frees]
+            if 0 < len(others) < len(writes):
+                self._sync()
+                self._fail(others, generation, error)
+                writes = [write for write in writes if write.frees]
+                error = self._commit(writes, sum(write.size for write in writes), generation)
+                if error is None:
+                    return
+        if self._environment.is_trusted:
+            self._sync()
+        else:  # the sync of this commit was to make the held writes durable, too
+            writes, self._held = [*self._held, *writes], ()
+        self._fail(writes, generation, error)
+
+    def _not_refused(self, queued: Sequence[tuple[int, Write]]) -> list[Write]:
+        """Refuse what is of a generation that has failed; return the rest."""
         failed, is_full = self._failed_generation, isinstance(self._error, StorageFull)
         writes: list[Write] = []
         refused: list[Write] = []
@@ -167,28 +193,11 @@ class Writer:
             (refused if is_refused else writes).append(write)
         if refused:
             self._fail(refused, failed, self._error)
-        # The others are of one generation: the next begins only when the reactor is told of a failure.
-        if not writes:
-            return
-        generation = queued[-1][0]
-        error = self._commit(writes, generation)
-        freeing = [write for write in writes if write.frees]
-        if isinstance(error, StorageFull) and self._environment.is_trusted and 0 < len(freeing) < len(writes):
-            self._sync()
-            self._fail([write for write in writes if not write.frees], generation, error)
-            writes = freeing
-            error = self._commit(writes, generation)
-        if error is None:
-            return
-        if self._environment.is_trusted:
-            self._sync()
-        else:  # the sync of this commit was to make the held writes durable, too
-            writes, self._held = [*self._held, *writes], ()
-        self._fail(writes, generation, error)
+        return writes
 
-    def _commit(self, writes: Sequence[Write], generation: int) -> StorageError | None:
-        """Commit writes and hold them, or return why that failed."""
-        size, frees = sum(write.size for write in writes), all(write.frees for write in writes)
+    def _commit(self, writes: Sequence[Write], size: int, generation: int) -> StorageError | None:
+        """Commit writes of `size` bytes and hold them, or return why that failed."""
+        frees = all(write.frees for write in writes)
         began_s = time.perf_counter()
         has_changed, error = _result_of(
             lambda: self._environment.write(partial(self._apply, writes), size=size, frees=frees)
@@ -226,8 +235,8 @@ class Writer:
         self._failed_generation, self._error = generation, error
         self._reactor.callFromThread(self._on_failed, writes, generation, error)
 
-    def _take(self) -> tuple[list[tuple[int, Write]], bool]:
-        """Take all that is queued, up to TRANSACTION_BYTES. Also returns whether more can come.
+    def _take(self) -> tuple[list[tuple[int, Write]], int, bool]:
+        """Take all that is queued, up to TRANSACTION_BYTES. Also returns its size, and whether more can come.
 
         Waits for the first write or until a chore is due, but not while writes are held.
         """
@@ -237,7 +246,7 @@ class Writer:
             while size < TRANSACTION_BYTES:
                 item = self._queue.get(timeout=0 if taken or self._held else self._wait_s())
                 if item is None:
-                    return taken, False
+                    return taken, size, False
                 if isinstance(item, tuple):
                     taken.append(item)
                     size += item[1].size
@@ -245,7 +254,7 @@ class Writer:
                     item()
         except Empty:
             pass
-        return taken, True
+        return taken, size, True
 
     def _wait_s(self) -> float | None:
         """Seconds until the next step of a chore: 0 for now, None for never."""
