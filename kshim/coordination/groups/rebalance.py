@@ -14,7 +14,7 @@ from kshim.coordination.groups.classic_group import ClassicGroup, InitialDelay
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.membership import remove_member
-from kshim.coordination.groups.parked import answer_heartbeats, refuse_syncs
+from kshim.coordination.groups.parked import CLOSING_MS, refuse_syncs, release_heartbeats, shorten_heartbeats
 from kshim.coordination.groups.rebalance_record import Who, who
 from kshim.coordination.groups.recording import begins, departs, join_phase_ends, may_be_complete
 from kshim.coordination.groups.states import CAN_REBALANCE, State
@@ -54,19 +54,22 @@ def prepare_rebalance(
     reason: str = "",
     detail: str = "",
 ) -> None:
-    """Begin a join phase. Parked SyncGroups and Heartbeats are told REBALANCE_IN_PROGRESS; nobody has to sync
-    any more.
+    """Begin a join phase. Parked SyncGroups and Heartbeats are answered REBALANCE_IN_PROGRESS, the Heartbeats
+    not at once if a member has left. Nobody has to sync any more.
     """
     if group.state is State.COMPLETING_REBALANCE:
         for member in group.members.values():
             member.assignment = b""
     begins(draft, group, trigger, members, reason, detail)
     refuse_syncs(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
-    answer_heartbeats(draft, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
     draft.cancel_sync(group)
     from_empty = group.state is State.EMPTY
     group.transition_to(State.PREPARING_REBALANCE, draft.now_ms)
+    if trigger is Trigger.MEMBER_LEFT:
+        shorten_heartbeats(draft, group, CLOSING_MS)
+    else:
+        release_heartbeats(draft, group)
     if from_empty:
         delay_ms = _initial_delay_ms(draft)
         group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms() - delay_ms, 0))
@@ -108,6 +111,7 @@ def complete_join(draft: Draft, group: ClassicGroup) -> None:
     """End the join phase with those that joined; static members stay until their session ends (KIP-345)."""
     draft.cancel_join(group)
     group.initial_delay = None
+    release_heartbeats(draft, group)
     _evict_missing_members(draft, group)
     if group.members and not _leader_has_joined(group):
         draft.arm_join(group, max(group.rebalance_timeout_ms(), SHORTEST_EXTENSION_MS))

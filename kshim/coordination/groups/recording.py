@@ -27,7 +27,7 @@ def begins(
 ) -> None:
     """A rebalance begins, and so ends the one before that is not complete. O(members).
 
-    Members whose SyncGroup or Heartbeat is parked are told at once.
+    Members whose SyncGroup is parked hear of it at once.
     """
     gives_way(draft, group)
     record = Rebalance(
@@ -45,7 +45,7 @@ def begins(
         part = record.part(member)
         if member.parked_join is not None:
             part.joined_ms = draft.now_ms
-        if member.parked_sync is not None or member.parked_heartbeat is not None:
+        if member.parked_sync is not None:
             record.told(member.member_id, draft.now_ms)
     group.rebalance = record
     _take_departed(group, record)

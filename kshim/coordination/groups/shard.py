@@ -19,7 +19,7 @@ from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.heartbeat import heartbeat, heartbeat_that_waits
 from kshim.coordination.groups.join_group import join_group, refuse_join
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
-from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeat, answer_heartbeats, refuse_sync
+from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeats, refuse_sync, release_heartbeat
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.recording import gives_way
 from kshim.coordination.groups.refusals import (
@@ -201,9 +201,10 @@ class Shard:
         """Answer the heartbeat `token` now, if it is still parked."""
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(group_id)
-        member = None if group is None else group.members.get(member_id)
-        if member is not None and member.parked_heartbeat == token:
-            answer_heartbeat(draft, member, ErrorCode.NONE)
+        if group is not None and member_id in group.members:
+            member = group.members[member_id]
+            if member.parked_heartbeat == token:
+                release_heartbeat(draft, group, member)
         return draft.decision()
 
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Decision:
@@ -349,7 +350,7 @@ class Shard:
         if key.kind is TimerKind.MEMBER:
             rebalance.on_member_deadline(draft, group, key.member_id)
         elif key.kind is TimerKind.HEARTBEAT:
-            answer_heartbeat(draft, group.members[key.member_id], ErrorCode.NONE)
+            release_heartbeat(draft, group, group.members[key.member_id])
         elif key.kind is TimerKind.JOIN:
             rebalance.on_join_deadline(draft, group)
         else:

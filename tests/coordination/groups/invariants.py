@@ -57,7 +57,7 @@ def state_fits_members(group: ClassicGroup) -> None:
         assert not group.awaiting_join
     if group.state is not State.COMPLETING_REBALANCE:
         assert all(member.parked_sync is None for member in members)
-    if group.state is not State.STABLE:
+    if group.state not in (State.STABLE, State.PREPARING_REBALANCE):
         assert all(member.parked_heartbeat is None for member in members)
     if group.state is not State.PREPARING_REBALANCE:
         assert group.initial_delay is None

@@ -3,7 +3,8 @@
 import pytest
 
 from kshim.coordination.groups.heartbeat import EARLY_MS, FIRST_PARK_MS, LONGEST_PARK_MS
-from kshim.coordination.groups.parked import TOGETHER_MS
+from kshim.coordination.groups.parked import CLOSING_MS, TOGETHER_MS
+from kshim.coordination.groups.states import State
 from schemas.error_code import ErrorCode
 from tests.coordination.groups.history import SESSION_MS, Client, History, assign, protocols
 
@@ -29,11 +30,60 @@ def test_all_hear_of_a_rebalance_when_it_begins(history: History) -> None:
     assert {told(history, token) for token in tokens} == {ErrorCode.REBALANCE_IN_PROGRESS}
 
 
-def test_the_others_hear_when_a_member_leaves(history: History) -> None:
+def test_the_others_hear_soon_after_a_member_left(history: History) -> None:
     stays, leaves = history.stable(2)
     token = stays.wait()
     leaves.leave()
+    assert history.group().state is State.PREPARING_REBALANCE
+    history.sleep(CLOSING_MS - 1)
+    assert history.is_parked(token)
+    history.sleep(1)
     assert told(history, token) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_members_that_are_closed_one_after_another_do_not_join_again(history: History) -> None:
+    """Each can commit before it leaves."""
+    *clients, last = history.stable(3)
+    tokens = [client.wait() for client in clients]
+    last.leave()
+    for client, token in zip(clients, tokens, strict=True):
+        history.sleep(CLOSING_MS // 4)
+        assert history.is_parked(token)
+        assert client.commit(1) == ErrorCode.NONE
+        client.leave()
+        assert told(history, token) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert history.group().state is State.EMPTY
+
+
+def test_a_heartbeat_that_is_due_does_not_wait_longer_when_a_member_leaves(history: History) -> None:
+    stays, leaves = history.stable(2)
+    token = stays.wait()
+    history.sleep(FIRST_PARK_MS - TOGETHER_MS)
+    leaves.leave()
+    history.sleep(TOGETHER_MS)
+    assert told(history, token) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_request_behind_it_tells_that_a_member_has_left(history: History) -> None:
+    stays, leaves = history.stable(2)
+    token = stays.wait()
+    leaves.leave()
+    history.release_heartbeat(stays, token)
+    assert told(history, token) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_it_is_answered_when_the_join_phase_ends(history: History) -> None:
+    """The rebalance timeout may be shorter than the time in which members may be closed."""
+    joins, silent, leaves = history.stable(3)
+    for member in history.group().members.values():
+        member.rebalance_timeout_ms = CLOSING_MS // 2
+    tokens = [joins.wait(), silent.wait()]
+    leaves.leave()
+    joins.join()
+    history.sleep(CLOSING_MS // 2)
+    assert {told(history, token) for token in tokens} == {ErrorCode.REBALANCE_IN_PROGRESS}
+    assert list(history.group().members) == [joins.member_id]
+    assert history.group().state is State.COMPLETING_REBALANCE
 
 
 def test_the_others_hear_when_a_session_expires(history: History) -> None:
