@@ -276,6 +276,7 @@ class Cluster:
                 {_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b"")
             )
         for topic in deleted:
+            self.writer.version += 1  # replies may have been kept since the change was made durable
             del self.topics[topic.name], self._by_id[topic.topic_id]
             self._metric_names.discard(topic.name)
             self._configs.forget_logs_of(topic)
