@@ -46,8 +46,16 @@ class MalformedMessage(Exception):
         self.offset = offset  # where in the frame the field begins, or the part of it that cannot be read
 
 
-class TooManyElements(Exception):
+class TooLarge(Exception):
+    """A message that is larger than was allowed."""
+
+
+class TooManyElements(TooLarge):
     """A message whose arrays and unknown tagged fields have more elements, all together, than was allowed."""
+
+
+class TooManyBytes(TooLarge):
+    """A message that takes more bytes than was allowed."""
 
 
 class Field:

@@ -14,12 +14,12 @@ from importlib import import_module
 from typing import Any, Final
 
 from schemas.api_key import ApiKey
-from schemas.compiled import Decoder, decoder, encoder, overfull, piece_encoder
+from schemas.compiled import Decoder, Size, decoder, encoder, measurer, overfull, piece_encoder
 from schemas.compiled.text import NO_LIMIT
 from schemas.header import RequestHeader, ResponseHeader, request_header_version, response_header_version
 from schemas.mapped import Mapped
 from schemas.message import MalformedMessage, Value, definition
-from schemas.pieces import Pieces
+from schemas.pieces import Pieces, in_blocks
 from schemas.primitives import can_be_written
 
 VERSIONS: Final = {
@@ -190,26 +190,53 @@ def encode_response(
 
 
 def encode_reply(
-    api_key: int, api_version: int, correlation_id: int, response: Any, max_elements: int = NO_LIMIT
+    api_key: int,
+    api_version: int,
+    correlation_id: int,
+    response: Any,
+    max_elements: int = NO_LIMIT,
+    max_bytes: int = NO_LIMIT,
 ) -> bytes | Pieces:
     """A response with its header; in pieces if it holds records, which are then not copied.
 
-    Raises TooManyElements if it has more than `max_elements`; StringTooLong for a string of more than 32767
+    max_bytes: in its strings and bytes, without its records.
+
+    Raises TooManyElements or TooManyBytes if it has more; StringTooLong for a string of more than 32767
     bytes, as a name that a client sent may have become (see `primitives.String`); and ValueError for any
     other value that this version cannot carry.
     """
     encode, header_end = _response_encoder(api_key, api_version)
     try:
-        return encode(response, correlation_id.to_bytes(4, signed=True) + header_end, max_elements)
+        head = correlation_id.to_bytes(4, signed=True) + header_end
+        return encode(response, head, max_elements, max_bytes)
     except ValueError as error:
         if _holds_long_string(response):
             raise StringTooLong(str(error)) from None
         raise
 
 
-def body_size(api_key: int, api_version: int, response: Any) -> int:
-    """How many bytes a response has without its header; its records are not copied."""
-    return len(_response_encoder(api_key, api_version)[0](response, b""))
+def encode_in_pieces(api_key: int, api_version: int, correlation_id: int, response: Any) -> Pieces:
+    """A response with its header; long bytes in it are not copied. Raises what encode_reply does."""
+    cls: Any = type(response)
+    _, header_end = _response_encoder(api_key, api_version)
+    try:
+        head = correlation_id.to_bytes(4, signed=True) + header_end
+        return in_blocks(piece_encoder(cls, api_version)(response, head))
+    except ValueError as error:
+        if _holds_long_string(response):
+            raise StringTooLong(str(error)) from None
+        raise
+
+
+def body_size(
+    api_version: int, response: Any, max_elements: int = NO_LIMIT, max_bytes: int = NO_LIMIT
+) -> Size:
+    """The size of a response without its header, which is not written for it.
+
+    Raises TooManyElements or TooManyBytes if it has more, and ValueError if it cannot be measured.
+    """
+    cls: Any = type(response)
+    return measurer(cls, api_version)(response, max_elements, max_bytes)
 
 
 def _holds_long_string(value: Any) -> bool:

@@ -6,7 +6,7 @@ documentation says which of them have no effect here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 
 from kshim.cluster import fault_in_name
@@ -22,7 +22,7 @@ from kshim.cluster.described import (
 )
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, then
-from kshim.requests.slices import in_slices
+from kshim.requests.slices import AnswerElements, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -56,10 +56,18 @@ def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> Later[DescribeConfigsResponse]:
     """Describe each resource by itself, as this broker sees it; refuse all if one has a type that Kafka
-    lacks. One that is named again is not looked at again.
+    lacks. One that is named again is not looked at again, and resources share the configs that are equal.
     """
+    described_once = cache(partial(_result, broker, cache(partial(_config, request))))
+    made = AnswerElements()
+
+    def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        made.check()
+        described = described_once(resource)
+        made.add(len(described.configs))
+        return described
+
     if all(resource.resource_type in RESOURCE_TYPES for resource in request.resources):
-        describe = cache(partial(_result, broker, request))
         results = in_slices(broker, context, request.resources, describe, lambda _: RESOURCE_US)
     else:
         results = [_refused(resource, MALFORMED) for resource in request.resources]
@@ -67,7 +75,9 @@ def describe_configs(
 
 
 def _result(
-    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    broker: Broker,
+    config: Callable[[DescribedConfig], DescribeConfigsResourceResult],
+    resource: DescribeConfigsResource,
 ) -> DescribeConfigsResult:
     try:
         described = _describe(broker, resource)
@@ -79,7 +89,7 @@ def _result(
         error_message="",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=tuple(_config(config, request) for config in described if not keys or config.name in keys),
+        configs=tuple(config(each) for each in described if not keys or each.name in keys),
     )
 
 
@@ -141,7 +151,7 @@ def _describe_loggers(broker: Broker, name: str) -> Iterable[DescribedConfig]:
     return described_loggers(levels())
 
 
-def _config(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _config(request: DescribeConfigsRequest, config: DescribedConfig) -> DescribeConfigsResourceResult:
     synonyms = config.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=config.name,

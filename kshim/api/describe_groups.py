@@ -7,7 +7,7 @@ from dataclasses import replace
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import GROUP_OPERATIONS
-from kshim.requests.later import Later
+from kshim.requests.later import Later, then
 from kshim.requests.slices import ask_each_group
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -18,15 +18,17 @@ def describe_groups(
 ) -> Later[DescribeGroupsResponse]:
     """The groups in the order asked for, with the authorized operations if asked for (v3, KIP-430)."""
 
+    def describe(group_id: str) -> Later[DescribedGroup]:
+        described = broker.groups.submit(context, DescribeGroup(group_id))
+        return then(described, _with_operations) if request.include_authorized_operations else described
+
+    def elements(group: DescribedGroup) -> int:
+        return len(group.members)
+
     def respond(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
-        if request.include_authorized_operations:
-            groups = [_with_operations(group) for group in groups]
         return DescribeGroupsResponse(groups=tuple(groups))
 
-    def describe(group_id: str) -> Later[DescribedGroup]:
-        return broker.groups.submit(context, DescribeGroup(group_id))
-
-    return ask_each_group(broker, context, request.groups, describe, respond)
+    return ask_each_group(broker, context, request.groups, describe, respond, elements=elements)
 
 
 def _with_operations(group: DescribedGroup) -> DescribedGroup:

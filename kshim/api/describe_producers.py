@@ -13,7 +13,7 @@ from kshim.cluster import fault_in_name
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, then
 from kshim.requests.leadership import fault_in_leadership
-from kshim.requests.slices import in_slices
+from kshim.requests.slices import AnswerElements, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_producers import (
     DescribeProducersRequest,
@@ -31,7 +31,14 @@ def describe_producers(
 ) -> Later[DescribeProducersResponse]:
     """Describe each partition by itself; one that is named again is not looked at again."""
     asked = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
-    describe = cache(partial(_describe, broker))
+    described_once = cache(partial(_describe, broker))
+    made = AnswerElements()
+
+    def describe(each: tuple[str, int]) -> PartitionResponse:
+        made.check()
+        described = described_once(*each)
+        made.add(len(described.active_producers))
+        return described
 
     def respond(described: list[PartitionResponse]) -> DescribeProducersResponse:
         left = iter(described)
@@ -42,7 +49,7 @@ def describe_producers(
             )
         )
 
-    described = in_slices(broker, context, asked, lambda each: describe(*each), lambda _: PARTITION_US)
+    described = in_slices(broker, context, asked, describe, lambda _: PARTITION_US)
     return then(described, respond)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, then
-from kshim.requests.slices import in_pieces
+from kshim.requests.slices import AnswerElements, each_once, in_pieces
 from schemas.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -19,11 +19,23 @@ IDS_AT_ONCE = 200
 def describe_transactions(
     broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Later[DescribeTransactionsResponse]:
-    """Forward each id to its shard, which answers once its state is durable."""
+    """Forward each id to its shard, which answers once its state is durable. One that is named again gets
+    the same answer.
+    """
+    made = AnswerElements()
+
+    def count(states: Sequence[TransactionState]) -> Sequence[TransactionState]:
+        made.add(sum(len(topic.partitions) for state in states for topic in state.topics))
+        return states
 
     def describe(some: Sequence[str]) -> Later[Iterable[TransactionState]]:
+        made.check()
         asked = DescribeTransactionsRequest(transactional_ids=tuple(some))
-        return then(broker.transactions.submit(context, asked), lambda answer: answer.transaction_states)
+        answer = broker.transactions.submit(context, asked)
+        return then(answer, lambda answer: count(answer.transaction_states))
 
-    described = in_pieces(broker, context, request.transactional_ids, describe, IDS_AT_ONCE)
+    def describe_all(ids: Sequence[str]) -> Later[Iterable[TransactionState]]:
+        return in_pieces(broker, context, ids, describe, IDS_AT_ONCE)
+
+    described = each_once(request.transactional_ids, describe_all)
     return then(described, lambda found: DescribeTransactionsResponse(transaction_states=tuple(found)))

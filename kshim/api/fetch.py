@@ -25,7 +25,6 @@ from kshim.requests.later import Later
 from kshim.requests.leadership import node_endpoints
 from kshim.requests.slices import Slices, each_piece
 from kshim.storage.interfaces import Log
-from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import (
     FetchableTopicResponse,
@@ -153,7 +152,7 @@ def _size(context: RequestContext, session: FetchSession, reads: PartitionReads)
     is_full = session.id == NO_SESSION
     told = [read for read in reads.known + reads.unknown if is_full or read.cached.is_news(read.data)]
     first, rest = told[:PARTITIONS_AT_ONCE], told[PARTITIONS_AT_ONCE:]
-    written = body_size(ApiKey.FETCH, context.api_version, FetchResponse(responses=_by_topic(first)))
+    written = body_size(context.api_version, FetchResponse(responses=_by_topic(first))).bytes
     if rest:
         written += len(rest) * (written - _records_bytes(first)) // len(first) + _records_bytes(rest)
     return SIZE_BYTES + written

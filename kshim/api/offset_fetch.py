@@ -59,7 +59,12 @@ def offset_fetch(
         ask,
         lambda groups: OffsetFetchResponse(groups=tuple(groups)),
         attrgetter("group_id"),
+        _elements,
     )
+
+
+def _elements(group: OffsetFetchResponseGroup) -> int:
+    return sum(1 + len(topic.partitions) for topic in group.topics)
 
 
 def _one_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

@@ -20,7 +20,6 @@ from kshim.faults.rules import Asked, Rule, Rules
 from kshim.network.dispatch import (
     API,
     LIGHT_ELEMENTS,
-    MAX_ANSWER_ELEMENTS,
     MAX_ELEMENTS,
     Reply,
     answer,
@@ -28,6 +27,7 @@ from kshim.network.dispatch import (
 )
 from kshim.requests import Broker, Client, Refused, RequestContext, Turn
 from kshim.requests.later import Later, Promised, then
+from kshim.requests.unread import MAX_ANSWER_ELEMENTS
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader

@@ -52,7 +52,14 @@ class DirectSocket(tcp.Connection):
     def __init__(self, *arguments: Any) -> None:
         self._unsent: deque[Piece] = deque()
         self._unsent_bytes = 0
+        self.sent_later_bytes = 0
+        """Of what the client had no room for at once: how many bytes it has taken since."""
         super().__init__(*arguments)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the client has no room for."""
+        return self._unsent_bytes
 
     def doRead(self) -> Any:  # noqa: N802
         """Called when something was received. Returns None, or why the client is lost."""
@@ -115,7 +122,9 @@ class DirectSocket(tcp.Connection):
 
     def doWrite(self) -> Any:  # noqa: N802
         """Called when the socket has room. Returns None, or why it is lost."""
+        unsent_bytes = self._unsent_bytes
         lost = self._send()
+        self.sent_later_bytes += unsent_bytes - self._unsent_bytes
         if lost is not None or self._unsent_bytes:
             return lost
         self.stopWriting()
@@ -125,6 +134,12 @@ class DirectSocket(tcp.Connection):
         elif self.disconnecting:
             return main.CONNECTION_DONE
         return None
+
+    def connectionLost(self, reason: Any) -> None:
+        """Free what the client has not taken: the rest of a connection may stay until it is collected."""
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        super().connectionLost(reason)
 
     def _send(self) -> BaseException | None:
         """Send what the socket takes. If it is lost, that is returned; the next doWrite finds it again."""

@@ -162,6 +162,7 @@ class Connection(Protocol):
         self.active_at = self.shared.clock.seconds()
         """When a request or a reply last moved."""
         self._idle_timer = self._watch_idleness()
+        self.shared.unread.holders.add(self)
         self._made(self)
 
     def dataReceived(self, data: bytes) -> None:
@@ -185,6 +186,8 @@ class Connection(Protocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._happens(Event.IS_LOST)
+        self.client.is_gone = True
+        self.shared.unread.holders.discard(self)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
@@ -410,11 +413,23 @@ class Connection(Protocol):
                 self.transport.send_at_once(outgoing)
             if self._state is State.STALLED:
                 self._unread_bytes += outgoing_bytes
-                self.shared.unread.bytes += outgoing_bytes
+                self.shared.unread.not_read(outgoing_bytes)
 
     def _all_read(self) -> None:
         self.shared.unread.bytes -= self._unread_bytes
         self._unread_bytes = 0
+
+    def unread_bytes(self) -> int:
+        """The bytes of answers that the client has not read; what it has read counts no more."""
+        left_bytes: int = min(self._unread_bytes, self.transport.unsent_bytes)
+        self.shared.unread.bytes -= self._unread_bytes - left_bytes
+        self._unread_bytes = left_bytes
+        return left_bytes + sum(len(request.reply or b"") for request in self._in_flight if request.done)
+
+    def read_bytes(self) -> int:
+        """The bytes that the client has read after it did not read at once."""
+        read_bytes: int = self.transport.sent_later_bytes
+        return read_bytes
 
     # ---- states
 
@@ -486,6 +501,12 @@ class Connection(Protocol):
     def refuse_slow(self, why: str) -> None:
         """Close, because others wait for what this one does not send."""
         self._refuse(Refused(f"{self.client.address}: {why}"))
+
+    def abort_slow(self, why: str) -> None:
+        """Close without sending what is unread, because others wait for its memory."""
+        self._refuse(Refused(f"{self.client.address}: {why}"))
+        self._all_read()
+        self.transport.abortConnection()
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""

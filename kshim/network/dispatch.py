@@ -16,16 +16,18 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.api.api_versions import ANNOUNCED, unsupported
+from kshim.network.large_answers import encode_large
 from kshim.network.metered import metered
-from kshim.requests import Broker, Client, Refused, RequestContext, Turn
+from kshim.requests import Broker, Client, Refused, RequestContext, Turn, unread
 from kshim.requests.arrivals import is_question
 from kshim.requests.later import Promise, Promised
 from kshim.requests.mistake import Mistake
 from kshim.requests.replies import KEYS, Question
+from kshim.requests.unread import LEAST_ANSWER_BYTES, NoRoom
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
-from schemas.message import MalformedMessage, TooManyElements, Value
+from schemas.message import MalformedMessage, TooLarge, TooManyBytes, TooManyElements, Value
 from schemas.pieces import Pieces
 from schemas.registry import (
     VERSIONS,
@@ -43,8 +45,6 @@ LIGHT_ELEMENTS = 2_000
 """A message with more is decoded, or encoded, aside: with these it takes about 5 ms."""
 MAX_ELEMENTS = 100_000
 """In all arrays of a request together. An element takes up to 400 bytes, for as few as 3 in the frame."""
-MAX_ANSWER_ELEMENTS = 1_000_000
-"""A request of few bytes may ask for the same again and again."""
 GSS_API_TOKEN = b"\x60"
 """With it a client begins that authenticates as before SaslHandshake (KIP-43). No API has such a number."""
 
@@ -143,16 +143,18 @@ def answer(
     try:
         response = function(broker, context, request)
         if isinstance(response, Value) or response is None:
-            reply = _encode(broker, header, client, response)
+            reply = _encode(broker, header, client, turn, response)
             if question is not None and context.stays_the_same and isinstance(reply, bytes):
                 broker.replies.keep(question, client, reply)
             return reply
         if isinstance(response, Promise):
-            return Promised(response, partial(_encode, broker, header, client))
+            return Promised(response, partial(_encode, broker, header, client, turn))
         if header.api_key in ALONE:
             turn.is_alone = True
         later: Deferred[Any] = response
-        return later.addCallbacks(partial(_encode, broker, header, client), partial(_fail, header, client))
+        return later.addCallbacks(
+            partial(_encode, broker, header, client, turn), partial(_fail, header, client)
+        )
     except Refused:
         raise
     except Exception as error:
@@ -192,24 +194,28 @@ def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException 
     raise Refused(f"{_sender(frame, client)}: {error}") from error
 
 
-def _encode(broker: Broker, header: RequestHeader, client: Client, response: Any) -> Reply | Deferred[Reply]:
+def _encode(
+    broker: Broker, header: RequestHeader, client: Client, turn: Turn, response: Any
+) -> Reply | Deferred[Reply]:
     if response is None:
         return None
     api_key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
     try:
-        return encode_reply(api_key, version, correlation_id, response, LIGHT_ELEMENTS)
-    except TooManyElements:
-        encode = partial(encode_reply, api_key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
-        return broker.aside.run(encode, client.address).addErrback(
-            lambda failure: _not_encoded(header, client, failure.value)
-        )
+        return encode_reply(api_key, version, correlation_id, response, LIGHT_ELEMENTS, LEAST_ANSWER_BYTES)
+    except TooLarge:
+        turn.is_alone = True
+        encoding = Deferred.fromCoroutine(encode_large(broker, client, header, response))
+        return encoding.addErrback(lambda failure: _not_encoded(header, client, failure.value))
     except Exception as error:
         _not_encoded(header, client, error)
 
 
 def _not_encoded(header: RequestHeader, client: Client, error: BaseException | None) -> NoReturn:
-    if isinstance(error, TooManyElements):
-        raise Refused(f"{_request(header, client)}: an answer of more than {MAX_ANSWER_ELEMENTS} elements")
+    if isinstance(error, TooManyBytes):
+        most = unread.MAX_ANSWER_BYTES
+        raise Refused(f"{_request(header, client)}: an answer of more than {most} bytes")
+    if isinstance(error, NoRoom):
+        raise Refused(f"{_request(header, client)}: no memory for its answer, as others do not read theirs")
     if isinstance(error, StringTooLong):
         raise Refused(f"{_request(header, client)}: the answer cannot be written: {error}") from error
     raise _failed(header, client, error) from error
@@ -238,7 +244,10 @@ def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:
 
 
 def _failed(header: RequestHeader, client: Client, error: BaseException | None) -> Refused:
-    """How a request is refused that raised `error`: the disk's fault, or ours."""
+    """How a request is refused that raised `error`: its answer's size, the disk's fault, or ours."""
+    if isinstance(error, TooManyElements):
+        most = unread.MAX_ANSWER_ELEMENTS
+        return Refused(f"{_request(header, client)}: an answer of more than {most} elements")
     if isinstance(error, StorageError):
         return Refused(f"{_request(header, client)}: {error}")
     return Refused(f"{_request(header, client)}: failed, our fault: {error!r}", logging.ERROR)

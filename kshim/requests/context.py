@@ -48,6 +48,8 @@ class Client:
     """The name and the version of its software, once it has told (ApiVersions v3)."""
     member: Membership | None = None
     """The member that it is, by its last SyncGroup or Heartbeat, or by what a JoinGroup was answered."""
+    is_gone: bool = False
+    """Whether its connection is lost."""
     relay: Any = None
     """Its `kshim.upstream.relay.Relay`, if its requests may be forwarded."""
 

@@ -7,12 +7,14 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 
+from kshim.requests import unread
 from kshim.requests.broker import Broker
 from kshim.requests.context import RequestContext, Turn
 from kshim.requests.later import Later, gather, then
 from kshim.requests.rounds import Rounds
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Search, TimestampOffset
+from schemas.message import TooManyElements
 
 SLICE_US = 10_000
 """A slice ends when it may have taken so long."""
@@ -25,6 +27,21 @@ GROUP_US = 50
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+class AnswerElements:
+    """Counts the elements of an answer while it is made."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, count: int) -> None:
+        self._count += count
+
+    def check(self) -> None:
+        """Raise TooManyElements if there are more than an answer may have."""
+        if self._count > unread.MAX_ANSWER_ELEMENTS:
+            raise TooManyElements
 
 
 async def others_first(clock: Clock) -> None:
@@ -71,15 +88,44 @@ def ask_each_group(
     ask: Callable[[T], Later[R]],
     respond: Callable[[list[R]], A],
     group_id: Callable[[T], str] = str,
+    elements: Callable[[R], int] = lambda _: 0,
 ) -> Later[A]:
     """`respond(answers)` with the answer to `ask(each)` for each group, asked in slices.
 
-    group_id: returns the id in `each`. It is hashed letter by letter.
+    group_id: returns the id in `each`. It is hashed letter by letter. elements: how many elements an answer
+    has. A group that is asked for again gets the same answer.
     """
     if len(asked) == 1:
         return then(ask(asked[0]), lambda answer: respond([answer]))
-    answers = in_slices(broker, context, asked, ask, lambda each: GROUP_US + len(group_id(each)) // 8)
-    return then(answers, lambda answers: gather(answers, respond))
+    made = AnswerElements()
+
+    def count(answer: R) -> R:
+        made.add(elements(answer))
+        return answer
+
+    def ask_once(each: T) -> Later[R]:
+        made.check()
+        return then(ask(each), count)
+
+    def ask_all(distinct: Sequence[T]) -> Later[Iterable[R]]:
+        answers = in_slices(
+            broker, context, distinct, ask_once, lambda each: GROUP_US + len(group_id(each)) // 8
+        )
+        return then(answers, lambda answers: gather(answers, lambda found: found))
+
+    answers: Later[list[R]] = each_once(asked, ask_all)
+    return then(answers, respond)
+
+
+def each_once(items: Sequence[T], ask: Callable[[Sequence[T]], Later[Iterable[R]]]) -> Later[list[R]]:
+    """`ask(items)`, without those that were named before: they have the same answer as the first."""
+    distinct = list(dict.fromkeys(items))
+
+    def spread(answers: Iterable[R]) -> list[R]:
+        found = dict(zip(distinct, answers, strict=True))
+        return [found[item] for item in items]
+
+    return then(ask(distinct), list if len(distinct) == len(items) else spread)
 
 
 async def _in_slices(

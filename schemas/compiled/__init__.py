@@ -13,12 +13,25 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
+from schemas.compiled.measuring import Measurer, Measuring, Size
 from schemas.compiled.reading import Decoder, Reading
 from schemas.compiled.writing import Encoder, Writing
 from schemas.message import MalformedMessage, T, struct
 from schemas.pieces import Pieces
 
-__all__ = ["Decoder", "Encoder", "decode", "decoder", "encode", "encoder", "overfull", "piece_encoder"]
+__all__ = [
+    "Decoder",
+    "Encoder",
+    "Measurer",
+    "Size",
+    "decode",
+    "decoder",
+    "encode",
+    "encoder",
+    "measurer",
+    "overfull",
+    "piece_encoder",
+]
 
 
 @cache
@@ -34,10 +47,11 @@ def decoder(cls: Any, version: int) -> Decoder:
 
 @cache
 def encoder(cls: Any, version: int) -> Encoder:
-    """encode(message, head=b"", left) -> head + the message's bytes.
+    """encode(message, head=b"", left, left_bytes) -> head + the message's bytes.
 
-    Raises ValueError, naming the field, for a value that this version cannot carry; and TooManyElements if
-    `left` is given, and the message has more elements than that.
+    Raises ValueError, naming the field, for a value that this version cannot carry; TooManyElements if
+    `left` is given, and the message has more elements than that; and TooManyBytes if `left_bytes` is given,
+    and its strings and bytes, without its records, take more than that.
     """
     return Writing(cls.__name__, struct(cls, version), version).compile()
 
@@ -47,6 +61,16 @@ def piece_encoder(cls: Any, version: int) -> Callable[..., Pieces]:
     """As `encoder`, but the function does not join the pieces."""
     function: Any = Writing(cls.__name__, struct(cls, version), version).compile("Pieces({})")
     return cast(Callable[..., Pieces], function)
+
+
+@cache
+def measurer(cls: Any, version: int) -> Measurer:
+    """measure(message, left, left_bytes) -> Size, without writing it.
+
+    Raises what `encoder` does, and TooManyBytes if the whole message takes more than `left_bytes`. A value
+    that the version cannot carry may pass, if it has a size.
+    """
+    return Measuring(cls.__name__, struct(cls, version), version).compile()
 
 
 def decode(cls: Callable[..., T], version: int, data: bytes | memoryview) -> T:

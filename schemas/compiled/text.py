@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from schemas.message import TooManyElements
+from schemas.message import TooManyBytes, TooManyElements
 from schemas.primitives import MAX_STRING_BYTES
 
 NO_LIMIT = sys.maxsize
@@ -50,6 +50,7 @@ class Text(ABC):
         self.env = env | {
             "Refused": Refused,
             "TooManyElements": TooManyElements,
+            "TooManyBytes": TooManyBytes,
             "long_string": long_string,
             "explain": self.explain,
         }
@@ -74,6 +75,11 @@ class Text(ABC):
         """Count the elements of an array, before any of them is read or written."""
         self.line(f"left -= {count}")
         self.line("if left < 0: raise TooManyElements")
+
+    def spend_bytes(self, count: str) -> None:
+        """Count the bytes of a string, or of other content of any length."""
+        self.line(f"left_bytes -= {count}")
+        self.line("if left_bytes < 0: raise TooManyBytes")
 
     def new(self, prefix: str) -> str:
         """A variable that no other line uses."""

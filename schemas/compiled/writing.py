@@ -10,12 +10,12 @@ from typing import Any, Final
 from schemas import primitives
 from schemas.compiled.text import NO_LIMIT, Place, Text, join, line_of
 from schemas.mapped import Written
-from schemas.pieces import Pieces
+from schemas.pieces import Pieces, block
 from schemas.primitives import encode_uvarint
 
 Encoder = Callable[..., bytes]
 
-MOST_PIECES: Final = 4096
+MOST_PIECES: Final = 1024
 """So many pieces of a long message are joined before the next ones are made."""
 
 
@@ -33,6 +33,7 @@ _RUNTIME: Final[dict[str, Any]] = {
     "encode_tags": _encode_tags,
     "uvarint": encode_uvarint,
     "Pieces": Pieces,
+    "block": block,
     "Written": Written,
     "UVARINT": tuple(bytes([value]) for value in range(128)),
 }
@@ -41,7 +42,7 @@ _RUNTIME: Final[dict[str, Any]] = {
 _elements: Final[dict[Any, Encoder]] = {}
 
 
-def _write_element(name: str, entity: Any, version: int, value: Any) -> bytes:
+def write_element(name: str, entity: Any, version: int, value: Any) -> bytes:
     """The bytes of one element of an array; its function is written at its first use."""
     encode = _elements.get(entity)
     if encode is None:
@@ -50,12 +51,13 @@ def _write_element(name: str, entity: Any, version: int, value: Any) -> bytes:
 
 
 class Writing(Text):
-    """Writes encode(value, head, left). Numbers wait in `numbers` until they can be packed together; finished
-    expressions wait in `pieces` until a loop or a branch begins.
+    """Writes encode(value, head, left, left_bytes). Numbers wait in `numbers` until they can be packed
+    together; finished expressions wait in `pieces` until a loop or a branch begins.
     """
 
     def __init__(self, name: str, entity: Any, version: int) -> None:
-        super().__init__(name, entity, version, f"def encode(value, head=b'', left={NO_LIMIT}):", _RUNTIME)
+        header = f"def encode(value, head=b'', left={NO_LIMIT}, left_bytes={NO_LIMIT}):"
+        super().__init__(name, entity, version, header, _RUNTIME)
         self.out = "out"
         self.numbers: list[tuple[str, str, str]] = []  # (expression, format letter, path)
         self.pieces: list[tuple[str, Place]] = [("head", [])]
@@ -66,7 +68,7 @@ class Writing(Text):
             primitives.Varint: self.varint,
             primitives.String: self.string,
             primitives.Bytes: self.bytes,
-            primitives.Records: self.bytes,
+            primitives.Records: self.records,
             primitives.Array: self.array,
             primitives.Nullable: self.nullable,
             primitives.Entity: self.write_entity,
@@ -148,8 +150,10 @@ class Writing(Text):
         else:
             self.numbers.append((count, wire.plain_length.code, path))
 
-    def counted(self, wire: primitives.Counted, value: str, path: str, content: str, empty: str) -> str:
-        """Write the length of a value and leave its content in a variable."""
+    def counted(
+        self, wire: primitives.Counted, value: str, path: str, content: str, empty: str, spends: bool = False
+    ) -> str:
+        """Write the length of a value and leave its content in a variable. spends: count its bytes."""
         data, count, place = self.new("data"), self.new("count"), [(path, 0)]
         more = " + 1" if wire.is_compact else ""
         if wire.is_nullable:
@@ -160,13 +164,19 @@ class Writing(Text):
         else:
             self.line(f"{data} = {value}{content}", place)
             self.line(f"{count} = len({data}){more}", place)
+        if spends:
+            self.spend_bytes(count)
         self.length(wire, count, path)
         return data
 
     def string(self, wire: primitives.String, value: str, path: str) -> None:
-        self.piece(self.counted(wire, value, path, ".encode()", "b''"), [(path, 0)])
+        self.piece(self.counted(wire, value, path, ".encode()", "b''", spends=True), [(path, 0)])
 
     def bytes(self, wire: primitives.Bytes, value: str, path: str) -> None:
+        self.piece(self.counted(wire, value, path, "", "b''", spends=True), [(path, 0)])
+
+    def records(self, wire: primitives.Records, value: str, path: str) -> None:
+        """Write records. They are not counted: what reads them from the log limits them."""
         self.piece(self.counted(wire, value, path, "", "b''"), [(path, 0)])
 
     def array(self, wire: primitives.Array, value: str, path: str) -> None:
@@ -180,10 +190,13 @@ class Writing(Text):
             self.loop(wire, items, path)
             return
         write = self.constant(
-            "write_", partial(_write_element, f"{self.name}.{path}", wire.element, self.version)
+            "write_", partial(write_element, f"{self.name}.{path}", wire.element, self.version)
         )
         with self.block(f"if {items}.__class__ is Written:", [(path, 0)]):
-            self.line(f"{self.out}.append({items}.written({write}, left))", [(path, 0)])
+            data = self.new("data")
+            self.line(f"{data} = {items}.written({write}, left)", [(path, 0)])
+            self.spend_bytes(f"len({data})")
+            self.line(f"{self.out}.append({data})", [(path, 0)])
         with self.block("else:"):
             self.loop(wire, items, path)
 
@@ -200,7 +213,7 @@ class Writing(Text):
         """Make one piece of many: small ones take ten times the memory of their bytes."""
         tail = f"{self.out}[{self.out}_joined:]"
         with self.block(f"if len({self.out}) - {self.out}_joined > {MOST_PIECES}:"):
-            self.line(f"{tail} = (b''.join({tail}),)")
+            self.line(f"{tail} = (block({tail}),)")
             self.line(f"{self.out}_joined += 1")
 
     def nullable(self, wire: primitives.Nullable, value: str, path: str) -> None:

@@ -37,6 +37,8 @@ class Transport(StringTransport):
         super().__init__(IPv4Address("TCP", "10.0.0.1", 9092), IPv4Address("TCP", "10.0.0.7", 51000))
         self.options: set[str] = set()
         self.aborted = False
+        self.unsent_bytes = 0
+        self.sent_later_bytes = 0
 
     def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
         self.options.add("no delay")
@@ -384,6 +386,35 @@ def test_replies_that_are_not_read_are_counted(server: Server) -> None:
     assert server.unread.bytes == 0
     server.send(b"a")
     server.lose()
+    assert server.unread.bytes == 0
+
+
+def test_what_a_client_has_read_of_its_replies_counts_no_more(server: Server) -> None:
+    server.send(b"a")
+    server.connection.pauseProducing()
+    server.parked[b"a"].callback(b"r" * 1000)
+    server.transport.unsent_bytes = 1000
+    assert (server.connection.unread_bytes(), server.unread.bytes) == (1000, 1000)
+    server.transport.unsent_bytes = 300
+    assert (server.connection.unread_bytes(), server.unread.bytes) == (300, 300)
+    server.connection.resumeProducing()
+    assert (server.connection.unread_bytes(), server.unread.bytes) == (0, 0)
+
+
+def test_whoever_keeps_memory_without_reading_is_cut_off(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert server.unread.holders == {server.connection}
+    server.send(b"a")
+    server.connection.pauseProducing()
+    server.parked[b"a"].callback(b"r" * 1000)
+    server.connection.abort_slow("reads too little")
+    assert server.transport.aborted
+    assert server.unread.bytes == 0
+    assert caplog.messages == ["closed the connection of 10.0.0.7:51000: reads too little"]
+    server.lose()
+    assert server.connection.client.is_gone
+    assert server.unread.holders == set()
     assert server.unread.bytes == 0
 
 

@@ -14,19 +14,21 @@ from twisted.python.failure import Failure
 
 from kshim.cluster.features import LATEST
 from kshim.configs.endpoint import Endpoint
-from kshim.network import dispatch
+from kshim.network import dispatch, large_answers
 from kshim.network.dispatch import API, answer
-from kshim.requests import Client, Refused, RequestContext, Turn
+from kshim.requests import Client, Refused, RequestContext, Turn, unread
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.mistake import Mistake
 from kshim.requests.once import Once
 from kshim.requests.replies import Replies
+from kshim.requests.unread import LOOK_S, MOST_BYTES, Unread
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.pieces import Pieces
 from schemas.registry import encode_request
 from tests.api.harness import AtOnce, HeldStore, collect, new_broker, result
 
@@ -416,6 +418,9 @@ def test_flipped_and_missing_bits(frame: bytes, heartbeats: list[Any]) -> None:
 # ---- messages of many elements
 
 
+UNREAD = Unread(CLOCK)
+
+
 def describe_groups(groups: int) -> bytes:
     return header(15, 0) + struct.pack(">i", groups) + b"\0\1g" * groups
 
@@ -430,12 +435,20 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(API[ApiKey.DESCRIBE_GROUPS], "function", describe)
 
 
-def described(groups: int) -> tuple[Any, AtOnce, Turn]:
-    aside, turn = AtOnce(), Turn()
-    broker: Any = SimpleNamespace(
-        node_id=1, aside=aside, arrivals=Arrivals(CLOCK), authorizer=None, quotas=NO_QUOTAS
+def large_broker() -> Any:
+    return SimpleNamespace(
+        node_id=1,
+        aside=AtOnce(),
+        arrivals=Arrivals(CLOCK),
+        authorizer=None,
+        quotas=NO_QUOTAS,
+        unread=UNREAD,
     )
-    return result(answer(broker, describe_groups(groups), caller(), turn)), aside, turn
+
+
+def described(groups: int) -> tuple[Any, AtOnce, Turn]:
+    broker, turn = large_broker(), Turn()
+    return result(answer(broker, describe_groups(groups), caller(), turn)), broker.aside, turn
 
 
 @pytest.mark.usefixtures("answered")
@@ -450,8 +463,9 @@ def test_messages_of_many_elements_are_decoded_and_encoded_aside() -> None:
     few, _, _ = described(1)
     count = dispatch.LIGHT_ELEMENTS + 1
     reply, aside, turn = described(count)
-    assert reply == few[:4] + struct.pack(">i", count) + few[8:] * count
-    assert (aside.count, turn.is_alone) == (2, True)
+    assert bytes(reply) == few[:4] + struct.pack(">i", count) + few[8:] * count
+    assert (aside.count, turn.is_alone) == (3, True)  # decoded, measured, encoded
+    assert UNREAD.bytes == 0
 
 
 def test_a_connection_has_one_change_of_the_cluster_under_way() -> None:
@@ -473,10 +487,58 @@ def test_a_request_of_too_many_elements_is_refused() -> None:
 
 @pytest.mark.usefixtures("answered")
 def test_an_answer_of_too_many_elements_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "MAX_ANSWER_ELEMENTS", dispatch.LIGHT_ELEMENTS + 1)
+    monkeypatch.setattr(unread, "MAX_ANSWER_ELEMENTS", dispatch.LIGHT_ELEMENTS + 1)
     described(dispatch.LIGHT_ELEMENTS + 1)
     with pytest.raises(Refused, match=r"DescribeGroups \(15\) v0: an answer of more than 2001 elements"):
         described(dispatch.LIGHT_ELEMENTS + 2)
+
+
+@pytest.mark.usefixtures("answered")
+def test_an_answer_of_too_many_bytes_is_refused_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(described(dispatch.LIGHT_ELEMENTS + 1)[0]) - 4
+    monkeypatch.setattr(large_answers, "encode_in_pieces", None)
+    monkeypatch.setattr(unread, "MAX_ANSWER_BYTES", size - 1)
+    with pytest.raises(Refused, match=rf"DescribeGroups \(15\) v0: an answer of more than {size - 1} bytes"):
+        described(dispatch.LIGHT_ELEMENTS + 1)
+    assert UNREAD.bytes == 0
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_large_answer_waits_unwritten_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[int] = []
+    usual = large_answers.encode_in_pieces
+
+    def encode(*arguments: Any) -> Pieces:
+        encoded.append(UNREAD.bytes)
+        return usual(*arguments)
+
+    monkeypatch.setattr(large_answers, "encode_in_pieces", encode)
+    many = 10_000
+    monkeypatch.setattr(UNREAD, "bytes", MOST_BYTES)
+    monkeypatch.setattr(UNREAD, "holders", {Reads()})
+    answered = answer(large_broker(), describe_groups(many), caller(), Turn())
+    replies: list[Any] = []
+    answered.addCallback(replies.append)
+    CLOCK.advance(LOOK_S)
+    assert (encoded, replies) == ([], [])
+    UNREAD.bytes = 0
+    CLOCK.advance(LOOK_S)
+    assert (len(encoded), len(replies)) == (1, 1)
+    assert encoded == [len(replies[0]) - 4]
+    assert UNREAD.bytes == 0
+
+
+class Reads:
+    """A connection whose client reads."""
+
+    def unread_bytes(self) -> int:
+        return MOST_BYTES
+
+    def read_bytes(self) -> int:
+        return 0
+
+    def abort_slow(self, why: str) -> None:
+        raise AssertionError(why)
 
 
 def test_a_request_of_many_elements_that_cannot_be_read_is_refused() -> None:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import pytest
 from twisted.internet.defer import Deferred
 
+from kshim.requests import unread
 from kshim.requests.later import Later
-from kshim.requests.slices import SLICE_US, ask_each_group, in_pieces, in_slices
+from kshim.requests.slices import SLICE_US, ask_each_group, each_once, in_pieces, in_slices
+from schemas.message import TooManyElements
 from tests.api.harness import advance, collect, context, new_broker
 
 
@@ -90,3 +92,28 @@ def test_groups_with_long_ids_cost_more() -> None:
     advance(broker)
     assert (asked, answers) == (ids, [8])
     assert ask_each_group(broker, caller, list("abcdefgh"), ask, len) == 8
+
+
+def test_what_is_named_again_is_asked_once() -> None:
+    asked: list[Sequence[str]] = []
+
+    def ask(names: Sequence[str]) -> Later[list[str]]:
+        asked.append(names)
+        return [name.upper() for name in names]
+
+    assert each_once("abaab", ask) == ["A", "B", "A", "A", "B"]
+    assert each_once("ab", ask) == ["A", "B"]
+    assert asked == [["a", "b"], ["a", "b"]]
+
+
+def test_no_more_groups_are_asked_than_an_answer_may_have_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread, "MAX_ANSWER_ELEMENTS", 5)
+    asked: list[int] = []
+
+    def ask(group: int) -> list[int]:
+        asked.append(group)
+        return [group] * 3
+
+    with pytest.raises(TooManyElements):
+        ask_each_group(new_broker(), context(0), range(4), ask, lambda found: found, elements=len)
+    assert asked == [0, 1]

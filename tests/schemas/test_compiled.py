@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas import compiled, primitives
-from schemas.compiled import decode, decoder, encode
-from schemas.message import MalformedMessage, entity, field, message
+from schemas.compiled import decode, decoder, encode, encoder, measurer
+from schemas.message import MalformedMessage, TooManyBytes, entity, field, message
 from schemas.messages.describe_cluster import DescribeClusterRequest
 from schemas.messages.fetch import (
     EpochEndOffset,
@@ -78,6 +78,22 @@ def test_compiled_equals_construct(pair: tuple[Any, int], data: st.DataObject) -
     assert decode(cls, version, frame) == value
     assert cls.struct(version).parse(frame) == value
     assert decoder(cls, version)(b"ab" + frame + b"c", 2) == (value, len(frame) + 2)
+
+
+@pytest.mark.parametrize("pair", ALL, ids=version_name)
+@FEW
+@given(data=st.data())
+def test_a_message_is_measured_without_being_written(pair: tuple[Any, int], data: st.DataObject) -> None:
+    cls, version = pair
+    value = data.draw(messages(cls, version))
+    frame = encode(value, version)
+    size = measurer(cls, version)(value)
+    assert size.bytes == len(frame)
+    assert measurer(cls, version)(value, size.elements, size.bytes) == size
+    assert encoder(cls, version)(value, b"", size.elements, size.bytes) == frame
+    if size.bytes:
+        with pytest.raises(TooManyBytes):
+            measurer(cls, version)(value, size.elements, size.bytes - 1)
 
 
 def read_both(cls: Any, version: int, frame: bytes) -> Any:

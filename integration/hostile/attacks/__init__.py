@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from integration.hostile.attacks import (
+    answers,
     connections,
     decoding,
     groups,
@@ -30,4 +31,5 @@ ATTACKS = [
     *wide.ATTACKS,
     *kept.ATTACKS,
     *turns.ATTACKS,
+    *answers.ATTACKS,
 ]

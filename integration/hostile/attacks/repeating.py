@@ -35,13 +35,13 @@ PRODUCERS = 2_000
 def _repeating(version: int, request: Any) -> Callable[[Wire], Sequence[Volley]]:
     def arm(wire: Wire) -> Sequence[Volley]:
         create_topic(wire, partitions=1000)
-        _let_many_produce(wire)
+        let_many_produce(wire)
         return [Volley(label="the request", frames=[framed(version, request)])]
 
     return arm
 
 
-def _let_many_produce(wire: Wire) -> None:
+def let_many_produce(wire: Wire) -> None:
     """Each producer of a partition is described wherever the partition is named."""
     record = Record(0, now_ms(), None, b"")
     records = [
