@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
@@ -45,24 +45,23 @@ def delete_topics(
 async def _delete(
     broker: Broker, context: RequestContext, wanted: list[DeleteTopicState]
 ) -> DeleteTopicsResponse:
-    topics, refused = await _sort_out(broker, Slices(broker.rounds, context.turn), wanted)
+    slices = Slices(broker.rounds, context.turn)
+    topics, refused = await _sort_out(broker, slices, wanted)
+
+    def forget_offsets(names: Sequence[str]) -> Awaitable[None]:
+        """Delete the offsets that groups have committed for deleted topics."""
+        return broker.groups.topics_deleted(names, slices.spend)
 
     def response(outcome: Mapping[UUID, Refusal | None]) -> DeleteTopicsResponse:
-        _forget(broker, [topic for topic in topics if outcome[topic.topic_id] is None])
         results = [_result(topic.name, topic.topic_id, outcome[topic.topic_id]) for topic in topics]
         return DeleteTopicsResponse(responses=(*results, *refused))
 
     def failed() -> DeleteTopicsResponse:
         return response({topic.topic_id: STORAGE_ERROR for topic in topics})
 
-    deleted = broker.cluster.delete_topics(topics, admission(context, FIRST_STRICT_VERSION))
+    admit = admission(context, FIRST_STRICT_VERSION)
+    deleted = broker.cluster.delete_topics(topics, admit, pause=slices.spend, forget=forget_offsets)
     return await deleted.addCallbacks(response, if_not_stored(failed))
-
-
-def _forget(broker: Broker, deleted: list[Topic]) -> None:
-    """Delete the offsets that groups committed for deleted topics."""
-    if deleted:
-        broker.groups.topics_deleted([topic.name for topic in deleted])
 
 
 async def _sort_out(

@@ -64,6 +64,7 @@ _GROUP_METADATA_CONFIGS = {
 }
 
 _NEW_TOPIC_US = 100
+_DELETED_PARTITION_US, _DELETED_AT_ONCE = 5, 500
 
 Pause = Callable[[int], Awaitable[None]]
 """Takes what a step may have cost, in microseconds; others may be served before it goes on."""
@@ -79,6 +80,14 @@ def admit_all(partitions: int) -> None:
 
 async def no_pause(cost_us: int) -> None:
     """Go on at once."""
+
+
+Forget = Callable[[Sequence[str]], Awaitable[None]]
+"""Takes the names of topics that were deleted, and forgets what is kept of them elsewhere."""
+
+
+async def forget_nothing(names: Sequence[str]) -> None:
+    """Nothing is kept elsewhere."""
 
 
 class Cluster:
@@ -253,16 +262,24 @@ class Cluster:
         return self.create_topics(wanted, admit=admit).addCallback(with_existing)
 
     def delete_topics(
-        self, topics: Sequence[Topic], admit: Admit = admit_all
+        self,
+        topics: Sequence[Topic],
+        admit: Admit = admit_all,
+        *,
+        pause: Pause = no_pause,
+        forget: Forget = forget_nothing,
     ) -> Deferred[dict[UUID, Refusal | None]]:
         """Delete topics and their records, in one durable write. Fires with a refusal, or None for success,
         by topic id.
 
-        Errbacks StorageError; then no topic was deleted.
+        forget: called with the names of the topics that are gone, before others can be made with the same
+        names. Errbacks StorageError; then no topic was deleted.
         """
-        return self.writer.run(self._delete_topics, topics, admit)
+        return self.writer.run(self._delete_topics, topics, admit, pause, forget)
 
-    async def _delete_topics(self, topics: Sequence[Topic], admit: Admit) -> dict[UUID, Refusal | None]:
+    async def _delete_topics(
+        self, topics: Sequence[Topic], admit: Admit, pause: Pause, forget: Forget
+    ) -> dict[UUID, Refusal | None]:
         outcome = {
             topic.topic_id: refuse_deletion(topic, self._by_id) or admit(len(topic.partitions))
             for topic in topics
@@ -281,8 +298,13 @@ class Cluster:
             self._metric_names.discard(topic.name)
             self._configs.forget_logs_of(topic)
             self._tell(topic.name, "was deleted")
-        for partition_no in gone.values():
+            await pause(_DELETED_PARTITION_US * len(topic.partitions))
+        for number, partition_no in enumerate(gone.values()):
+            if number % _DELETED_AT_ONCE == 0:
+                await pause(_DELETED_PARTITION_US * _DELETED_AT_ONCE)
             self._log.delete(partition_no)
+        if deleted:
+            await forget([topic.name for topic in deleted])
         if gone:
             # The answer need not wait for this; should it fail, start() deletes them once more.
             self._metadata.put(dict.fromkeys(gone)).addErrback(lambda _: None)

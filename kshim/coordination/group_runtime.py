@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred, succeed
 
+from kshim.cluster.cluster import Pause, no_pause
 from kshim.configs.config import Config
 from kshim.coordination.decision import Decision
 from kshim.coordination.groups.coordinator import Coordinator
@@ -15,6 +16,7 @@ from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import Settings
+from kshim.coordination.groups.shard import OffsetsOfGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime
@@ -56,6 +58,10 @@ def new_coordinator(
 def new_member_id(prefix: str) -> str:
     """Kafka's form of a member id: the client id or group instance id, a dash, a random TopicId."""
     return f"{prefix}-{uuid4()}"
+
+
+FORGET_US = 5_000
+"""What it may cost to delete some offsets of deleted topics."""
 
 
 class GroupRuntime(Runtime):
@@ -169,10 +175,36 @@ class GroupRuntime(Runtime):
                 self._carry_out(self._leads[decision.shard], decision)
             self._alarm.set()
 
-    def topics_deleted(self, names: Collection[str]) -> None:
-        """Delete the offsets committed for deleted topics: a new topic may get the same name."""
-        self.forget_topics(dict.fromkeys(names, NO_ID))
+    def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> Deferred[None]:
+        """See `Groups.topics_deleted`."""
+        return self.forget_topics(dict.fromkeys(names, NO_ID), pause)
 
-    def forget_topics(self, topics: Mapping[str, TopicId]) -> None:
+    def forget_topics(self, topics: Mapping[str, TopicId], pause: Pause = no_pause) -> Deferred[None]:
         """Delete the offsets committed for deleted topics with these ids, by the topics' names."""
-        self.decide_everywhere(lambda shard, now_ms: self._groups.delete_offsets(shard, topics, now_ms))
+        return Deferred.fromCoroutine(self._forget_topics(topics, pause))
+
+    async def _forget_topics(self, topics: Mapping[str, TopicId], pause: Pause) -> None:
+        for shard in range(self._groups.partitions):
+            while not await self._forget_topics_of(shard, topics, pause):
+                pass
+
+    async def _forget_topics_of(self, shard: int, topics: Mapping[str, TopicId], pause: Pause) -> bool:
+        """Delete the offsets in one shard, in steps if it is led. False if it has been given up meanwhile:
+        then it has to be looked at again.
+        """
+
+        def delete(known: Iterable[OffsetsOfGroup] | None, number: int, now_ms: int) -> Decision:
+            return self._groups.delete_offsets(number, topics, now_ms, known)
+
+        if (loading := self._loading.get(shard)) is not None:
+            loading.decisions.append(partial(delete, None))
+            return True
+        lead = self._leads.get(shard)
+        if lead is None:
+            return True
+        for known in self._groups.known_offsets(shard):
+            await pause(FORGET_US)
+            if not self.is_led(lead):
+                return False
+            self.decide(lead, partial(delete, known))
+        return True

@@ -7,6 +7,7 @@ from typing import Protocol, overload
 
 from twisted.internet.defer import Deferred
 
+from kshim.cluster.cluster import Pause
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,
@@ -134,8 +135,12 @@ class Groups(Protocol):
         """
         ...
 
-    def topics_deleted(self, names: Collection[str]) -> None:
-        """Delete the offsets committed for deleted topics."""
+    def topics_deleted(self, names: Collection[str], pause: Pause) -> Deferred[None]:
+        """Delete the offsets committed for deleted topics: a new topic may get the same name. Fires when all
+        of them are looked for.
+
+        pause: takes what a step may have cost, and lets others have their turn.
+        """
         ...
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
@@ -26,11 +27,12 @@ from kshim.network.listeners import BrokerListeners, CannotListen
 from kshim.producing.appends import ProducerAppends
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
-from kshim.requests import Broker
+from kshim.requests import Broker, Turn
 from kshim.requests.arrivals import Arrivals
 from kshim.requests.aside import AsideThreads
 from kshim.requests.once import Once
 from kshim.requests.rounds import Rounds
+from kshim.requests.slices import Slices
 from kshim.requests.unread import Unread
 from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
@@ -196,6 +198,10 @@ class UpstreamServer:
         self._own.learn(response)
         return response
 
+    def _forget_topics(self, groups: GroupRuntime, topics: Mapping[str, UUID]) -> None:
+        """Delete the offsets of deleted topics, while others have their turn."""
+        groups.forget_topics(topics, Slices(self._rounds, Turn()).spend)
+
     def _begin_groups(self) -> None:
         """Make the group coordinator, and what answers by it."""
         config, clock, shards = self._config, self._clock, self._shards
@@ -206,7 +212,7 @@ class UpstreamServer:
         )
         groups.start({})
         self._topics.on_change(groups.topic_changed)
-        self._topics.on_deletion(groups.forget_topics)
+        self._topics.on_deletion(partial(self._forget_topics, groups))
         ends = self._ends
         self._here = Broker(
             node_id=HERE,

@@ -10,11 +10,12 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from twisted.internet.defer import Deferred, execute
+from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kshim.cluster import Cluster, Topic
+from kshim.cluster.cluster import Pause, no_pause
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions
@@ -51,8 +52,9 @@ class NoGroups:
     def list_groups(self, request: Any) -> Any:
         raise AssertionError(request)
 
-    def topics_deleted(self, names: Collection[str]) -> None:
+    def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> Deferred[None]:
         self.deleted += names
+        return succeed(None)
 
 
 class NoTransactions:

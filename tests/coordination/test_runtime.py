@@ -6,11 +6,13 @@ import logging
 from typing import Any
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kshim.configs.config import Config
 from kshim.coordination import leads
 from kshim.coordination.alarm import LONGEST_TURN_MS
 from kshim.coordination.group_runtime import new_coordinator, new_member_id
+from kshim.coordination.groups import shard as shard_module
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
 from kshim.coordination.loading import Leader
 from kshim.coordination.shards import partition_for
@@ -281,6 +283,35 @@ class TestDurability:
         server.runtime.end_turn()
         server.start()
         assert [offset(server.fetch(group_id)) for group_id in "ab"] == [-1, -1]
+
+    def test_a_deleted_topic_s_offsets_go_in_steps(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also in a shard that is loaded again between two of them."""
+        monkeypatch.setattr(shard_module, "MOST_DELETED", 1)
+        server.journal.holds = False
+        groups = [f"g{number}" for number in range(8)]
+        for group_id in groups:
+            server.commit(group_id)
+        turns: list[Deferred[None]] = []
+
+        async def pause(cost_us: int) -> None:
+            turns.append(Deferred())
+            await turns[-1]
+
+        done = server.runtime.topics_deleted({"topic"}, pause)
+        given_up = server.runtime.shard_for("g7")
+        while turns:
+            assert not done.called
+            server.runtime.end_turn()
+            if given_up is not None and offset(server.fetch("g7")) == -1:
+                server.runtime.unload(given_up)
+                server.runtime.load(given_up, Leader(leader_epoch=1))
+                given_up = None
+            turns.pop().callback(None)
+        assert done.called
+        server.runtime.end_turn()
+        assert [offset(server.fetch(group_id)) for group_id in groups] == [-1] * 8
 
 
 class TestFailedAppend:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
@@ -20,7 +21,7 @@ from kshim.coordination.groups.records import encode_record
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, as_kept, refuse
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import Settings
-from kshim.coordination.groups.shard import OPERATIONS, Shard
+from kshim.coordination.groups.shard import OPERATIONS, OffsetsOfGroup, Shard
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, Timers
 from kshim.coordination.groups.topic_changes import TopicChanges
 from kshim.coordination.groups.waiting import WaitsFor, waits_for
@@ -192,9 +193,24 @@ class Coordinator:
         shard = self._shards.get(self.shard_for(group_id))
         return None if shard is None or shard.is_loading else shard.see(group_id)
 
-    def delete_offsets(self, shard: int, topics: Mapping[str, TopicId], now_ms: int) -> Decision:
-        """Delete the offsets that groups of `shard` have committed for deleted topics; see `Groups`."""
-        return self._shards[shard].delete_offsets(topics, now_ms)
+    def known_offsets(self, shard: int) -> Iterator[list[OffsetsOfGroup]]:
+        """The partitions for which groups of `shard` have offsets, a piece at a time."""
+        return self._shards[shard].known_offsets()
+
+    def delete_offsets(
+        self,
+        shard: int,
+        topics: Mapping[str, TopicId],
+        now_ms: int,
+        known: Iterable[OffsetsOfGroup] | None = None,
+    ) -> Decision:
+        """Delete the offsets that groups of `shard` have committed for deleted topics; see `Groups`.
+
+        known: one of the pieces of `known_offsets`; None for all of them.
+        """
+        if known is None:
+            known = chain.from_iterable(self.known_offsets(shard))
+        return self._shards[shard].delete_offsets(topics, known, now_ms)
 
     def keep_offsets(self, shard: int, keys: Iterable[bytes]) -> Decision:
         """Write committed offsets again as they count now: after a transaction, whose records are to go.

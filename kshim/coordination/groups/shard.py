@@ -66,6 +66,12 @@ MOST_OFFSETS = 1_000
 all have expired. The offsets of a large group are divided among steps; the last one deletes the group.
 """
 
+MOST_DELETED = 500
+"""How many offsets of deleted topics one step looks for: a few ms of work, if all are deleted."""
+
+OffsetsOfGroup = tuple[str, Sequence[Partition]]
+"""A group, and partitions for which it has offsets."""
+
 _NO_OFFSETS: Mapping[Any, Any] = {}
 
 
@@ -319,12 +325,29 @@ class Shard:
         group = self.groups.get(group_id)
         return None if group is None else see(group, self.node_id, self._committed(group_id))
 
-    def delete_offsets(self, topics: Mapping[str, TopicId], now_ms: int) -> Decision:
-        """See `offsets.delete_topics`. O(offsets of the shard)."""
-        draft = Draft(self.number, self._surroundings, now_ms)
-        values = self.hard_state.values
+    def known_offsets(self) -> Iterator[list[OffsetsOfGroup]]:
+        """The partitions for which groups have offsets, about MOST_DELETED of them at a time."""
+        some: list[OffsetsOfGroup] = []
+        left = MOST_DELETED
         for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
-            offsets.delete_topics(draft, group_id, self._known(group_id), topics, values)
+            partitions = tuple(self._known(group_id))
+            for start in range(0, len(partitions), MOST_DELETED):
+                piece = partitions[start : start + MOST_DELETED]
+                some.append((group_id, piece))
+                left -= 1 + len(piece)
+                if left <= 0:
+                    yield some
+                    some, left = [], MOST_DELETED
+        if some:
+            yield some
+
+    def delete_offsets(
+        self, topics: Mapping[str, TopicId], known: Iterable[OffsetsOfGroup], now_ms: int
+    ) -> Decision:
+        """See `offsets.delete_topics`. known: some of `known_offsets`."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        for group_id, partitions in known:
+            offsets.delete_topics(draft, group_id, partitions, topics, self.hard_state.values)
         return draft.decision()
 
     def keep_offsets(self, keys: Iterable[bytes]) -> Decision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
@@ -14,10 +14,12 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import WaitingHeartbeat
+from kshim.coordination.groups.shard import OffsetsOfGroup
 from kshim.coordination.groups.timers import TimerKey
 from kshim.coordination.loading import Leader
 from kshim.requests import RequestContext, Turn
 from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import TopicId
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.records.end_txn_marker import EndTxnMarker
 from tests.simulation.groups.clock import SimulatedClock
@@ -53,8 +55,14 @@ class WatchedCoordinator(Coordinator):
     def unload(self, shard: int, now_ms: int) -> Decision:
         return self.node.shown(super().unload(shard, now_ms))
 
-    def delete_offsets(self, shard: int, topics: Collection[str], now_ms: int) -> Decision:
-        return self.node.shown(super().delete_offsets(shard, topics, now_ms))
+    def delete_offsets(
+        self,
+        shard: int,
+        topics: Mapping[str, TopicId],
+        now_ms: int,
+        known: Iterable[OffsetsOfGroup] | None = None,
+    ) -> Decision:
+        return self.node.shown(super().delete_offsets(shard, topics, now_ms, known))
 
     def hasten(self, now_ms: int) -> Iterator[Decision]:
         for decision in super().hasten(now_ms):
