@@ -256,7 +256,9 @@ class Server:
     def _why_not_ready(self) -> str:
         if self._stopped:
             return "the server stops"
-        return "" if self._has_loaded else "coordinators are still loading what is stored"
+        if not self._has_loaded:
+            return "coordinators are still loading what is stored"
+        return self._store.activity().failure
 
     def _commands(self, broker: Broker, brokers: Mapping[int, Broker], measured: Measured) -> Commands:
         """All that other processes may ask and tell this server."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import shutil
 import struct
 import subprocess
@@ -63,6 +65,16 @@ def committed(raw: Raw, topic: str, metadata: str) -> int:
     return int(error)
 
 
+def ready(server: Server) -> tuple[int, str]:
+    """The status of /readyz, and what it says."""
+    connection = http.client.HTTPConnection(server.stdout[1].split()[2], timeout=10)
+    connection.request("GET", "/readyz")
+    reply = connection.getresponse()
+    told = json.load(reply)
+    connection.close()
+    return reply.status, told.get("status") or told["error"]
+
+
 def fill(attempt: Callable[[], int]) -> tuple[int, int]:
     """Repeat until it is refused; returns how often it was not, and the error."""
     for count in range(10_000):
@@ -73,9 +85,10 @@ def fill(attempt: Callable[[], int]) -> tuple[int, int]:
 
 def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Callable[..., Server]) -> None:
     disk, enlarge = small_disk
-    server = new_server(data_dir=disk / "data").start()
+    server = new_server("--http", "127.0.0.1:0", data_dir=disk / "data").start()
     admin = Admin(server.bootstrap)
     admin.create_topic("records")
+    wait_until(lambda: ready(server) == (200, "ready"), 10, "it is ready")
     wait_until(lambda: admin.partitions("records"), 10, "the topic")
     raw = Raw(server)
     wait_until(lambda: committed(raw, "records", "") == NONE, 10, "the coordinator")
@@ -92,8 +105,10 @@ def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Ca
     assert produced(raw, "records", large) == KAFKA_STORAGE_ERROR
     told = [line.partition("storage fails: ")[2] for line in server.log if "storage fails" in line]
     assert told == [f"no space left for {disk}/data"]
+    assert ready(server) == (503, "the disk is full: records and offsets are refused")
 
     assert enlarge()
+    wait_until(lambda: ready(server) == (200, "ready"), 10, "it is ready without a write")
     wait_until(lambda: committed(raw, "records", "m") == NONE, 10, "the shard")
     assert produced(raw, "records", large) == NONE
     assert admin.group_offsets(GROUP) == {("records", 0): 7}

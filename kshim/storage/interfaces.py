@@ -312,6 +312,8 @@ class Activity(NamedTuple):
     """Writes that wait."""
     durations: Mapping[str, Durations] = {}
     """By what was done."""
+    failure: str = ""
+    """Why writes are refused, in words; empty if they are not."""
 
 
 class Store(Protocol):

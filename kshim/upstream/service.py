@@ -70,6 +70,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 """How often to ask the upstream which brokers run."""
+SILENT_S = 8.0
+"""Without an answer for as long the server is not ready: its clients would wait for the upstream, too."""
 OLDEST_METADATA = 10
 """Of Kafka 2.8: the first version with topic ids."""
 MOST_RESPONSE_BYTES = 2**31 - 1
@@ -130,6 +132,10 @@ class UpstreamServer:
         self._stop_lock = DeferredLock()
         self._is_stopped = False
         self._is_ready = False
+        self._answered_s = 0.0
+        """When the upstream has answered last which brokers run."""
+        self._is_silent = False
+        """Whether the last question was not answered."""
 
     @property
     def http_address(self) -> Endpoint | None:
@@ -174,7 +180,7 @@ class UpstreamServer:
         self._look_later = self._reactor.callLater(LOOK_S, self._look)
         self._topics.start()
         Deferred.fromCoroutine(self._settings.check())
-        self._is_ready = True
+        self._answered_s, self._is_ready = self._reactor.seconds(), True
         addresses = self._ports.addresses()
         listed = ", ".join(str(address) for of_name in addresses.values() for address in of_name)
         logger.info("kshim %s: in front of cluster %s, at %s", __version__, self._mirror.cluster_id, listed)
@@ -196,6 +202,7 @@ class UpstreamServer:
         request = MetadataRequest(topics=(own,), allow_auto_topic_creation=False)
         response: MetadataResponse = await self._contact.ask(request)
         self._own.learn(response)
+        self._answered_s, self._is_silent = self._reactor.seconds(), False
         return response
 
     def _forget_topics(self, groups: GroupRuntime, topics: Mapping[str, UUID]) -> None:
@@ -308,7 +315,10 @@ class UpstreamServer:
     def _why_not_ready(self) -> str:
         if self._is_stopped:
             return "the server stops"
-        return "" if self._is_ready else "the server starts"
+        if not self._is_ready:
+            return "the server starts"
+        is_silent = self._reactor.seconds() - self._answered_s > SILENT_S
+        return "the upstream does not answer" if self._is_silent or is_silent else ""
 
     # ---- who runs
 
@@ -324,6 +334,7 @@ class UpstreamServer:
         try:
             found = await self._ask_who_runs()
         except LinkError as error:
+            self._is_silent = True
             logger.log(self._once.level("upstream"), "the upstream does not answer: %s", error)
         else:
             if not self._is_stopped:

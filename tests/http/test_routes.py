@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kshim.http.routes import new_routes
-from kshim.storage.interfaces import StorageError
+from kshim.storage.interfaces import Activity, StorageError
 from tests.http.harness import Kshim, billing, commit, create_topic, join
 
 
@@ -190,6 +190,16 @@ def test_a_server_that_still_loads_is_not_ready(kshim: Kshim) -> None:
     reply = kshim.get("/readyz")
     assert (reply.status, reply.json) == (503, {"error": "coordinators are still loading what is stored"})
     assert kshim.get("/healthz").status == 200
+
+
+def test_a_server_that_stores_nothing_is_not_ready(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Activity(failure="the disk is full: records and offsets are refused")
+    monkeypatch.setattr(kshim.server._store, "activity", lambda: full)
+    reply = kshim.get("/readyz")
+    assert (reply.status, reply.json) == (503, {"error": "the disk is full: records and offsets are refused"})
+    assert b"kshim_ready 0.0" in kshim.get("/metrics").body
+    monkeypatch.undo()
+    assert kshim.get("/readyz").status == 200
 
 
 def test_long_listings_make_way_for_others(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from kshim.storage.embedded import writer as writer_module
 from kshim.storage.embedded.environment import Environment
+from kshim.storage.embedded.writer import CALM_S
 from kshim.storage.interfaces import Appended, Offsets, StorageError, StorageFull
 from tests.storage.embedded import OpenStore, batch_of, fail_writes, keys
 from tests.storage.reactor import PATIENCE_S, Reactor
@@ -75,7 +76,7 @@ class TestDurability:
     def test_commits_and_syncs_are_timed(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded(sync=True)
         reactor.result(store.log.append(1, batch_of(0), now_ms=0))
-        queued, durations = store.activity()
+        queued, durations, _ = store.activity()
         times = {what: found.measured() for what, found in durations.items()}
         assert queued == 0
         assert times["commit"].counts[-1] >= 1
@@ -344,6 +345,30 @@ class TestFailure:
                 writer._on_committed([])
         assert told == ["storage fails: EIO", "storage works again"]
         monkeypatch.undo()
+
+    def test_why_writes_are_refused(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        writer, environment = store._writer, store._environment
+        assert writer is not None
+        now = SimpleNamespace(s=100.0, has_room=False)
+        monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: now.s))
+        monkeypatch.setattr(environment, "has_room", lambda size: now.has_room)
+        assert store.activity().failure == ""
+        writer._on_failed([], -1, StorageFull("no space left"))
+        now.s += CALM_S + 1
+        assert store.activity().failure == "the disk is full: records and offsets are refused"
+        now.has_room = True  # nobody has written meanwhile
+        assert store.activity().failure == ""
+        writer._on_failed([], -1, StorageError("EIO"))
+        assert store.activity().failure == "the disk fails: records and offsets are refused"
+        now.s += CALM_S + 1
+        assert store.activity().failure == ""
+        environment.is_trusted = False
+        assert store.activity().failure == "the disk fails: records and offsets are refused"
+        monkeypatch.undo()
+        environment.is_trusted = True
 
     def test_the_unexpected_is_answered_too(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch

@@ -13,8 +13,9 @@ from kshim.configs.endpoint import Endpoint
 from kshim.configs.reading import new_config
 from kshim.service import StartError
 from kshim.upstream.link import LinkError
-from kshim.upstream.service import UpstreamServer
+from kshim.upstream.service import LOOK_S, SILENT_S, UpstreamServer
 from schemas.api_key import ApiKey
+from schemas.messages.metadata import MetadataResponse
 from tests.api.harness import result
 from tests.upstream.test_link import SERVED, Upstream
 
@@ -82,3 +83,28 @@ def test_an_option_that_is_no_number() -> None:
         upstream_sasl_jaas_config=f"{MODULES}.oauthbearer.OAuthBearerLoginModule required {options};",
     )
     assert line.startswith("upstream.sasl.jaas.config: could not convert string to float")
+
+
+def test_behind_a_silent_upstream_it_is_not_ready() -> None:
+    reactor = MemoryReactorClock()
+    server = UpstreamServer(new_config(BOOTSTRAP)[0], reactor)
+    asked: list[Deferred[MetadataResponse]] = []
+
+    def ask(request: object) -> Deferred[MetadataResponse]:
+        asked.append(Deferred())
+        return asked[-1]
+
+    vars(server._contact)["ask"] = ask
+    server._is_ready = True
+    server._look()
+    asked.pop().callback(MetadataResponse(cluster_id="c"))
+    assert server._why_not_ready() == ""
+    reactor.advance(LOOK_S)
+    asked.pop().errback(LinkError("refused"))
+    assert server._why_not_ready() == "the upstream does not answer"
+    reactor.advance(LOOK_S)
+    asked.pop().callback(MetadataResponse(cluster_id="c"))
+    assert server._why_not_ready() == ""
+    reactor.advance(LOOK_S)  # this one stays without an answer
+    reactor.advance(SILENT_S)
+    assert server._why_not_ready() == "the upstream does not answer"

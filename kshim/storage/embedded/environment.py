@@ -192,6 +192,10 @@ class Environment:
             self.is_trusted = is_full or _is_quota(error)
             raise
 
+    def has_room(self, size: int) -> bool:
+        """True if the disk has room for a transaction of `size` bytes. Any thread may ask."""
+        return self._room.has_free(size)
+
     def sync(self) -> None:
         """Make the last commit outlive a loss of power. Raises StorageFull, StorageError; then it may be
         lost, and another sync that succeeds proves nothing.

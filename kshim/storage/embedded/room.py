@@ -52,6 +52,12 @@ class Room:
             return sys.maxsize
         return disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
 
+    def has_free(self, size: int) -> bool:
+        """True if the disk has room for a transaction of `size` bytes. Changes nothing, so any thread may
+        ask.
+        """
+        return self.free_bytes() >= LEFT_BYTES + PAGES * size
+
     def has(self, size: int) -> bool:
         """True if a transaction of `size` bytes leaves the reserve alone. Makes the reserve if it is missing
         and there is room.

@@ -56,7 +56,8 @@ class EmbeddedStore:
         writer.start(self.log, chores, chores.deletion.note)
 
     def activity(self) -> Activity:
-        return Activity() if self._writer is None else Activity(self._writer.queued, self._writer.durations)
+        writer = self._writer
+        return Activity() if writer is None else Activity(writer.queued, writer.durations, writer.failure())
 
     def close(self) -> Deferred[None]:
         if self._writer is None:

@@ -31,6 +31,10 @@ PAUSES = 2
 """The pause after a step of a chore, as a multiple of the time of the step."""
 CALM_S = 5.0
 """Time without a failure before a recovery is logged: on a full disk small writes still succeed."""
+LARGE_BYTES = 1024 * 1024
+"""A write for which a disk has room again: that of a large batch."""
+FULL = "the disk is full: records and offsets are refused"
+FAILS = "the disk fails: records and offsets are refused"
 RETRY_S = 1.0
 """The pause after a step that failed."""
 logger = Logger()
@@ -79,9 +83,27 @@ class Writer:
         self._rested_at = self._failed_at = 0.0
         self._held: Sequence[Write] = ()
         self._held_generation = self._failed_generation = -1
-        self._error = StorageError()
+        self._error = self._failed_with = StorageError()
         self.durations = {"commit": Durations(), "sync": Durations()}
         """How long transactions took, with what they wrote, and syncs without one."""
+
+    def failure(self) -> str:
+        """Why writes are refused, in words; empty if they are not, as far as is known.
+
+        After CALM_S without a failure they count as taken where the disk has room, so that clients that stay
+        away from a server that is not ready come back to it.
+        """
+        if not self._environment.is_trusted:
+            return FAILS
+        is_calm = time.monotonic() - self._failed_at > CALM_S
+        if not self._failing or (is_calm and self._environment.has_room(LARGE_BYTES)):
+            return ""
+        is_full = isinstance(self._failed_with, StorageFull)
+        return (
+            "the disk is full: records and offsets are refused"
+            if is_full
+            else "the disk fails: records and offsets are refused"
+        )
 
     @property
     def queued(self) -> int:
@@ -126,7 +148,7 @@ class Writer:
         self._ledger.notify(writes)
 
     def _on_failed(self, writes: Sequence[Write], generation: int, error: StorageError) -> None:
-        self._failed_at = time.monotonic()
+        self._failed_at, self._failed_with = time.monotonic(), error
         if not self._failing:
             self._failing = True
             logger.error("storage fails: {error}", error=error)
