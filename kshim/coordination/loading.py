@@ -103,9 +103,20 @@ class Loading:
         try:
             unknown = self._coordinator.load(self.shard, batch.records, producer)
         except MalformedMessage as error:
+            if batch.skips_unreadable:
+                self._load_one_by_one(batch, name)
+                return
             raise StorageDamaged(f"{name} holds a corrupt record: {error}") from error
         for key in unknown:
             logger.warning("%s: skipped a record of an unknown kind: %s", name, key.hex())
+
+    def _load_one_by_one(self, batch: JournalBatch, name: str) -> None:
+        """Apply all records of a batch that can be read; those that were applied before are so again."""
+        for record in batch.records:
+            try:
+                self._load(JournalBatch((record,), batch.producer))
+            except StorageDamaged as error:
+                logger.error("%s: skipped a record: %s", name, error)
 
 
 GoOn = Callable[[Callable[[], bool]], bool]

@@ -274,6 +274,8 @@ class JournalBatch(NamedTuple):
     """(key, value) of each record; a value of None is a tombstone."""
     producer: tuple[int, int] = NO_PRODUCER
     """Id and epoch of the producer whose transaction they are part of."""
+    skips_unreadable: bool = False
+    """Whether a record that cannot be read is skipped, as others may have written it; else it is damage."""
 
 
 class Journal(Protocol):

@@ -292,6 +292,17 @@ class TestMeanwhile:
         assert slow.fetch("a").error_code == ErrorCode.NOT_COORDINATOR
         assert slow.is_idle
 
+    def test_what_others_may_have_written_is_skipped_where_it_cannot_be_read(
+        self, slow: Slow, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        stored = [each for each in slow.journal.durable[1] if isinstance(each, JournalBatch)]
+        records = [record for each in (NONSENSE, *stored, NONSENSE) for record in each.records]
+        slow.journal.durable[1] = [JournalBatch(records, skips_unreadable=True)]
+        slow.runtime.start()
+        slow.load_all()
+        assert "__consumer_offsets-1: skipped a record: " in caplog.text
+        assert slow.fetch("a").error_code == ErrorCode.NONE
+
     def test_damage_that_the_start_finds_stops_it(self, slow: Slow) -> None:
         slow.journal.durable[0] = [NONSENSE]
         with pytest.raises(StorageError, match="__consumer_offsets-0 holds a corrupt record"):

@@ -36,6 +36,10 @@ OVERTAKEN_S = 1.0
 """The pause before a shard is taken back. Whoever has slept is told by then that others are to lead it."""
 MARKERS_BYTES = 16 * 1024
 """Read at once where others have written behind the leader; a marker has 78 bytes."""
+DAMAGED_S = 60.0
+"""The pause before a log is read again that could not be read on."""
+REREADS = 3
+"""How often a batch that is damaged is fetched again, before it is skipped."""
 REFUSED_S = 5.0
 """The pause after a claim that the upstream has refused."""
 
@@ -92,6 +96,7 @@ class Shard:
         self._attempt = 0
         """Counts the takeovers; what belongs to an earlier one is called off."""
         self._is_wanted = False
+        self._rereads = 0
         self._claim: ShardClaim | None = None
         """The one under which the shard is led, or is to be led."""
         self._claimed_ms = 0
@@ -215,8 +220,10 @@ class Shard:
             try:
                 await self._read_and_claim(takeover, attempt)
             except StorageDamaged as error:
-                logger.error("shard %d is not led: %s", self.index, error)
-                return
+                logger.error("shard %d is not led, and tried again in %g s: %s", self.index, DAMAGED_S, error)
+                self.fetched = []
+                await self._pause(DAMAGED_S, attempt)
+                continue
             match takeover.wants():
                 case Wait(wait_ms):
                     await self._pause(wait_ms / 1000, attempt)
@@ -234,7 +241,7 @@ class Shard:
         await self._world.reading.acquire()
         try:
             self._check(attempt)
-            self.fetched = []
+            self.fetched, self._rereads = [], 0
             while takeover.state is State.READING:
                 await self._read(takeover, attempt)
         finally:
@@ -259,9 +266,14 @@ class Shard:
             await self._pause(AGAIN_S, attempt)
             return
         found = list(read_batches(fetched.data, offset))
+        if self._rereads < REREADS and any(each.is_damaged for each in found):
+            self._rereads += 1
+            await self._pause(AGAIN_S, attempt)
+            return
         if found:
             self.fetched.append(fetched.data)
         takeover.was_read(found, fetched.high_watermark)
+        self._log_finding(takeover.finding)
 
     async def _append_claim(self, takeover: Takeover, batch: Outgoing, attempt: int) -> None:
         self._claimed_ms = self._world.now_ms()
@@ -285,6 +297,11 @@ class Shard:
     def _check(self, attempt: int) -> None:
         if attempt != self._attempt:
             raise _CalledOff
+
+    def _log_finding(self, finding: str) -> None:
+        if finding:
+            level = self._world.once.level(("finding", self.index))
+            logger.log(level, "shard %d: %s", self.index, finding)
 
     # ---- leading
 
@@ -359,6 +376,7 @@ class Shard:
         except StorageDamaged as error:
             logger.error("shard %d cannot be read on: %s", self.index, error)
             markers = []
+        self._log_finding(tenure.finding)
         for marker in markers:
             self._world.ended(self.index, marker)
         tokens = tenure.settled()

@@ -4,12 +4,14 @@ loaded.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
+from uuid import UUID
 
 from kshim.storage.interfaces import JournalBatch, StorageDamaged
-from kshim.upstream.shards.takeover import Batch
+from kshim.upstream.shards.takeover import LONGEST_LEASE_MS, Batch
 from kshim.upstream.shards.tenure import Entry, Outgoing
-from kshim.upstream.shards.terms import term_of
+from kshim.upstream.shards.terms import Terms, term_of
 from kshim.upstream.shards.transactions import ShardTransactions
 from schemas.internal_topics.pending_offset import KEY as PENDING_KEY
 from schemas.internal_topics.pending_offset import decode_pending_value
@@ -29,6 +31,10 @@ from schemas.records.batch import (
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker
 from schemas.records.record import keys_and_values
 
+logger = logging.getLogger(__name__)
+
+UNKNOWN_CLAIM = ShardClaim(claim_id=UUID(int=0), host="", port=0, lease_ms=LONGEST_LEASE_MS)
+"""In place of a claim that cannot be read, as one of a later version: its owner may have any lease."""
 OURS = b"K"
 """The keys of records that Kafka's __consumer_offsets does not have begin with it."""
 LOAD_RECORDS = 500
@@ -47,55 +53,87 @@ def encode_batch(batch: Outgoing, now_ms: int) -> bytes:
 
 
 def read_batches(data: bytes, offset: int) -> Iterator[Batch]:
-    """The whole batches in what a fetch from `offset` has brought. Raises StorageDamaged."""
+    """The whole batches in what a fetch from `offset` has brought. What cannot be read is a finding.
+
+    Raises StorageDamaged where it is not known how long a batch is.
+    """
     for header, position in _headers(data, offset):
-        if header.is_control:
-            yield Batch(header.next_offset, None, marker=_marker(data, position, header))
-            continue
-        term = term_of(header.producer_id, header.producer_epoch)
-        entries = () if term is None else _entries(data, position, header)
-        claims = [value for key, value in entries if key == CLAIM_KEY and value is not None]
-        yield Batch(header.next_offset, term, _claim(claims[-1], header) if claims else None)
+        try:
+            yield _batch(data, position, header)
+        except StorageDamaged as error:
+            term = None if header.is_control else term_of(header.producer_id, header.producer_epoch)
+            yield Batch(header.next_offset, term, finding=f"{error}; it is skipped", is_damaged=True)
+
+
+def _batch(data: bytes, position: int, header: RecordBatchHeader) -> Batch:
+    """Raises StorageDamaged."""
+    if header.is_control:
+        return Batch(header.next_offset, None, marker=_marker(data, position, header))
+    term = term_of(header.producer_id, header.producer_epoch)
+    if term is None:
+        finding = (
+            f"somebody who is no kshim has written at offset {header.base_offset}, as producer "
+            f"{header.producer_id}; it counts for nothing"
+        )
+        return Batch(header.next_offset, None, finding=finding)
+    entries = _entries(data, position, header)
+    claims = [value for key, value in entries if key == CLAIM_KEY and value is not None]
+    if not claims:
+        return Batch(header.next_offset, term)
+    try:
+        return Batch(header.next_offset, term, decode_claim(claims[-1]))
+    except MalformedMessage as error:
+        finding = f"the claim at offset {header.base_offset} cannot be read: {error}"
+        return Batch(header.next_offset, term, UNKNOWN_CLAIM, finding=finding)
 
 
 def loaded(
     fetched: Iterable[bytes], transactions: ShardTransactions
 ) -> Iterator[JournalBatch | EndTxnMarker]:
     """What counts in all that was fetched, oldest first: the records of leaders, without claims, and the ends
-    of transactions. `transactions` takes note of what it is about. Raises StorageDamaged.
+    of transactions. `transactions` takes note of what it is about. What cannot be read is left out.
     """
+    terms = Terms()
     gathered: list[Entry] = []
     for data in fetched:
         for header, position in _headers(data, 0):
-            found = _in_batch(data, position, header, transactions)
-            for each in found:
+            for each in _in_batch(data, position, header, terms, transactions):
                 if isinstance(each, list):
                     gathered += each
                     continue
                 if gathered:
-                    yield JournalBatch(gathered)
+                    yield JournalBatch(gathered, skips_unreadable=True)
                     gathered = []
                 yield each
             if len(gathered) >= LOAD_RECORDS:
-                yield JournalBatch(gathered)
+                yield JournalBatch(gathered, skips_unreadable=True)
                 gathered = []
     if gathered:
-        yield JournalBatch(gathered)
+        yield JournalBatch(gathered, skips_unreadable=True)
 
 
 def _in_batch(
-    data: bytes, position: int, header: RecordBatchHeader, transactions: ShardTransactions
+    data: bytes,
+    position: int,
+    header: RecordBatchHeader,
+    terms: Terms,
+    transactions: ShardTransactions,
 ) -> Iterator[list[Entry] | JournalBatch | EndTxnMarker]:
-    """What counts in one batch: plain entries as a list, those of transactions each by itself."""
-    if header.is_control:
-        marker = _marker(data, position, header)
-        if marker is not None:
-            transactions.ended(marker, header.base_offset)
-            yield marker
+    """What counts in one batch: plain entries as a list, those of transactions each by itself. A batch that
+    cannot be read was reported when the shard was taken over.
+    """
+    try:
+        if header.is_control:
+            marker = _marker(data, position, header)
+            if marker is not None:
+                transactions.ended(marker, header.base_offset)
+                yield marker
+            return
+        if not terms.takes(term_of(header.producer_id, header.producer_epoch)):
+            return
+        entries = _entries(data, position, header)
+    except StorageDamaged:
         return
-    if term_of(header.producer_id, header.producer_epoch) is None:
-        return
-    entries = _entries(data, position, header)
     if all(entry[0] < OURS for entry in entries):
         yield entries
         return
@@ -109,7 +147,7 @@ def _in_batch(
 
 
 def _pending(entry: Entry, header: RecordBatchHeader, transactions: ShardTransactions) -> JournalBatch | None:
-    """A pending offset as the coordinator takes it; None if it was removed, or came too late."""
+    """A pending offset as the coordinator takes it; None if it was removed, is late, or cannot be read."""
     key, value = entry
     try:
         if value is None:
@@ -118,20 +156,21 @@ def _pending(entry: Entry, header: RecordBatchHeader, transactions: ShardTransac
         committed = decode_pending_value(value)
         found = transactions.wrote(key, committed)
     except MalformedMessage as error:
-        raise StorageDamaged(
-            f"a pending offset at offset {header.base_offset} cannot be read: {error}"
-        ) from None
+        logger.error("skipped a pending offset at offset %d: %s", header.base_offset, error)
+        return None
     if found is None:
         return None
     producer = found.producer_id, committed.producer_epoch
-    return JournalBatch([(found.offset_key, committed.offset_value)], producer)
+    return JournalBatch([(found.offset_key, committed.offset_value)], producer, skips_unreadable=True)
 
 
 def _headers(data: bytes, offset: int) -> Iterator[tuple[RecordBatchHeader, int]]:
-    """Each batch that ends behind `offset`, and where it begins in `data`."""
+    """Each batch that ends behind `offset`, and where it begins in `data`. Raises StorageDamaged."""
     position = 0
     while position + HEADER_BYTES <= len(data):
         header = decode_header(data, position)
+        if header.size < HEADER_BYTES:
+            raise StorageDamaged(f"at offset {offset} or behind it a batch has {header.size} bytes")
         end = position + header.size
         if end > len(data):
             return  # the rest comes with the next fetch
@@ -159,13 +198,6 @@ def _entries(data: bytes, position: int, header: RecordBatchHeader) -> list[Entr
         return [(each.key, each.value) for each in records(batch) if each.key is not None]
     except CorruptRecordBatch as error:
         raise _corrupt(header, error) from None
-
-
-def _claim(value: bytes, header: RecordBatchHeader) -> ShardClaim:
-    try:
-        return decode_claim(value)
-    except MalformedMessage as error:
-        raise StorageDamaged(f"the claim at offset {header.base_offset} cannot be read: {error}") from None
 
 
 def _corrupt(header: RecordBatchHeader, error: CorruptRecordBatch) -> StorageDamaged:

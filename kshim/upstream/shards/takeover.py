@@ -18,9 +18,12 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from kshim.upstream.shards.answers import Answer, Meaning
-from kshim.upstream.shards.terms import FIRST_TERM, Term
+from kshim.upstream.shards.terms import FIRST_TERM, Term, Terms
 from schemas.internal_topics.shard_claim import ShardClaim
 from schemas.records.end_txn_marker import EndTxnMarker
+
+LONGEST_LEASE_MS = 10_000
+"""No kshim has a longer one, whatever a claim says."""
 
 
 class State(Enum):
@@ -49,6 +52,10 @@ class Batch(NamedTuple):
     """The last claim among its records."""
     marker: EndTxnMarker | None = None
     """The end of a transaction, which the upstream has written."""
+    finding: str = ""
+    """What is wrong with it: it counts for nothing, or less than it should."""
+    is_damaged: bool = False
+    """Whether it cannot be read."""
 
 
 class Read(NamedTuple):
@@ -91,8 +98,11 @@ class Takeover:
     def __init__(self, claim: ShardClaim) -> None:
         """claim: to be appended, with the lease that this process will have; its id must be new."""
         self.state = State.READING
-        self.newest: Term | None = None
-        """The newest term that was found."""
+        self._terms = Terms()
+        self.finding = ""
+        """The last batch that counts for nothing, in words."""
+        self._had_leaders = False
+        """Whether others have led the shard."""
         self.found: ShardClaim | None = None
         """The newest claim that was found."""
         self._own = claim
@@ -102,6 +112,11 @@ class Takeover:
         self._next_offset = 0
         self._until = 0
         """Where to read up to."""
+
+    @property
+    def newest(self) -> Term | None:
+        """The newest term that was found."""
+        return self._terms.newest
 
     def wants(self) -> Want:
         """What to do next."""
@@ -120,7 +135,9 @@ class Takeover:
     @property
     def _lease_before_ms(self) -> int:
         """For how long others may still answer, once they cannot prove any more that they lead."""
-        return 0 if self._before is None or self._before.is_released else self._before.lease_ms
+        if self._before is None:  # somebody has removed its claim
+            return self._own.lease_ms if self._had_leaders else 0
+        return 0 if self._before.is_released else min(max(0, self._before.lease_ms), LONGEST_LEASE_MS)
 
     def was_read(self, batches: Iterable[Batch], end_offset: int) -> None:
         """Note what a fetch has brought, and where the log ends (its high watermark)."""
@@ -143,13 +160,15 @@ class Takeover:
 
     def _note(self, batch: Batch) -> None:
         self._next_offset = max(self._next_offset, batch.next_offset)
-        if batch.term is None or (self.newest is not None and batch.term < self.newest):
+        self.finding = batch.finding or self.finding
+        if not self._terms.takes(batch.term):
+            self.finding = finding_of(batch) or self.finding
             return
-        self.newest = batch.term
         if batch.claim is not None:
             self.found = batch.claim
-            if batch.claim.claim_id != self._own.claim_id:
-                self._before = batch.claim
+        if batch.claim is None or batch.claim.claim_id != self._own.claim_id:
+            self._had_leaders = True
+            self._before = batch.claim or self._before
 
     def was_answered(self, answer: Answer) -> None:
         """Note the answer to the claim. REFUSED is not for here: it is tried again later, or not at all."""
@@ -164,6 +183,16 @@ class Takeover:
         """Note that the time of `Wait` is over."""
         assert self.state is State.WAITING, self.state
         self.state = State.LEADING
+
+
+def finding_of(batch: Batch) -> str:
+    """A line about a batch that has a term, and is no leader's; empty if it has none."""
+    if batch.term is None:
+        return ""
+    return (
+        f"somebody who is no kshim has written in front of offset {batch.next_offset}, as producer "
+        f"{batch.term.producer_id} of epoch {batch.term.producer_epoch}; it counts for nothing"
+    )
 
 
 def with_margin(lease_ms: int) -> int:

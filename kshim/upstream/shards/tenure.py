@@ -8,7 +8,8 @@ shard has to be taken over again, which reads what is in the log.
 The log may grow behind the leader without it: the upstream writes a marker when a transaction ends that has
 committed offsets here. What others have written is found in front of an acknowledged batch, or at the end of
 the log, and read before anything else happens. Markers are told in their order, before what is acknowledged
-or proven behind them; whatever another leader has written ends the tenure.
+or proven behind them; whatever another leader has written ends the tenure. What others write who cannot lead
+counts for nothing.
 
 The leader may answer without an append as long as its last proof is younger than its lease. A proof is a
 question that was asked then, and shows that no other leader had a batch in the log behind this one's last:
@@ -26,8 +27,8 @@ from typing import NamedTuple
 
 from kshim.upstream.shards.answers import Answer, Meaning
 from kshim.upstream.shards.batch_limit import MOST_BYTES
-from kshim.upstream.shards.takeover import Batch, Lead
-from kshim.upstream.shards.terms import Term
+from kshim.upstream.shards.takeover import Batch, Lead, finding_of
+from kshim.upstream.shards.terms import Term, Terms
 from schemas.records.end_txn_marker import EndTxnMarker
 
 TIMEOUT_MS = 10_000
@@ -94,6 +95,9 @@ class Tenure:
         """
         self.over: str = ""
         """Why the tenure is over, if it is."""
+        self.finding = ""
+        """The last batch that counts for nothing, in words."""
+        self._terms = Terms(lead.term)
         self._term = lead.term
         self._sequence = lead.next_sequence
         self._next_offset = lead.next_offset
@@ -242,9 +246,11 @@ class Tenure:
             if batch.next_offset > self._found.until:
                 self._next_offset = self._found.until  # compaction has removed what was in front of that
                 break
-            if batch.term is not None:
+            self.finding = batch.finding or self.finding
+            if self._terms.takes(batch.term):
                 self.over = f"somebody else has written at offset {self._next_offset}"
                 break
+            self.finding = finding_of(batch) or self.finding
             if batch.marker is not None:
                 markers.append(Marker(batch.marker, batch.next_offset - 1))
             self._next_offset = batch.next_offset

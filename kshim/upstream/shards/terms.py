@@ -13,6 +13,10 @@ from typing import NamedTuple
 FIRST_PRODUCER_ID = 1 << 62
 """Kafka gives ids from 0 on, in blocks of 1000."""
 LAST_EPOCH = 32_767
+MOST_SKIPPED_IDS = 1024
+"""A term whose id is further above the newest one is nobody's: between them, a shard would have been taken
+over 33 million times, and nothing of that be left. Without this limit one record could use up all ids.
+"""
 
 
 class Term(NamedTuple):
@@ -48,3 +52,23 @@ FIRST_TERM = Term(FIRST_PRODUCER_ID, 0)
 def term_of(producer_id: int, producer_epoch: int) -> Term | None:
     """The term of a batch; None for a batch of anybody else."""
     return Term(producer_id, producer_epoch) if producer_id >= FIRST_PRODUCER_ID else None
+
+
+class Terms:
+    """The terms in a log, in its order."""
+
+    def __init__(self, newest: Term | None = None) -> None:
+        self.newest = newest
+
+    def takes(self, term: Term | None) -> bool:
+        """Note the term of the next batch; False if the batch can be no leader's.
+
+        Kafka refuses an earlier term once it has seen a later one, and leaders count terms up one by one.
+        """
+        if term is None:
+            return False
+        least = self.newest or FIRST_TERM
+        if term < least or term.producer_id - least.producer_id > MOST_SKIPPED_IDS:
+            return False
+        self.newest = term
+        return True

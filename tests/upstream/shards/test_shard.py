@@ -18,9 +18,11 @@ from kshim.storage.memory import MemoryLog
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
 from kshim.upstream.shards.batch_limit import DEFAULT_BYTES, BatchLimit
 from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
-from kshim.upstream.shards.shard import AGAIN_S, OVERTAKEN_S, REFUSED_S, Shard, World
-from kshim.upstream.shards.stored import loaded
-from kshim.upstream.shards.tenure import TIMEOUT_MS, Marker
+from kshim.upstream.shards.shard import AGAIN_S, DAMAGED_S, OVERTAKEN_S, REFUSED_S, REREADS, Shard, World
+from kshim.upstream.shards.stored import encode_batch, loaded
+from kshim.upstream.shards.takeover import LONGEST_LEASE_MS
+from kshim.upstream.shards.tenure import TIMEOUT_MS, Marker, Outgoing
+from kshim.upstream.shards.terms import LAST_EPOCH, Term
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.shard_claim import ShardClaim
 from schemas.records.batch import decode_header
@@ -299,16 +301,75 @@ def test_what_is_under_way_is_settled_before_the_shard_is_let_go(
     assert result(released) is None
 
 
-def test_a_damaged_log_is_not_led(
-    log: OneLog, new: Callable[[], Process], caplog: pytest.LogCaptureFixture
+def test_a_claim_that_cannot_be_read_is_waited_for(
+    new: Callable[[], Process], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     process = new()
     process.shard.want()
     result(process.shard.append([(b"\x4b\x53", b"nonsense")]))
     other = new()
     other.shard.want()
+    assert "shard 0: the claim at offset 1 cannot be read" in caplog.text
+    pass_s(clock, LONGEST_LEASE_MS / 1000, other)
     assert not other.shard.is_led
-    assert "shard 0 is not led: the claim at offset 1 cannot be read" in caplog.text
+    pass_s(clock, LONGEST_LEASE_MS / 1000 * 0.2, other)
+    assert other.shard.is_led
+
+
+def test_a_log_that_cannot_be_read_on_is_tried_again(
+    log: OneLog,
+    new: Callable[[], Process],
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "fetch", lambda *_: succeed(Fetched(b"\xff" * 100, 9)))
+        process = new()
+        process.shard.want()
+    assert "shard 0 is not led, and tried again in 60 s: at offset 0 or behind it" in caplog.text
+    clock.advance(DAMAGED_S)
+    assert process.shard.is_led
+
+
+def test_a_damaged_batch_is_fetched_again_and_then_skipped(
+    log: OneLog,
+    new: Callable[[], Process],
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = new()
+    first.shard.want()
+    result(first.shard.append([(b"a", b"1")]))
+    result(first.shard.release())
+    read = log.log.read
+    damaged = lambda *where: bytes(read(*where)).replace(b"\x02a\x021", b"\x02a\x7f1")  # noqa: E731
+    monkeypatch.setattr(log.log, "read", damaged)
+    process = new()
+    process.shard.want()
+    clock.pump([AGAIN_S] * (REREADS - 1))
+    assert "is corrupt" not in caplog.text
+    clock.advance(AGAIN_S)
+    assert "shard 0: the batch at offset 1 is corrupt" in caplog.text
+
+
+def test_one_record_of_a_stranger_costs_nothing(
+    log: OneLog, new: Callable[[], Process], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = new()
+    first.shard.want()
+    result(first.shard.append([(b"a", b"1")]))
+    strange = encode_batch(Outgoing(Term(2**63 - 1, LAST_EPOCH), 0, ((b"a", b"9"),)), 0)
+    log.log.append(0, strange, now_ms=0)
+    assert result(first.shard.append([(b"b", b"2")])) is None
+    assert first.shard.is_led
+    assert "somebody who is no kshim has written" in caplog.text
+    second = new()
+    second.shard.want()
+    pass_s(clock, 0.6, second)
+    assert second.shard.is_led
+    assert second.loaded == [(b"a", b"1"), (b"b", b"2")]
 
 
 # ---- transactions

@@ -113,7 +113,34 @@ def test_batches_of_others_and_of_earlier_terms_do_not_count() -> None:
 
 def test_the_last_epoch_leads_under_the_next_id() -> None:
     takeover, last = Takeover(OURS), FIRST_TERM._replace(producer_epoch=LAST_EPOCH)
-    takeover.was_read([Batch(1, last._replace(producer_epoch=LAST_EPOCH - 1))], 1)
+    released = replace(THEIRS, is_released=True)
+    takeover.was_read([Batch(1, last._replace(producer_epoch=LAST_EPOCH - 1), released)], 1)
     claimed(takeover, 1)
     takeover.was_read([Batch(2, last, OURS)], 2)
     assert takeover.wants() == Lead(Term(last.producer_id + 1, 0), 0, 2)
+
+
+def test_a_term_that_nobody_can_have_reached_is_a_finding() -> None:
+    takeover = Takeover(OURS)
+    takeover.was_read([Batch(1, FIRST_TERM, THEIRS), Batch(2, Term(2**63 - 1, LAST_EPOCH), OURS)], 2)
+    assert takeover.wants() == Append(NEXT, replace(OURS, lease_ms=THEIRS.lease_ms))
+    assert "no kshim has written in front of offset 2, as producer 9223372036854775807" in takeover.finding
+
+
+@pytest.mark.parametrize(("lease_ms", "wait_ms"), [(2**31 - 1, 11_001), (-5, 0)])
+def test_a_lease_that_no_kshim_has_is_not_waited_for(lease_ms: int, wait_ms: int) -> None:
+    takeover = Takeover(OURS)
+    takeover.was_read([Batch(1, FIRST_TERM, replace(THEIRS, lease_ms=lease_ms))], 1)
+    own = takeover.wants()
+    assert isinstance(own, Append)
+    claimed(takeover, 1)
+    takeover.was_read([Batch(2, NEXT, own.claim)], 2)
+    assert takeover.wants() == (Wait(wait_ms) if wait_ms else Lead(NEXT, 1, 2))
+
+
+def test_where_a_claim_was_removed_a_lease_as_the_own_one_has_to_end() -> None:
+    takeover = Takeover(OURS)
+    takeover.was_read([Batch(1, FIRST_TERM)], 1)
+    claimed(takeover, 1)
+    takeover.was_read([Batch(2, NEXT, OURS)], 2)
+    assert takeover.wants() == Wait(551)

@@ -182,6 +182,19 @@ def test_whatever_another_leader_has_written_ends_it() -> None:
     assert tenure.settled() == []
 
 
+def test_whatever_nobody_can_have_written_who_leads_does_not_end_it() -> None:
+    tenure = new_tenure()
+    wanted = tenure.append((), 0)
+    assert tenure.asks(0)
+    tenure.was_told_end(12)
+    tenure.to_read()
+    strange = FIRST_TERM._replace(producer_id=2**63 - 1)
+    tenure.was_read([Batch(11, strange), Batch(12, None, finding="a stranger")])
+    assert not tenure.over
+    assert tenure.settled() == [wanted]
+    assert tenure.finding == "a stranger"
+
+
 def test_the_ends_of_transactions_are_read_before_a_proof() -> None:
     tenure = new_tenure()
     wanted = tenure.append((), 600)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from kshim.upstream.shards.terms import FIRST_PRODUCER_ID, FIRST_TERM, LAST_EPOCH, Term, term_of
+from kshim.upstream.shards.terms import (
+    FIRST_PRODUCER_ID,
+    FIRST_TERM,
+    LAST_EPOCH,
+    MOST_SKIPPED_IDS,
+    Term,
+    Terms,
+    term_of,
+)
 
 ID = FIRST_PRODUCER_ID
 
@@ -26,3 +34,22 @@ def test_batches_of_others_have_no_term() -> None:
     assert term_of(-1, -1) is None
     assert term_of(4711, 3) is None
     assert term_of(ID + 1, 3) == Term(ID + 1, 3)
+
+
+def test_terms_only_grow_in_a_log() -> None:
+    terms = Terms()
+    assert not terms.takes(None)
+    assert terms.takes(Term(ID, 3))
+    assert terms.takes(Term(ID, 3))
+    assert not terms.takes(Term(ID, 2)), "Kafka has refused it, if it was a leader's"
+    assert terms.takes(Term(ID + 1, 0))
+    assert terms.newest == Term(ID + 1, 0)
+
+
+def test_one_record_does_not_use_up_all_ids() -> None:
+    terms = Terms()
+    assert not terms.takes(Term(2**63 - 1, LAST_EPOCH))
+    assert not terms.takes(Term(ID + MOST_SKIPPED_IDS + 1, 0))
+    assert terms.newest is None
+    assert terms.takes(Term(ID + MOST_SKIPPED_IDS, LAST_EPOCH))
+    assert terms.takes(Term(ID + MOST_SKIPPED_IDS + 1, 0)), "what leaders count up to is never too far"
