@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.cluster import Topic
+from kshim.cluster.names import MAX_NAME_LENGTH
 from kshim.cluster.topics import ZERO_UUID, Partition
 from kshim.requests.bounded import forget_first
 from kshim.storage.clock import Clock
@@ -102,6 +103,8 @@ class Topics:
         for key in keys:
             if key in self.by_name or key in self.by_id or key == ZERO_UUID:
                 continue
+            if isinstance(key, str) and len(key) > MAX_NAME_LENGTH:
+                continue  # no topic has such a name, and it would be kept
             until_s = self._absent.get(key)
             if until_s is None or until_s <= self.clock.seconds():
                 found.append(key)

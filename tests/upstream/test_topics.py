@@ -106,6 +106,10 @@ def test_one_that_is_absent_is_not_asked_for_again_at_once() -> None:
     assert "b" in upstream.known.by_name
 
 
+def test_a_name_that_no_topic_may_have_is_not_asked_for() -> None:
+    assert Upstream().known.missing(["a" * 249, "b" * 250, "c" * 32_767]) == ["a" * 249]
+
+
 def test_ids_and_names_are_asked_for_apart() -> None:
     upstream = Upstream()
     upstream.topics.update(a=(A, 1), b=(B, 1))
