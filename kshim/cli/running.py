@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +57,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
     from twisted.internet.error import ReactorNotRunning
 
     from kshim.cli import logs
+    from kshim.cli.signals import stop_at_signals
     from kshim.service import StartError
 
     logs.take_in_twisted()
@@ -91,9 +91,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
         with suppress(ReactorNotRunning):
             reactor.stop()
 
-    # Twisted's own handlers would log, at a second Ctrl-C, that the reactor is not running.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: reactor.callFromThread(stop))
+    stop_at_signals(reactor, stop)
     if end_with_stdin:
         _when_stdin_ends(lambda: reactor.callFromThread(stop))
     reactor.callWhenRunning(start)
