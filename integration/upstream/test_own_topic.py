@@ -12,6 +12,7 @@ import pytest
 from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer
+from integration.support.ports import Slot
 from integration.support.server import Server
 from integration.support.wire import Wire
 from integration.upstream.committer import Committer
@@ -22,6 +23,7 @@ from schemas.error_code import ErrorCode
 from schemas.internal_topics.pending_offset import KEY as PENDING_KEY
 from schemas.internal_topics.shard_claim import KEY as CLAIM_KEY
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -36,6 +38,7 @@ TOPIC = "__kshim_groups"
 SHARDS = 50
 NEARLY_A_BATCH = 252
 """Offsets with 4 KB of metadata each: less than 1 MiB."""
+TCP = Path("/proc/net/tcp")
 LARGE_BYTES = 300_000
 """Passes without being collected."""
 
@@ -219,3 +222,35 @@ def test_strange_records_at_the_upstream_cost_no_group_its_coordinator(
     kshim.restart()
     wait_until(lambda: committer.read() == 2, 30, "the offset")
     assert f"shard {shard}: " in kshim.report()
+
+
+STRANGERS = 100
+LOGIN = (
+    *("--set", "listener.security.protocol.map=LOGIN:SASL_PLAINTEXT"),
+    *("--set", "sasl.enabled.mechanisms=PLAIN"),
+    "--set",
+    "plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required"
+    ' user_alice="secret";',
+)
+
+
+@pytest.mark.skipif(not TCP.exists(), reason="connections are counted in /proc")
+def test_strangers_cause_no_connections_to_the_upstream(kafka: Server, tmp_path: Path) -> None:
+    slot = Slot()
+    options = [*("--listen", f"LOGIN://127.0.0.1:{slot.port}"), *LOGIN, "--upstream", kafka.bootstrap]
+    kshim = Server(tmp_path / "kshim", options).start_at(slot)
+    before = connections_to(kafka.port)
+    strangers = [wire(kshim) for _ in range(STRANGERS)]
+    request = ApiVersionsRequest(client_software_name="stranger", client_software_version="1")
+    answers = [stranger.ask(3, request) for stranger in strangers]
+    assert {answer.error_code for answer in answers} == {ErrorCode.NONE}
+    assert connections_to(kafka.port) - before < 10
+    for stranger in strangers:
+        stranger.close()
+    kshim.kill()
+
+
+def connections_to(port: int) -> int:
+    """How many connections of this machine go to a port."""
+    lines = TCP.read_text().splitlines()[1:]
+    return sum(line.split()[2].endswith(f":{port:04X}") for line in lines)

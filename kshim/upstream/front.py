@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
@@ -29,14 +29,22 @@ from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.link import LinkError
 from kshim.upstream.own_topic import GUARDED, OwnTopic
 from kshim.upstream.passage import Passed
-from kshim.upstream.rewriting import FIRST_PRODUCE_VERSION_WITH_ENDPOINTS, Place, changed, is_rewritten
+from kshim.upstream.rewriting import (
+    FIRST_PRODUCE_VERSION_WITH_ENDPOINTS,
+    Place,
+    changed,
+    is_rewritten,
+    versions_for,
+)
 from kshim.upstream.table import PASSED, TABLE, Way
 from kshim.upstream.topics import Key, Topics
 from kshim.upstream.transactions import ADD_PARTITIONS, as_offsets, as_partition
+from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
+from schemas.messages.api_versions import ApiVersionsResponse
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.registry import (
@@ -77,14 +85,18 @@ class Front:
         shards: GroupShards,
         upstream_groups: UpstreamGroups,
         own: OwnTopic,
+        versions: BrokerVersions,
     ) -> None:
-        """here: answers what is not forwarded; its node id is HERE. own: kshim's topic at the upstream."""
+        """here: answers what is not forwarded; its node id is HERE. own: kshim's topic at the upstream.
+        versions: what its brokers answer to ApiVersions.
+        """
         self._here = here
         self._brokers = brokers
         self._confirming = Confirming(topics)
         self._shards = shards
         self._upstream_groups = upstream_groups
         self._own = own
+        self._versions = versions
         guard = Guard(own, here.aside)
         self._guarded_produce = guard.before(self._pass_produce)
         of_ways = {
@@ -207,9 +219,22 @@ class Front:
         """In a version that is not known here, the answer is kshim's: which versions there are."""
         if asked.api_version not in VERSIONS[ApiKey.API_VERSIONS]:
             return self._answer_here(asked)
+        if not asked.client.relay.is_inside:
+            return self._versions_before_login(asked)
         if asked.api_version >= FIRST_VERSION_WITH_SOFTWARE:
             note_software(asked.client, (asked.decoded or decode(asked))[1])
         return self._rewrite(asked)
+
+    def _versions_before_login(self, asked: Asked) -> Later[Reply]:
+        header, request = asked.decoded or decode(asked)
+        is_named = asked.api_version >= FIRST_VERSION_WITH_SOFTWARE
+        if is_named and not note_software(asked.client, request):
+            return encode(header, ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
+        place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
+        found = self._versions.of(asked.broker.node_id)
+        if isinstance(found, Deferred):
+            found.addErrback(partial(_not_known, asked))
+        return then(found, lambda response: encode(header, versions_for(header.api_version, response, place)))
 
     def _add_offsets(self, asked: Asked) -> Promised:
         """Let a transaction tell the group's shard how it ends; the upstream's coordinator answers."""
@@ -389,6 +414,11 @@ def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:
 def _not_read(asked: Asked, failure: Failure) -> Reply:
     failure.trap(MalformedMessage)
     raise not_understood(asked, failure.value)
+
+
+def _not_known(asked: Asked, failure: Failure) -> NoReturn:
+    failure.trap(LinkError)
+    raise refusal(asked, f"cannot be answered: {failure.value}")
 
 
 def _not_learned(asked: Asked, failure: Failure) -> Reply:

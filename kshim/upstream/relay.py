@@ -13,6 +13,7 @@ from typing import Any
 from kshim.network.connection import ENDED, Connection, InFlight, Response, Shared
 from kshim.network.states import Event, State
 from kshim.requests import Refused, Turn
+from kshim.requests.principal import ANONYMOUS
 from kshim.upstream.passage import Passage, Passed
 from kshim.upstream.requests import Requests
 from kshim.upstream.splicing import SplicingSocket, Way
@@ -49,6 +50,11 @@ class Relay(Connection):
             if self._in_turn:
                 passage.gather()
         return self._passage
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the client may send all requests: it has authenticated, or need not."""
+        return self._server is self.shared or self.client.principal != ANONYMOUS
 
     # ---- what a Passage asks of its client
 

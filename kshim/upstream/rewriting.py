@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from kshim.api.api_versions import FIRST_VERSION_WITH_MINIMUM_0
 from kshim.configs.endpoint import Endpoint
 from kshim.upstream.table import HIDDEN_FEATURES, announced
 from schemas.api_key import ApiKey
@@ -87,6 +88,15 @@ def _api_versions(response: ApiVersionsResponse, _: Place) -> ApiVersionsRespons
         supported_features=_shown(response.supported_features),
         finalized_features=_shown(response.finalized_features),
     )
+
+
+def versions_for(api_version: int, response: ApiVersionsResponse, place: Place) -> ApiVersionsResponse:
+    """An answer of the upstream in its newest version, as a client is to see it that asks in another one."""
+    shown = _api_versions(response, place)
+    if api_version >= FIRST_VERSION_WITH_MINIMUM_0:
+        return shown
+    older = tuple(each for each in shown.supported_features if each.min_version)
+    return replace(shown, supported_features=older)
 
 
 def _shown(features: Iterable[B]) -> tuple[B, ...]:

@@ -44,7 +44,7 @@ from kshim.upstream.ends import Ends
 from kshim.upstream.front import HERE, Front
 from kshim.upstream.indexes import Indexes, WrongUpstream
 from kshim.upstream.interfaces import GroupShards, Upstream
-from kshim.upstream.link import LinkError
+from kshim.upstream.link import Link, LinkError
 from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.outside import Measured, Outside
@@ -60,6 +60,7 @@ from kshim.upstream.shards.sharing import SharedShards
 from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import UpstreamTransactions
 from kshim.upstream.upstream_groups import UpstreamGroups
+from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -244,7 +245,15 @@ class UpstreamServer:
         has_twins = self._mirrored is not None
         merged = MergedGroups(groups, self._upstream_groups, self._topics, self._once, has_twins=has_twins)
         self._merged = replace(self._here, groups=merged)
-        self._front = Front(self._merged, self._known, self._topics, shards, self._upstream_groups, self._own)
+        self._front = Front(
+            self._merged,
+            self._known,
+            self._topics,
+            shards,
+            self._upstream_groups,
+            self._own,
+            BrokerVersions(self._reactor, self._link_to),
+        )
 
     def _new_renewal(self, mirrored: MirroredOffsets, groups: GroupRuntime) -> Renewal:
         now_ms, retention_ms = self._now_ms, self._settings.retention_ms
@@ -262,6 +271,9 @@ class UpstreamServer:
 
     def _now_ms(self) -> int:
         return int(self._clock.seconds() * 1000)
+
+    def _link_to(self, node_id: int) -> Deferred[Link]:
+        return self._contact.connect(self._known.address(node_id), CONNECT_S)
 
     def _running(self) -> dict[int, Endpoint]:
         """The upstream's brokers that run."""

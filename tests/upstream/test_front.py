@@ -30,6 +30,7 @@ from kshim.upstream.own_topic import OwnTopic
 from kshim.upstream.table import TABLE, Way
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import UpstreamGroups
+from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -40,7 +41,12 @@ from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
-from schemas.messages.api_versions import ApiVersionsRequest
+from schemas.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
 from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.list_groups import ListGroupsRequest
@@ -94,6 +100,7 @@ class Passage:
 
 class Relay:
     def __init__(self) -> None:
+        self.is_inside = True
         self.passage = Passage()
 
 
@@ -156,10 +163,17 @@ class World:
             self.groups, theirs, self.topics, Once(self.here.clock), has_twins=has_twins
         )
         here = replace(self.here, groups=merged)
+        self.linked: list[int] = []
+        self.link: Deferred[Any] = Deferred()
+        self.versions = BrokerVersions(self.here.clock, self._connect)
         self.own = OwnTopic(self.shards.topic)
-        self.front = Front(here, self.brokers, self.topics, self.shards, theirs, self.own)
+        self.front = Front(here, self.brokers, self.topics, self.shards, theirs, self.own, self.versions)
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
         self.client.relay = Relay()
+
+    def _connect(self, node_id: int) -> Deferred[Any]:
+        self.linked.append(node_id)
+        return self.link
 
     @property
     def passage(self) -> Passage:
@@ -535,3 +549,66 @@ def test_all_offsets_of_a_group_by_topic_id(*, is_forgotten: bool) -> None:
     (group,) = world.ask(ApiKey.OFFSET_FETCH, 10, request).groups
     found = [(topic.topic_id, topic.partitions[0].committed_offset) for topic in group.topics]
     assert found == [(TOPIC_ID, 5)]
+
+
+def upstream_versions() -> ApiVersionsResponse:
+    served = tuple(
+        ApiVersion(api_key=key, min_version=0, max_version=versions[-1]) for key, versions in VERSIONS.items()
+    )
+    features = (
+        SupportedFeatureKey(name="metadata.version", min_version=7, max_version=29),
+        SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1),
+    )
+    return ApiVersionsResponse(api_keys=served, supported_features=features)
+
+
+class Link:
+    """One to a broker that has answered ApiVersions."""
+
+    def __init__(self) -> None:
+        self.answered = upstream_versions()
+        self.is_open = True
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.API_VERSIONS])
+def test_a_client_that_has_not_authenticated_learns_of_versions_without_a_connection(version: int) -> None:
+    world, link = World(), Link()
+    request = ApiVersionsRequest(client_software_name="s", client_software_version="1")
+    inside = world.forwarded(ApiKey.API_VERSIONS, version, request, upstream_versions())
+    world.client.relay = Relay()
+    world.client.relay.is_inside = False
+    waiting = world.send(ApiKey.API_VERSIONS, version, request)
+    world.link.callback(link)
+    told = [decode_response(ApiKey.API_VERSIONS, version, bytes(result(waiting)))[1]]
+    told += [world.ask(ApiKey.API_VERSIONS, version, request) for _ in range(300)]
+    assert world.linked == [1], "kshim asks the broker itself, once"
+    assert not link.is_open
+    assert world.client.software == ("s 1" if version >= 3 else "")
+    names = [each.name for each in told[0].supported_features]
+    shown = {0: 0, 1: 0, 2: 0, 3: 1}.get(version, 2)
+    assert names == ["metadata.version", "kraft.version"][:shown]
+    assert all(each == told[0] for each in told)
+    assert told[0].api_keys == inside.api_keys
+
+
+def test_its_name_is_checked_as_by_kafka() -> None:
+    world = World()
+    world.client.relay.is_inside = False
+    request = ApiVersionsRequest(client_software_name="-", client_software_version="1")
+    answer = world.ask(ApiKey.API_VERSIONS, 3, request)
+    assert (answer.error_code, world.linked) == (ErrorCode.INVALID_REQUEST, [])
+
+
+def test_a_broker_that_does_not_answer_closes_its_connection() -> None:
+    world = World()
+    world.client.relay.is_inside = False
+    waiting = world.send(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    world.link.errback(LinkError("broker 1 is gone"))
+    with pytest.raises(Refused, match="cannot be answered: broker 1 is gone"):
+        result(waiting)
+    with pytest.raises(Refused, match="broker 1 is gone"):
+        result(world.send(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()))
+    assert world.linked == [1]

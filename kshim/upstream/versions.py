@@ -1,0 +1,80 @@
+"""What the upstream's brokers answer to ApiVersions, for clients that have not authenticated yet.
+
+Such a client must not cause a connection to the upstream, where it would have kshim's login. So kshim asks
+each broker by itself, on one connection at a time, and keeps the answer for a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from twisted.internet.defer import Deferred, fail
+from twisted.python.failure import Failure
+
+from kshim.requests.later import Later
+from kshim.storage.clock import Clock
+from kshim.upstream.link import Link, LinkError
+from schemas.messages.api_versions import ApiVersionsResponse
+
+KEPT_S = 60.0
+AGAIN_S = 1.0
+"""How long a broker that has not answered is not asked again."""
+
+
+@dataclass(slots=True)
+class _Broker:
+    answer: ApiVersionsResponse | None = None
+    asked_s: float = float("-inf")
+    fault: LinkError | None = None
+    """Why there was no answer the last time."""
+    is_asked: bool = False
+    waiting: list[Deferred[ApiVersionsResponse]] = field(default_factory=list)
+
+
+class BrokerVersions:
+    """The answers, by broker."""
+
+    def __init__(self, clock: Clock, connect: Callable[[int], Deferred[Link]]) -> None:
+        """connect: makes a link to a broker, by its node id; errbacks LinkError."""
+        self._clock = clock
+        self._connect = connect
+        self._brokers: dict[int, _Broker] = {}
+
+    def of(self, node_id: int) -> Later[ApiVersionsResponse]:
+        """The answer of a broker; an old one is given once more, and asked for anew. Errbacks LinkError."""
+        broker = self._brokers.setdefault(node_id, _Broker())
+        age_s = self._clock.seconds() - broker.asked_s
+        if not broker.is_asked and age_s >= (AGAIN_S if broker.fault is not None else KEPT_S):
+            self._ask(node_id, broker)
+        if broker.answer is not None:
+            return broker.answer
+        if not broker.is_asked:
+            return fail(broker.fault)
+        answer: Deferred[ApiVersionsResponse] = Deferred()
+        broker.waiting.append(answer)
+        return answer
+
+    def _ask(self, node_id: int, broker: _Broker) -> None:
+        broker.is_asked, broker.asked_s = True, self._clock.seconds()
+
+        def linked(link: Link) -> None:
+            broker.answer, broker.fault = link.answered, None
+            link.close()
+            self._answer(broker)
+
+        def lost(failure: Failure) -> None:
+            assert isinstance(failure.value, LinkError)
+            broker.fault = failure.value
+            self._answer(broker)
+
+        self._connect(node_id).addCallbacks(linked, lost)
+
+    def _answer(self, broker: _Broker) -> None:
+        broker.is_asked = False
+        waiting, broker.waiting = broker.waiting, []
+        for each in waiting:
+            if broker.answer is not None:
+                each.callback(broker.answer)
+            else:
+                each.errback(broker.fault)
