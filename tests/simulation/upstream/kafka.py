@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from random import Random
+from uuid import UUID
 
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     OffsetCommitKey,
     OffsetCommitValue,
+    TopicId,
     decode_key,
     decode_value,
 )
@@ -76,6 +78,10 @@ class KafkaWithTransactions(Kafka):
         self.slowest_marker_ms = 5
         self.committed = -1
         """What the group has committed at the upstream's own coordinator."""
+        self.topic_id = UUID(int=1)
+        """That of the topic for which offsets are committed; it counts up."""
+        self.kept_for: dict[int, TopicId] = {}
+        """The id of the topic with each offset in the log, by the place there."""
         self.plain: dict[int, int] = {}
         """Where each number lies that was committed plainly."""
         self.pending: dict[int, list[int]] = {}
@@ -90,10 +96,25 @@ class KafkaWithTransactions(Kafka):
                 continue
             if key[:2] == PENDING_KEY:
                 offset_key = decode_key(decode_pending_key(key).offset_key)
-                number = _number(offset_key, decode_pending_value(value).offset_value)
+                number = self._number(offset, offset_key, decode_pending_value(value).offset_value)
                 self.pending.setdefault(number, []).append(offset)
-            elif key[:2] == b"\0\1" and (number := _number(decode_key(key), value)) not in self.pending:
+            elif (
+                key[:2] == b"\0\1"
+                and (number := self._number(offset, decode_key(key), value)) not in self.pending
+            ):
                 self.plain.setdefault(number, offset)
+
+    def _number(self, place: int, key: object, value: bytes) -> int:
+        assert isinstance(key, OffsetCommitKey)
+        committed = decode_value(key, value)
+        assert isinstance(committed, OffsetCommitValue)
+        self.kept_for[place] = committed.topic_id
+        return committed.offset
+
+    def make_again(self) -> None:
+        """Delete the topic, with the offset that the upstream has for it, and create it."""
+        self.topic_id = UUID(int=self.topic_id.int + 1)
+        self.committed = -1
 
     def data(self, offset: int) -> tuple[bytes, int]:
         """Some batches from `offset` on as bytes, and the high watermark."""
@@ -205,10 +226,3 @@ def _encoded(stored: Stored) -> bytes:
         base_sequence=header.base_sequence,
     )
     return patch(batch, header.base_offset, 0)
-
-
-def _number(key: object, value: bytes) -> int:
-    assert isinstance(key, OffsetCommitKey)
-    committed = decode_value(key, value)
-    assert isinstance(committed, OffsetCommitValue)
-    return committed.offset

@@ -17,6 +17,7 @@ from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.requests import RequestContext
 from kshim.requests.once import Once
+from kshim.upstream.confirming import FRESH_S, Confirming
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.link import LinkError
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
@@ -27,6 +28,7 @@ from kshim.upstream.shards.renewal import Renewal
 from kshim.upstream.shards.sharing import SharedShards
 from kshim.upstream.shards.tenure import Outgoing
 from kshim.upstream.shards.terms import Term
+from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import UpstreamTransactions
 from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
@@ -46,6 +48,12 @@ from schemas.messages.describe_transactions import (
     TransactionState,
 )
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -137,7 +145,12 @@ class Node:
         if name == WITH_SMALL_BATCHES:
             self.shards._limit = BatchLimit(1)
         self.shards._make_shards(1)
-        coordinator = new_coordinator(Config(offsets_retention_minutes=10**6), 1)
+        self.topics = Topics(self.ask, self)
+        self.confirming = Confirming(self.topics)
+        coordinator = new_coordinator(
+            Config(offsets_retention_minutes=10**6), 1, topic_id_of=self.topics.id_of
+        )
+        self.mirrored.topic_id_of = self.topics.id_of
         self.groups = GroupRuntime(
             coordinator,
             self.shards,
@@ -145,6 +158,8 @@ class Node:
             may_answer=self.shards.may_answer,
         )
         self.groups.start({})
+        self.topics.on_deletion(self.groups.forget_topics)
+        self.topics.start()
         self.shards._groups = self.groups
         self.mirrored.shard_for, self.mirrored.proven = self.groups.shard_for, self.shards.proven
         renewal = Renewal(
@@ -253,12 +268,24 @@ class Node:
             DescribeTransactionsRequest: self._describe,
             OffsetCommitRequest: self._commit_there,
             OffsetFetchRequest: self._fetch_there,
+            MetadataRequest: self._describe_topic,
         }
+
+    def _describe_topic(self, _: MetadataRequest) -> MetadataResponse:
+        partitions = (MetadataResponsePartition(partition_index=0),)
+        topic_id = self._kafka.topic_id
+        return MetadataResponse(
+            topics=(MetadataResponseTopic(name=TOPIC, topic_id=topic_id, partitions=partitions),)
+        )
 
     def _commit_there(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
         (topic,) = request.topics
-        self._kafka.committed = topic.partitions[0].committed_offset
-        partition = OffsetCommitResponsePartition(partition_index=0)
+        error = ErrorCode.NONE
+        if topic.topic_id == self._kafka.topic_id:
+            self._kafka.committed = topic.partitions[0].committed_offset
+        else:
+            error = ErrorCode.UNKNOWN_TOPIC_ID
+        partition = OffsetCommitResponsePartition(partition_index=0, error_code=error)
         return OffsetCommitResponse(
             topics=(OffsetCommitResponseTopic(name=topic.name, partitions=(partition,)),)
         )
@@ -314,12 +341,28 @@ class Node:
             partition_index=0, committed_offset=number, committed_metadata=""
         )
         topic = OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,))
-        self._submit(OffsetCommitRequest(group_id=GROUP, member_id="", topics=(topic,)), reply, _error_of)
+        request = OffsetCommitRequest(group_id=GROUP, member_id="", topics=(topic,))
+        self._knowing(FRESH_S, lambda: self._submit(request, reply, _error_of))
+
+    def _knowing(self, age_s: float, do: Callable[[], None]) -> None:
+        """Do it when the topic is known, as the front does; never, if it cannot be learned."""
+        known = self.confirming.know([TOPIC], age_s)
+        if known is None:
+            do()
+        else:
+            known.addCallbacks(lambda _: do(), lambda failure: failure.trap(LinkError)).addErrback(_raise)
 
     def commit_in_transaction(
         self, number: int, producer_id: int, epoch: int, reply: Reply, *, adds: bool
     ) -> None:
         """adds: whether the broker is to add the group to the transaction."""
+        self._knowing(
+            FRESH_S, lambda: self._commit_in_transaction(number, producer_id, epoch, reply, adds=adds)
+        )
+
+    def _commit_in_transaction(
+        self, number: int, producer_id: int, epoch: int, reply: Reply, *, adds: bool
+    ) -> None:
         partition = TxnOffsetCommitRequestPartition(
             partition_index=0, committed_offset=number, committed_metadata=""
         )
@@ -353,6 +396,9 @@ class Node:
         verified.addCallback(decide).addErrback(_raise)
 
     def read(self, *, is_stable: bool, reply: Reply) -> None:
+        self._knowing(0, lambda: self._read_knowing(is_stable=is_stable, reply=reply))
+
+    def _read_knowing(self, *, is_stable: bool, reply: Reply) -> None:
         if self.shards.has_open_transactions(0):
             caught_up = self.shards.append(0, (), 0)
             caught_up.addBoth(lambda _: self._read(is_stable=is_stable, reply=reply)).addErrback(_raise)

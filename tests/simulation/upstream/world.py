@@ -14,10 +14,11 @@ from random import Random
 from typing import Any
 
 from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import TopicId
 from tests.simulation.groups.clock import SimulatedClock
 from tests.simulation.shards.node import Network
 from tests.simulation.upstream.kafka import KafkaWithTransactions, Producer, Transaction
-from tests.simulation.upstream.node import FAILURES, Node
+from tests.simulation.upstream.node import FAILURES, REQUEST_TIMEOUT_MS, Node
 
 STEPS = 250
 NODES = 3
@@ -26,6 +27,10 @@ CALM_MS = 12_000
 SESSION_MS = 1_000
 TRIES = 3
 AGAIN_MS = 30
+UNSEEN_MS = 150
+"""How long clients do not see that a topic was made again."""
+LOOKS_MS = 35_000
+"""Within that, all processes have looked at the topic."""
 REPAIR_MS = 20_000
 """Until whoever has taken over has looked at what the upstream has, and sent what it has not."""
 
@@ -41,6 +46,8 @@ class Attempt:
     number: int
     producer_id: int
     epoch: int
+    topic_id: TopicId
+    """That of the topic when it began."""
     ends_early: bool
     """Whether the client ends it before its commit is answered."""
     tries: int = 0
@@ -58,6 +65,8 @@ class Read:
     """How many numbers were known to whoever reads."""
     known_stable: int
     """How many numbers were known to whoever reads stable offsets."""
+    topic_id: TopicId
+    """That of the topic all the while."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,9 @@ class World:
         self.takeovers = self.crashes = self.refused = 0
         self._number = 0
         self._names = 0
+        self._calm_until_ms = 0
+        self._for_present: dict[int, TopicId] = {}
+        """Numbers that were committed for the topic of an id, which was there from then until the answer."""
         self._attempts: dict[int, Attempt] = {}
         """By producer id: the one under way."""
         self._by_number: dict[int, Attempt] = {}
@@ -133,8 +145,9 @@ class World:
                 "abort",
                 "rest",
                 "doze",
+                "make",
             ),
-            (15, 60, 40, 2, 1.5, 2.5, 2, 6, 1.5, 0.3, 1),
+            (15, 60, 40, 2, 1.5, 2.5, 2, 6, 1.5, 0.3, 1, 1),
         )[0]:
             case "commit":
                 self.commit()
@@ -158,9 +171,33 @@ class World:
                 self.run(self.chance.choice((10_000, 40_000, 130_000)))
             case "doze":
                 self.doze()
+            case "make":
+                self.make_again()
         self.run(self.chance.choice((0, 0, 1, 5, 20, 100, 1000)))
 
+    def make_again(self) -> None:
+        """The topic is deleted and made again, which clients see when it is over. Nobody sleeps then, and the
+        upstream answers in time; else kshim goes by what it has known.
+        """
+        if self.clock.now_ms < max(node.wakes_ms for node in self.nodes):
+            return
+        self._calm()
+        self.run(REQUEST_TIMEOUT_MS + 1_000)
+        self.kafka.make_again()
+        self.tell("topic", "is made again", self.kafka.topic_id.int)
+        self.run(UNSEEN_MS)
+        self._calm_until_ms = self.clock.now_ms + LOOKS_MS
+
+    def _calm(self) -> None:
+        self.network.loss, self.network.slowest_ms = 0.0, 5
+        self.kafka.trouble, self.kafka.slowest_ms, self.kafka.slowest_marker_ms = 0.0, 3, 5
+
+    def _is_calm(self) -> bool:
+        return self.clock.now_ms < self._calm_until_ms
+
     def _weather(self) -> None:
+        if self._is_calm():
+            return
         self.network.loss = self.chance.choice((0, 0, 0, 0, 0.02, 0.2, 1))
         self.network.slowest_ms = self.chance.choice((2, 5, 50, 500))
         self.kafka.slowest_ms = self.chance.choice((0, 3, 100))
@@ -202,6 +239,8 @@ class World:
                 self.commit()
 
     def _sleep(self, node: Node, times_ms: Sequence[int]) -> None:
+        if self._is_calm():
+            return
         for_ms = self.chance.choice(times_ms)
         node.wakes_ms = max(node.wakes_ms, self.clock.now_ms + for_ms)
         self.tell(node.name, "sleeps", f"{for_ms} ms")
@@ -237,11 +276,14 @@ class World:
     def commit(self, at: Node | None = None) -> None:
         """A plain commit."""
         number, node = self._next(), at or self._asked()
+        topic_id = self.kafka.topic_id
 
         def reply(error: ErrorCode | None) -> None:
             self.tell(node.name, "answers commit", f"{number}: {error and error.name}")
             if error is ErrorCode.NONE:
                 self.commits += 1
+                if topic_id == self.kafka.topic_id:
+                    self._for_present[number] = topic_id
                 self._known.append(number)
                 self._acknowledged.append((number, node))
 
@@ -253,7 +295,8 @@ class World:
         if producer_id in self._attempts:
             return
         producer = self.kafka.producers[producer_id]
-        attempt = Attempt(self._next(), producer_id, producer.epoch, self.chance.random() < 0.4)
+        ends_early, topic_id = self.chance.random() < 0.4, self.kafka.topic_id
+        attempt = Attempt(self._next(), producer_id, producer.epoch, topic_id, ends_early)
         self._attempts[producer_id] = self._by_number[attempt.number] = attempt
         self.tell(f"producer {producer_id}", "begins", f"{attempt.number}, epoch {attempt.epoch}")
         self._begin(attempt)
@@ -285,6 +328,8 @@ class World:
                 return
             if error is ErrorCode.NONE:
                 attempt.is_acknowledged = True
+                if attempt.topic_id == self.kafka.topic_id:
+                    self._for_present[number] = attempt.topic_id
                 if not attempt.ends_early:
                     self._end(attempt, self.chance.random() < 0.8)
             elif attempt.tries < TRIES:
@@ -339,6 +384,7 @@ class World:
     def read(self, *, is_stable: bool, at: Node | None = None) -> None:
         node = at or self._asked()
         known, known_stable = len(self._known), len(self._known_stable) if is_stable else 0
+        topic_id = self.kafka.topic_id
 
         def reply(number: int | None) -> None:
             self.tell(node.name, "has read" if number is not None else "cannot tell", number)
@@ -346,7 +392,9 @@ class World:
                 self.unstable += is_stable
                 return
             self.reads += 1
-            self._read.append(Read(number, known, known_stable))
+            if topic_id != self.kafka.topic_id:
+                return
+            self._read.append(Read(number, known, known_stable, topic_id))
             if number >= 0:
                 self._known.append(number)
 
@@ -356,8 +404,7 @@ class World:
 
     def settle(self) -> None:
         """Let all faults end; somebody has to lead then, and the last of what counts is read."""
-        self.network.loss, self.network.slowest_ms = 0.0, 5
-        self.kafka.trouble, self.kafka.slowest_ms, self.kafka.slowest_marker_ms = 0.0, 3, 5
+        self._calm()
         for number, node in enumerate(self.nodes):
             if self.clock.now_ms < node.wakes_ms:
                 self.crash(number)
@@ -373,7 +420,7 @@ class World:
             self.run(500)
         if self.reads != reads + 3:
             raise Wrong("in calm nobody leads, or offsets stay unstable")
-        counts, may_count = self._places(), self._strays()
+        counts, may_count = self._of_present(self._places()), self._of_present(self._strays())
         last = max(counts, key=lambda number: counts[number], default=-1)
         left = self._read[-1].number
         if left != last and may_count.get(left, -1) < counts.get(last, -1):
@@ -383,6 +430,11 @@ class World:
             raise Wrong(f"the upstream has {self.kafka.committed}, and {left} counts")
         if self.nodes[0].shards.has_open_transactions(0):
             raise Wrong("pending offsets are left, though all transactions have ended")
+
+    def _of_present(self, places: dict[int, int]) -> dict[int, int]:
+        """Those of the topic that is there now."""
+        kept_for, topic_id = self.kafka.kept_for, self.kafka.topic_id
+        return {number: place for number, place in places.items() if kept_for[place] == topic_id}
 
     def _places(self) -> dict[int, int]:
         """Where in the log each number is that counts."""
@@ -421,18 +473,28 @@ class World:
         for number in (*self._known, *self._known_stable):
             if number not in places:
                 raise Wrong(f"{number} was acknowledged or read, and does not count")
-        highest, highest_stable = (
-            self._highest(self._known, places),
-            self._highest(self._known_stable, places),
-        )
+        kept_for = self.kafka.kept_for
+        for number, topic_id in self._for_present.items():
+            if number in places and kept_for[places[number]] != topic_id:
+                raise Wrong(f"{number} was acknowledged for another topic than it was committed for")
+        for topic_id in set(kept_for.values()):
+            self._judge_reads(topic_id, {n: at for n, at in places.items() if kept_for[at] == topic_id})
+        self._judge_sent(places)
+
+    def _judge_reads(self, topic_id: TopicId, places: dict[int, int]) -> None:
+        """places: where in the log the numbers are that count for the topic of this id."""
+        highest = self._highest(self._known, places)
+        highest_stable = self._highest(self._known_stable, places)
         for each in self._read:
+            if each.topic_id != topic_id:
+                continue
+            if each.number >= 0 and each.number not in places:
+                raise Wrong(f"{each.number} was read, which was committed for another topic")
             place = places[each.number] if each.number >= 0 else -1
             if place < highest[each.known]:
                 raise Wrong(f"{each.number} was read, when a later one was known")
             if place < highest_stable[each.known_stable]:
                 raise Wrong(f"{each.number} was read as stable, when a later one was committed")
-
-        self._judge_sent(places)
 
     def _judge_sent(self, places: dict[int, int]) -> None:
         """Nobody sends what is older than a commit that another one has acknowledged."""
@@ -444,5 +506,5 @@ class World:
     def _highest(self, known: list[int], places: dict[int, int]) -> list[int]:
         highest = [-1]
         for number in known:
-            highest.append(max(highest[-1], places[number]))
+            highest.append(max(highest[-1], places.get(number, -1)))
         return highest
