@@ -45,6 +45,8 @@ POLLS_A_LEASE = 3
 READ_AT_ONCE = 8
 HAND_OVER_S = 0.15
 """How long a process that lives may take to let go of a shard, before another one takes it from it."""
+REACH_S = 1.0
+"""Between two looks at who else is there, if one of them cannot be reached."""
 WITHOUT_MEMBERS = ("Empty", "Dead")
 """The states of such a group."""
 FIRST_S = 15.0
@@ -128,8 +130,7 @@ class SharedShards:
         partitions = await find_or_make(self._upstream.ask, self._reactor, wanted)
         await check_permissions(self._upstream, self._coordinators, self._topic, self.group_id)
         self._limit = BatchLimit(await max_message_bytes(self._upstream.ask, self._topic))
-        self._found = await self._describe()
-        self._before = None if self._found is None else _assigned_in(self._found, self._topic)
+        await self._look_before()
         self._make_shards(partitions)
 
     def _make_shards(self, partitions: int) -> None:
@@ -159,11 +160,7 @@ class SharedShards:
         return Deferred.fromCoroutine(self._start(groups))
 
     async def _start(self, groups: GroupRuntime) -> None:
-        if self._before is not None:
-            ourselves = new_fellow(self._addresses())
-            others = [each for each in self._before.everybody if each != ourselves]
-            if fault := fault_in_reach([*others, ourselves]):
-                raise StorageError(fault)
+        await self._check_reach()
         await self._log.learn()
         first = self._first = Deferred()
         self._membership = Membership(
@@ -187,6 +184,23 @@ class SharedShards:
         finally:
             if enough.active():
                 enough.cancel()
+
+    async def _check_reach(self) -> None:
+        """Raise StorageError if clients of one of several kshim cannot come to another. Those that have ended
+        without a word are members for as long as their sessions last.
+        """
+        until_s = self._reactor.seconds() + self._config.upstream_groups_session_timeout_ms / 1000 + REACH_S
+        while (fault := fault_in_reach(self.fellows())) and not self._is_stopped:
+            if self._reactor.seconds() >= until_s:
+                raise StorageError(fault)
+            again: Deferred[None] = Deferred()
+            self._reactor.callLater(REACH_S, again.callback, None)
+            await again
+            await self._look_before()
+
+    async def _look_before(self) -> None:
+        self._found = await self._describe()
+        self._before = None if self._found is None else _assigned_in(self._found, self._topic)
 
     async def _describe(self) -> DescribedGroup | None:
         """The group of the processes; None if the upstream does not tell."""

@@ -13,7 +13,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.fellows import new_fellow
 from kshim.upstream.shards.membership import Assigned
-from kshim.upstream.shards.sharing import SharedShards
+from kshim.upstream.shards.sharing import REACH_S, SharedShards
 
 HERE = 0
 EVERYWHERE = new_fellow({"PLAINTEXT": Endpoint("0.0.0.0", 9092)})
@@ -53,3 +53,38 @@ def test_who_was_alone_there_is_not_told_to_clients(shards: SharedShards) -> Non
     assert shards.gone() == ()
     shards._assign(Assigned(frozenset(), {}, (new_fellow({"PLAINTEXT": Endpoint("c", 1)}),)))
     assert shards.gone() == (OTHER,)
+
+
+class Starting(SharedShards):
+    """A kshim that listens everywhere and starts, while another one is a member, at least for now."""
+
+    def __init__(self, clock: Clock) -> None:
+        nothing: Any = None
+        super().__init__(Config(), clock, nothing, nothing, None, HERE)
+        self._addresses = lambda: EVERYWHERE.addresses
+        self._before = Assigned(frozenset(), {}, (OTHER,))
+        self.is_gone = False
+        self.checked = Deferred.fromCoroutine(self._check_reach())
+
+    async def _look_before(self) -> None:
+        if self.is_gone:
+            self._before = None
+
+
+def test_who_has_ended_without_a_word_keeps_nobody_from_starting() -> None:
+    clock = Clock()
+    shards = Starting(clock)
+    clock.advance(REACH_S)
+    assert not shards.checked.called
+    shards.is_gone = True
+    clock.advance(REACH_S)
+    assert shards.checked.called
+    assert not clock.getDelayedCalls()
+
+
+def test_who_is_there_does() -> None:
+    clock = Clock()
+    failures: list[Any] = []
+    Starting(clock).checked.addErrback(failures.append)
+    clock.pump([REACH_S] * 8)
+    assert failures[0].check(StorageError)
