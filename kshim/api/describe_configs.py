@@ -6,8 +6,9 @@ documentation says which of them have no effect here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 from kshim.cluster import fault_in_name
 from kshim.cluster.broker_configs import ALL_BROKERS, parse_node_id
@@ -34,6 +35,16 @@ from schemas.messages.describe_configs import (
 )
 
 
+class _Described(NamedTuple):
+    """The configs of a resource."""
+
+    configs: Callable[[], Iterable[DescribedConfig]]
+    source: object | None = None
+    """Alone decides which configs there are; None if more does."""
+    kind: str = ""
+    """What is made of the source."""
+
+
 class _Invalid(Exception):
     """A resource that cannot be described."""
 
@@ -58,7 +69,7 @@ def describe_configs(
     """Describe each resource by itself, as this broker sees it; refuse all if one has a type that Kafka
     lacks. One that is named again is not looked at again, and resources share the configs that are equal.
     """
-    described_once = cache(partial(_result, broker, cache(partial(_config, request))))
+    described_once = cache(partial(_result, Describing(broker, context.api_version, request)))
     made = AnswerElements()
 
     def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
@@ -74,22 +85,42 @@ def describe_configs(
     return then(results, lambda results: DescribeConfigsResponse(results=tuple(results)))
 
 
-def _result(
-    broker: Broker,
-    config: Callable[[DescribedConfig], DescribeConfigsResourceResult],
-    resource: DescribeConfigsResource,
-) -> DescribeConfigsResult:
+class Describing:
+    """The broker's configs, and those of topics, as one request asks for them. What is described whole is
+    written once for all requests, except for topics that have settings of their own.
+    """
+
+    def __init__(self, broker: Broker, api_version: int, request: DescribeConfigsRequest) -> None:
+        self.broker = broker
+        synonyms, documentation = request.include_synonyms, request.include_documentation
+        self._how = api_version, synonyms, documentation
+        self._new_config = partial(_config, synonyms, documentation)
+        self._config = cache(self._new_config)
+
+    def configs(self, resource: DescribeConfigsResource) -> Sequence[DescribeConfigsResourceResult]:
+        """Raises _Invalid."""
+        described = _describe(self.broker, resource)
+        keys = resource.configuration_keys
+        if keys:
+            return tuple(self._config(each) for each in described.configs() if each.name in keys)
+        if described.source is None:
+            return tuple(map(self._config, described.configs()))
+        key, sources, written = (described.kind, *self._how), (described.source,), self.broker.written
+        known = written.known(key, sources)
+        return known or written.array(key, sources, self._new_config, tuple(described.configs()))
+
+
+def _result(describing: Describing, resource: DescribeConfigsResource) -> DescribeConfigsResult:
     try:
-        described = _describe(broker, resource)
+        configs = describing.configs(resource)
     except _Invalid as invalid:
         return _refused(resource, invalid)
-    keys = resource.configuration_keys
     return DescribeConfigsResult(
         error_code=ErrorCode.NONE,
         error_message="",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=tuple(config(each) for each in described if not keys or each.name in keys),
+        configs=configs,
     )
 
 
@@ -103,7 +134,7 @@ def _refused(resource: DescribeConfigsResource, invalid: _Invalid) -> DescribeCo
     )
 
 
-def _describe(broker: Broker, resource: DescribeConfigsResource) -> Iterable[DescribedConfig]:
+def _describe(broker: Broker, resource: DescribeConfigsResource) -> _Described:
     match resource.resource_type:
         case ResourceType.TOPIC:
             return _describe_topic(broker, resource.resource_name)
@@ -115,31 +146,33 @@ def _describe(broker: Broker, resource: DescribeConfigsResource) -> Iterable[Des
             raise _Invalid(ErrorCode.INVALID_REQUEST, f"Resource type {other} is not served.")
 
 
-def _describe_topic(broker: Broker, name: str) -> Iterable[DescribedConfig]:
+def _describe_topic(broker: Broker, name: str) -> _Described:
     fault = fault_in_name(name)
     if fault:
         raise _Invalid(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
     topic = broker.cluster.topics.get(name)
     if topic is None:
         raise _Invalid(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-    return described_topic(topic.configs, broker.cluster.broker_configs(broker.node_id))
+    configs = broker.cluster.broker_configs(broker.node_id)
+    described = partial(described_topic, topic.configs, configs)
+    return _Described(described) if topic.configs else _Described(described, configs, "a topic's configs")
 
 
-def _describe_broker(broker: Broker, name: str) -> Iterable[DescribedConfig]:
+def _describe_broker(broker: Broker, name: str) -> _Described:
     """The empty name stands for the run-time defaults of all brokers."""
     configs = broker.cluster.broker_configs(broker.node_id)
     if name == ALL_BROKERS:
-        return described_defaults(configs)
+        return _Described(partial(described_defaults, configs))
     node_id = parse_node_id(name)
     if node_id is None:
         raise _Invalid(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if node_id != broker.node_id:
         message = f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
         raise _Invalid(ErrorCode.INVALID_REQUEST, message)
-    return described_broker(configs)
+    return _Described(partial(described_broker, configs), configs, "a broker's configs")
 
 
-def _describe_loggers(broker: Broker, name: str) -> Iterable[DescribedConfig]:
+def _describe_loggers(broker: Broker, name: str) -> _Described:
     node_id = parse_node_id(name)
     if name == "":
         raise _Invalid(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
@@ -148,11 +181,13 @@ def _describe_loggers(broker: Broker, name: str) -> Iterable[DescribedConfig]:
     if node_id != broker.node_id:
         message = f"Unexpected broker id, expected {broker.node_id} but received {name}"
         raise _Invalid(ErrorCode.INVALID_REQUEST, message)
-    return described_loggers(levels())
+    return _Described(partial(described_loggers, levels()))
 
 
-def _config(request: DescribeConfigsRequest, config: DescribedConfig) -> DescribeConfigsResourceResult:
-    synonyms = config.synonyms if request.include_synonyms else ()
+def _config(
+    include_synonyms: bool, include_documentation: bool, config: DescribedConfig
+) -> DescribeConfigsResourceResult:
+    synonyms = config.synonyms if include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=config.name,
         value=None if config.is_sensitive else config.value,
@@ -164,5 +199,5 @@ def _config(request: DescribeConfigsRequest, config: DescribedConfig) -> Describ
             for name, text, source in synonyms
         ),
         config_type=config.type,
-        documentation=config.doc if request.include_documentation or config.doc == "" else None,
+        documentation=config.doc if include_documentation or config.doc == "" else None,
     )

@@ -27,9 +27,9 @@ class WrittenArrays:
         """The array of `function(item)` for each item; the one kept under `key` if it was made of the very
         same sources.
         """
-        known = self._arrays.get(key)
-        if known is not None and all(map(_is_same, known[0], sources)):
-            return known[1]
+        known = self.known(key, sources)
+        if known is not None:
+            return known
         made = Written(function, items)
         self._forget(key)
         self._arrays[key] = sources, made
@@ -37,6 +37,11 @@ class WrittenArrays:
         while self._elements > MOST_ELEMENTS:
             self._forget(next(iter(self._arrays)))
         return made
+
+    def known(self, key: Hashable, sources: tuple[object, ...]) -> Written[Any] | None:
+        """The array that is kept under `key`, if it was made of the very same sources."""
+        known = self._arrays.get(key)
+        return known[1] if known is not None and all(map(_is_same, known[0], sources)) else None
 
     def _forget(self, key: Hashable) -> None:
         known = self._arrays.pop(key, None)

@@ -9,6 +9,8 @@ logger, 7 client metrics, 8 group. config_type: 1 boolean, 2 string, 3 int, 4 sh
 8 class, 9 password.
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, boolean, int8, int16, int32, nullable_array, nullable_string, string
@@ -53,7 +55,7 @@ class DescribeConfigsResult:
     error_message: str | None = field(nullable_string)
     resource_type: int = field(int8)
     resource_name: str = field(string)
-    configs: tuple[DescribeConfigsResourceResult, ...] = field(array(DescribeConfigsResourceResult))
+    configs: Sequence[DescribeConfigsResourceResult] = field(array(DescribeConfigsResourceResult))
 
 
 @message(api_key=ApiKey.DESCRIBE_CONFIGS, versions=range(1, 5), flexible=4)
