@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from integration.differential.differences.guest import NO_ANSWER, Guest, error_of
+from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest, error_of
 from integration.differential.differences.member import Member, coordinated, protocol
 from integration.differential.differences.scenario import difference
 from integration.differential.playing.player import PATIENT
@@ -21,6 +21,7 @@ from schemas.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
 API_VERSIONS, COMMIT, DELETE = 3, 8, 2
 TOO_LARGE = 1_200_000
@@ -106,3 +107,12 @@ def committing(guest: Guest, metadata: str) -> OffsetCommitRequest:
     )
     topics = (OffsetCommitRequestTopic(name=guest.name("t"), partitions=(partition,)),)
     return OffsetCommitRequest(group_id=guest.name("g"), topics=topics)
+
+
+@difference("D-large-answer", apache_kafka="NONE", kshim=CLOSED)
+def an_answer_of_70_megabytes(guest: Guest) -> str:
+    guest.create("t")
+    group_id = coordinated(guest)
+    assert guest.error(COMMIT, committing(guest, "m" * 4_000)) == "NONE"
+    group = OffsetFetchRequestGroup(group_id=group_id, topics=None)
+    return guest.error(8, OffsetFetchRequest(groups=(group,) * 17_000))
