@@ -17,6 +17,7 @@ from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERA
 from kshim.requests.later import then
 from kshim.requests.slices import in_slices
 from schemas.error_code import ErrorCode
+from schemas.mapped import Chained, Mapped
 from schemas.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from schemas.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -172,13 +173,18 @@ def describe_topic_partitions(asker: Asker, request: DescribeTopicPartitionsRequ
             denied.append(name)
         return allowed
 
-    def told(response: DescribeTopicPartitionsResponse) -> DescribeTopicPartitionsResponse:
-        seen = (_topic_with_operations(asker, topic) for topic in response.topics)
-        refused = (DescribeTopicPartitionsResponseTopic(error_code=DENIED, name=name) for name in denied)
-        return replace(response, topics=(*seen, *refused))
+    def told(response: DescribeTopicPartitionsResponse) -> Any:
+        with_operations = partial(_topic_with_operations, asker)
+        seen = in_slices(asker.broker, asker.context, response.topics, with_operations, lambda _: TOPIC_US)
+        refused = Mapped(_not_described, denied)
+        return then(seen, lambda seen: replace(response, topics=Chained(seen, refused)))
 
     asker.context.may_see = may_see
     return then(perform(request), told)
+
+
+def _not_described(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=DENIED, name=name)
 
 
 # ---- groups, transactions, the cluster

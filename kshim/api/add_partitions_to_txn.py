@@ -13,7 +13,7 @@ from kshim.coordination.transactions.requests import AddPartitions, partition_re
 from kshim.coordination.transactions.transaction import TopicPartition
 from kshim.requests import Broker, RequestContext
 from kshim.requests.later import Later, gather, then
-from kshim.requests.slices import in_pieces
+from kshim.requests.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -26,6 +26,7 @@ from schemas.messages.add_partitions_to_txn import (
 FIRST_VERSION_WITH_FENCED = 2
 FIRST_VERSION_FOR_BROKERS = 4
 TRANSACTIONS_AT_ONCE = 100
+PARTITION_US = 1
 
 
 def add_partitions_to_txn(
@@ -64,17 +65,21 @@ def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Later
     topics = broker.cluster.topics
     is_client_s = context.api_version < FIRST_VERSION_FOR_BROKERS
 
-    def error(name: str, index: int) -> ErrorCode:
+    def error(partition: TopicPartition) -> ErrorCode:
+        name, index = partition
         if is_client_s and name in INTERNAL_TOPICS:  # so Kafka says, with or without an authorizer
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if name not in topics or topics[name].partition(index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.OPERATION_NOT_ATTEMPTED
 
-    errors = {each: error(*each) for each in asked.partitions}
-    if set(errors.values()) <= {ErrorCode.OPERATION_NOT_ATTEMPTED}:
-        return broker.transactions.submit(context, asked)
-    return partition_results(asked.transactional_id, errors.items())
+    def add(errors: list[ErrorCode]) -> Later[AddPartitionsToTxnResult]:
+        if set(errors) <= {ErrorCode.OPERATION_NOT_ATTEMPTED}:
+            return broker.transactions.submit(context, asked)
+        by_partition = dict(zip(asked.partitions, errors, strict=True))
+        return partition_results(asked.transactional_id, by_partition.items())
+
+    return then(in_slices(broker, context, asked.partitions, error, lambda _: PARTITION_US), add)
 
 
 def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+
+from twisted.internet.defer import Deferred
 
 from kshim.cluster import ZERO_UUID, Partition, fault_in_name
 from kshim.cluster.topics import NO_LEADER
 from kshim.requests import Broker, RequestContext
 from kshim.requests.authorized_operations import TOPIC_OPERATIONS
+from kshim.requests.slices import Slices
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -18,41 +23,64 @@ from schemas.messages.describe_topic_partitions import (
 )
 
 MAX_PARTITIONS = 2000  # max.request.partition.size.limit
+SORTED_AT_ONCE = 2_000
+TOPIC_US, PARTITION_US = 5, 3
 
 ResponseTopic = DescribeTopicPartitionsResponseTopic
 
 
 def describe_topic_partitions(
     broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
+) -> Deferred[DescribeTopicPartitionsResponse]:
     """A page of the topics asked for, or of all if none is named; and the cursor of the next page.
 
     As in Kafka, all topics are refused if the cursor names none of those asked for, or if a request without a
     cursor names an empty one.
     """
+    return Deferred.fromCoroutine(_described(broker, context, request))
+
+
+async def _described(
+    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
     start = request.cursor or Cursor(topic_name="", partition_index=0)
     asked = [topic.name for topic in request.topics]
-    names = sorted({name for name in asked or broker.cluster.topics if name >= start.topic_name})
-    if start.partition_index < 0 or (asked and request.cursor and start.topic_name not in names):
-        return _refused(asked, ErrorCode.INVALID_REQUEST)
     if "" in asked and request.cursor is None:
         return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
+    names = await _sorted(broker, context, asked or list(broker.cluster.topics), start.topic_name)
+    if start.partition_index < 0 or (asked and request.cursor and names[:1] != [start.topic_name]):
+        return _refused(asked, ErrorCode.INVALID_REQUEST)
     limit = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
-    seen = names if context.may_see is None else filter(context.may_see, names)
-    topics, cursor = _page(broker, seen, start, limit)
+    topics, cursor = await _page(broker, context, names, start, limit)
     return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
 
 
-def _refused(asked: Iterable[str], error: ErrorCode) -> DescribeTopicPartitionsResponse:
-    return DescribeTopicPartitionsResponse(topics=tuple(_absent(error, name) for name in asked))
+async def _sorted(broker: Broker, context: RequestContext, names: Collection[str], first: str) -> list[str]:
+    """The names from `first` on, each once, in their order."""
+
+    def sort() -> list[str]:
+        return sorted({name for name in names if name >= first})
+
+    if len(names) <= SORTED_AT_ONCE:
+        return sort()
+    context.turn.is_alone = True
+    return await broker.aside.run(sort, context.address)
 
 
-def _page(
-    broker: Broker, names: Iterable[str], start: Cursor, limit: int
+def _refused(asked: Sequence[str], error: ErrorCode) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(topics=Mapped(partial(_absent, error), asked))
+
+
+async def _page(
+    broker: Broker, context: RequestContext, names: Iterable[str], start: Cursor, limit: int
 ) -> tuple[list[ResponseTopic], Cursor | None]:
     """Topics with `limit` partitions in all, and where the next page begins."""
+    slices, may_see = Slices(broker.rounds, context.turn), context.may_see
     described: list[ResponseTopic] = []
     for name in names:
+        await slices.spend(TOPIC_US)
+        if may_see is not None and not may_see(name):
+            continue
         if limit == 0:
             return described, Cursor(topic_name=name, partition_index=0)
         first = start.partition_index if name == start.topic_name else 0
@@ -63,6 +91,7 @@ def _page(
             broker.cluster.topics[name].partitions
         ):
             return described, Cursor(topic_name=name, partition_index=first + len(topic.partitions))
+        await slices.spend(PARTITION_US * len(topic.partitions))
     return described, None
 
 

@@ -90,9 +90,16 @@ def answer(api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> Any
 
 def entry(api_key: ApiKey, version: int, asked: Any, error: ErrorCode) -> Any:
     """What a response has for one entry of a request, if the error does not stand at the top."""
+    cls, inner = _entry_class(api_key, version, error)
+    return _with_error(cls, inner, asked, error, version)
+
+
+@cache
+def _entry_class(api_key: ApiKey, version: int, error: ErrorCode) -> tuple[Any, Place]:
+    """The class of such an entry, and the place of the error in it."""
     name, *inner = place(api_key, version, error)
     (field,) = (each for each in definition(MESSAGES[api_key][1]).fields if each.name == name)
-    return _with_error(field.type.element, tuple(inner), asked, error, version)
+    return field.type.element, tuple(inner)
 
 
 def _found(cls: Any, version: int, above: Place) -> Iterator[Place]:

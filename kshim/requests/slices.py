@@ -76,9 +76,19 @@ def in_slices(
     cost_us: Callable[[T], int],
 ) -> Later[list[R]]:
     """`function(item)` for each item, at once if they fit into one slice."""
-    if sum(map(cost_us, items)) <= SLICE_US:
+    if _fit(items, cost_us):
         return [function(item) for item in items]
     return Deferred.fromCoroutine(_in_slices(Slices(broker.rounds, context.turn), items, function, cost_us))
+
+
+def _fit(items: Iterable[T], cost_us: Callable[[T], int]) -> bool:
+    """Whether one slice is enough. Looks at no more items than that takes."""
+    left_us = SLICE_US
+    for item in items:
+        left_us -= cost_us(item)
+        if left_us < 0:
+            return False
+    return True
 
 
 def ask_each_group(

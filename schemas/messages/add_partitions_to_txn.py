@@ -46,7 +46,7 @@ class AddPartitionsToTxnPartitionResult:
 @entity
 class AddPartitionsToTxnTopicResult:
     name: str = field(string)
-    results_by_partition: tuple[AddPartitionsToTxnPartitionResult, ...] = field(
+    results_by_partition: Sequence[AddPartitionsToTxnPartitionResult] = field(
         array(AddPartitionsToTxnPartitionResult)
     )
 
@@ -54,7 +54,7 @@ class AddPartitionsToTxnTopicResult:
 @entity
 class AddPartitionsToTxnResult:
     transactional_id: str = field(string, since=4)
-    topic_results: tuple[AddPartitionsToTxnTopicResult, ...] = field(
+    topic_results: Sequence[AddPartitionsToTxnTopicResult] = field(
         array(AddPartitionsToTxnTopicResult), since=4
     )
 

@@ -3,6 +3,7 @@
 A cursor says where a page begins; null means the first page in a request, no further page in a response.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from schemas.api_key import ApiKey
@@ -66,7 +67,7 @@ class DescribeTopicPartitionsResponseTopic:
 @message(api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=range(0, 1), flexible=0)
 class DescribeTopicPartitionsResponse:
     throttle_time_ms: int = field(int32)
-    topics: tuple[DescribeTopicPartitionsResponseTopic, ...] = field(
+    topics: Sequence[DescribeTopicPartitionsResponseTopic] = field(
         array(DescribeTopicPartitionsResponseTopic)
     )
     next_cursor: Cursor | None = field(nullable(Cursor), default=None)

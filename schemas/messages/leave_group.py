@@ -4,6 +4,8 @@ v1 throttle_time_ms; v3 many members in one request, each by member id or group 
 v4 flexible; v5 reason (KIP-800).
 """
 
+from collections.abc import Sequence
+
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message
 from schemas.primitives import array, int16, int32, nullable_string, string
@@ -34,4 +36,4 @@ class MemberResponse:
 class LeaveGroupResponse:
     throttle_time_ms: int = field(int32, since=1)
     error_code: int = field(int16)
-    members: tuple[MemberResponse, ...] = field(array(MemberResponse), since=3)
+    members: Sequence[MemberResponse] = field(array(MemberResponse), since=3)

@@ -14,6 +14,7 @@ from kshim.api import (
     create_topics,
     delete_records,
     delete_topics,
+    describe_topic_partitions,
     fetch,
     incremental_alter_configs,
     offset_for_leader_epoch,
@@ -37,6 +38,7 @@ from schemas.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from schemas.messages.delete_topics import DeleteTopicsRequest
+from schemas.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from schemas.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -176,6 +178,28 @@ CASES = {
         ),
         delete_records,
         "PARTITIONS_AT_ONCE",
+    ),
+    "AddPartitionsToTxn of a client": Case(
+        add_partitions_to_txn.add_partitions_to_txn,
+        3,
+        AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="a",
+            v3_and_below_producer_id=1,
+            v3_and_below_producer_epoch=0,
+            v3_and_below_topics=tuple(
+                AddPartitionsToTxnTopic(name=name, partitions=(0, 77, 1, 1)) for name in ("t", "none")
+            ),
+        ),
+    ),
+    "DescribeTopicPartitions": Case(
+        describe_topic_partitions.describe_topic_partitions,
+        0,
+        DescribeTopicPartitionsRequest(
+            topics=tuple(TopicRequest(name=name) for name in ("w", "none", "t", "!", "t", "u")),
+            response_partition_limit=2 * PARTITIONS + 1,
+        ),
+        describe_topic_partitions,
+        "SORTED_AT_ONCE",
     ),
     "Fetch": Case(fetch.fetch, 12, fetching(*range(PARTITIONS), 77), fetch, "PARTITIONS_AT_ONCE"),
     "OffsetForLeaderEpoch": Case(

@@ -6,6 +6,8 @@ member (KIP-345); from v5 on with a reason (KIP-800).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.draft import Draft
@@ -15,6 +17,7 @@ from kshim.coordination.groups.rebalance_record import Who, who
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.trigger import Gone, Trigger
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
 FIRST_VERSION_WITH_MEMBERS = 3
@@ -30,10 +33,10 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
         draft.reply(caller.token, LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return
     left: dict[Who, Gone] = {}
-    responses: list[MemberResponse] = []
-    for identity in leaving(caller, request):
-        responses.append(_answer(identity, _leave(draft, group, caller, identity, left)))
-    draft.reply(caller.token, left_group(caller, tuple(responses)))
+    answers = [
+        (identity, _leave(draft, group, caller, identity, left)) for identity in leaving(caller, request)
+    ]
+    draft.reply(caller.token, left_group(caller, Mapped(_answer, answers)))
     if left:
         reason = next((entry.reason for entry in request.members if entry.reason), "")
         trigger = Trigger.MEMBER_REMOVED if Gone.REMOVED in left.values() else Trigger.MEMBER_LEFT
@@ -49,7 +52,7 @@ def leaving(caller: Caller, request: LeaveGroupRequest) -> tuple[MemberIdentity,
     return (MemberIdentity(member_id=request.member_id),)
 
 
-def left_group(caller: Caller, members: tuple[MemberResponse, ...]) -> LeaveGroupResponse:
+def left_group(caller: Caller, members: Sequence[MemberResponse]) -> LeaveGroupResponse:
     """The answer; below v3 the one member's error is the answer's own."""
     if caller.api_version >= FIRST_VERSION_WITH_MEMBERS:
         return LeaveGroupResponse(error_code=ErrorCode.NONE, members=members)
@@ -58,8 +61,7 @@ def left_group(caller: Caller, members: tuple[MemberResponse, ...]) -> LeaveGrou
 
 def unknown_members(caller: Caller, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """The answer for a group that does not exist: nobody in it is known."""
-    entries = (_answer(identity, ErrorCode.UNKNOWN_MEMBER_ID) for identity in leaving(caller, request))
-    return left_group(caller, tuple(entries))
+    return left_group(caller, Mapped(_unknown, leaving(caller, request)))
 
 
 def _leave(
@@ -85,7 +87,12 @@ def _leave(
     return ErrorCode.NONE
 
 
-def _answer(identity: MemberIdentity, error: ErrorCode) -> MemberResponse:
+def _unknown(identity: MemberIdentity) -> MemberResponse:
+    return _answer((identity, ErrorCode.UNKNOWN_MEMBER_ID))
+
+
+def _answer(answer: tuple[MemberIdentity, ErrorCode]) -> MemberResponse:
+    identity, error = answer
     return MemberResponse(
         member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.transactions.transaction import TopicPartition
 from schemas.error_code import ErrorCode
+from schemas.mapped import Mapped
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResult,
@@ -63,17 +64,22 @@ def partition_results(
     transactional_id: str, errors: Iterable[tuple[TopicPartition, ErrorCode]]
 ) -> AddPartitionsToTxnResult:
     """The error of each partition of a transaction; one that is named twice is answered twice."""
-    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    topics: dict[str, list[tuple[int, ErrorCode]]] = {}
     for (topic, index), error in errors:
-        result = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
-        topics.setdefault(topic, []).append(result)
+        topics.setdefault(topic, []).append((index, error))
     return AddPartitionsToTxnResult(
-        transactional_id=transactional_id,
-        topic_results=tuple(
-            AddPartitionsToTxnTopicResult(name=topic, results_by_partition=tuple(results))
-            for topic, results in topics.items()
-        ),
+        transactional_id=transactional_id, topic_results=Mapped(_topic_result, tuple(topics.items()))
     )
+
+
+def _topic_result(item: tuple[str, Sequence[tuple[int, ErrorCode]]]) -> AddPartitionsToTxnTopicResult:
+    topic, errors = item
+    return AddPartitionsToTxnTopicResult(name=topic, results_by_partition=Mapped(_partition_result, errors))
+
+
+def _partition_result(item: tuple[int, ErrorCode]) -> AddPartitionsToTxnPartitionResult:
+    index, error = item
+    return AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
