@@ -12,11 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-LOOK_S, LONGEST_PAUSE_S = 2.0, 600.0
+LOOK_S, BUSY_PAUSE_S, LONGEST_PAUSE_S = 2.0, 8.0, 600.0
+"""How often to look; how long to wait between two tries while the process grows, and at most."""
 SLACK_BYTES = 32 * 1024 * 1024
 """How much more than the least that the process had is worth a look."""
-WORTH_BYTES = 8 * 1024 * 1024
-"""If less than this was given back, memory is in use; the next try comes after twice the time."""
 STATM = Path("/proc/self/statm")
 
 
@@ -35,7 +34,10 @@ def new_trim() -> Callable[[], object] | None:
 
 
 class FreedMemory:
-    """Looks from time to time whether the process has grown, and trims it then."""
+    """Looks from time to time whether the process has grown, and trims it then.
+
+    After each try it waits twice as long, as memory that is in use is not given back.
+    """
 
     def __init__(self, reactor: Any, trim: Callable[[], object], own: Callable[[], int] = own_bytes) -> None:
         self._reactor = reactor
@@ -54,12 +56,13 @@ class FreedMemory:
         self._rests_s += LOOK_S
         found = self._own_bytes()
         if found > self._last_bytes + SLACK_BYTES:
-            self._pause_s = LOOK_S  # it grows again, so there will be something to give back
-        if found > self._least_bytes + SLACK_BYTES and self._rests_s >= self._pause_s:
+            self._pause_s = min(self._pause_s, BUSY_PAUSE_S)
+        if found <= self._least_bytes + SLACK_BYTES:
+            self._pause_s = LOOK_S
+        elif self._rests_s >= self._pause_s:
             self._trim()
-            before, found = found, self._own_bytes()
-            gave_back = before - found >= WORTH_BYTES
-            self._pause_s = LOOK_S if gave_back else min(2 * self._pause_s, LONGEST_PAUSE_S)
+            found = self._own_bytes()
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
             self._rests_s = 0.0
         self._last_bytes, self._least_bytes = found, min(found, self._least_bytes)
         self._reactor.callLater(LOOK_S, self._look)

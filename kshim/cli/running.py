@@ -100,7 +100,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
 
 
 def _begin_to_collect(reactor: Any) -> None:
-    """Look after memory from now on: nearly all that was made during the start stays."""
+    """Collect garbage, and give freed memory back, now that the start is over."""
     from kshim.cli import collector
     from kshim.cli.freed_memory import FreedMemory, new_trim
 

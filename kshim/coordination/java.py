@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Collection
+from operator import mul
 
+UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+MASK = 0xFFFFFFFF
+BLOCK = 256
+"""Long texts are hashed in blocks, which takes less than half the time."""
+_POWERS = [pow(31, exponent, MASK + 1) for exponent in reversed(range(BLOCK))]
+_BLOCK_POWER = pow(31, BLOCK, MASK + 1)
 BUCKETS = 16
 """A `java.util.HashMap` has this many until it is three quarters full."""
 
 
 def string_hash(text: str) -> int:
     """`String.hashCode`, which is over UTF-16 units, as an unsigned number of 32 bits."""
-    code = 0
-    utf16 = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(utf16[::2], utf16[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    units = array("H")
+    units.frombytes(text.encode(UTF_16, "surrogatepass"))
+    code, first = 0, len(units) % BLOCK
+    for unit in units[:first]:
+        code = (31 * code + unit) & MASK
+    for start in range(first, len(units), BLOCK):
+        code = (code * _BLOCK_POWER + sum(map(mul, units[start : start + BLOCK], _POWERS))) & MASK
     return code
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
-from kshim.cli.freed_memory import LONGEST_PAUSE_S, LOOK_S, FreedMemory, new_trim, own_bytes
+from kshim.cli.freed_memory import BUSY_PAUSE_S, LONGEST_PAUSE_S, LOOK_S, FreedMemory, new_trim, own_bytes
 
 MB = 1024 * 1024
 
@@ -60,8 +60,18 @@ def test_growth_makes_it_look_again(process: Process) -> None:
     process.used += 300 * MB
     process.run(7_200)
     process.freed += 100 * MB
-    process.run(3 * LOOK_S)
+    process.run(BUSY_PAUSE_S + LOOK_S)
     assert process.freed == 0
+
+
+def test_a_process_that_grows_again_and_again_is_seldom_trimmed(process: Process) -> None:
+    process.used += 300 * MB
+    process.run(60)
+    before = process.trims
+    for _ in range(100):
+        process.freed += 100 * MB
+        process.run(LOOK_S)
+    assert process.trims - before <= 100 * LOOK_S / BUSY_PAUSE_S
 
 
 def test_the_memory_of_this_process() -> None:

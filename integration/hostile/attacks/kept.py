@@ -162,8 +162,8 @@ def _departed(wire: Wire) -> Sequence[Volley]:
 def _long_ids(wire: Wire) -> Sequence[Volley]:
     """A letter beyond the Basic Multilingual Plane makes Python take four bytes for each of them."""
     frames = []
-    for frame in "abc":
-        group_ids = [f"\N{GRINNING FACE}{frame}{number}-".ljust(LONGEST_ID, "g") for number in range(1_000)]
+    for frame in range(10):
+        group_ids = [f"\N{GRINNING FACE}{frame}{number}-".ljust(LONGEST_ID, "g") for number in range(300)]
         frames.append(framed(4, DescribeGroupsRequest(groups=tuple(group_ids))))
     return [Volley(label="DescribeGroups", frames=frames)]
 
