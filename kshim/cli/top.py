@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EVENTS = 8
 """Lines about what has happened last."""
+MOST_GROUPS = 200
 RATE = "Records/s"
 COLORS = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "yellow"}
 
@@ -72,7 +73,7 @@ def _screen(known: dict[str, Any], rates: dict[str, float], events: deque[Mappin
 
     groups = known["groups"]
     table = Table(*TITLES[:4], RATE, *TITLES[4:], expand=True)
-    for group in sorted(groups, key=lambda each: -(each["lag"] or 0)):
+    for group in sorted(groups, key=lambda each: -(each["lag"] or 0))[:MOST_GROUPS]:
         cells = drawn(row(group, known["now_ms"]))
         rate = f"{rates.get(group['group_id'], 0):,.0f}"
         table.add_row(*cells[:4], rate, *cells[4:], style=COLORS.get(group["state"], ""))
@@ -81,7 +82,9 @@ def _screen(known: dict[str, Any], rates: dict[str, float], events: deque[Mappin
     title = Text(f"{len(groups)} groups, {members} members, {lag:,} records behind", style="bold")
     told = (on_one_line(f"{_clock(event['at_ms'])}  {event['text']}") for event in events)
     lines = [Text(each, no_wrap=True) for each in told]
-    return Group(title, table, *lines)
+    more = len(groups) - MOST_GROUPS
+    rest = [Text(f"and {more:,} more groups, which are less behind")] if more > 0 else []
+    return Group(title, table, *rest, *lines)
 
 
 def _rates(known: dict[str, Any], before: dict[str, Any], took_s: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from kshim.cli.overview import row
-from kshim.cli.top import _rates, _screen
+from kshim.cli.top import MOST_GROUPS, _rates, _screen
 
 NOW_MS = 1_800_000_000_000
 
@@ -72,3 +72,13 @@ def test_the_screen() -> None:
     shown = [line for line in lines if "Stable" in line]
     assert ["behind" in shown[0], "readers" in shown[1], "125" in shown[1]] == [True, True, True]
     assert lines[-1].endswith("it happened")
+
+
+def test_of_many_groups_the_screen_shows_those_that_are_behind_most() -> None:
+    groups = [group(group_id=f"g{lag}", lag=lag) for lag in range(MOST_GROUPS + 1_500)]
+    console = Console(record=True, width=160, file=StringIO())
+    console.print(_screen({"now_ms": NOW_MS, "groups": groups}, {}, deque()))
+    text = console.export_text()
+    assert text.count("Stable") == MOST_GROUPS
+    assert f"g{MOST_GROUPS + 1_499} " in text
+    assert "and 1,500 more groups, which are less behind" in text
