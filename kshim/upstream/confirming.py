@@ -14,8 +14,9 @@ from uuid import UUID
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.upstream.learning import Key
 from kshim.upstream.link import LinkError
-from kshim.upstream.topics import Key, Topics
+from kshim.upstream.topics import Topics
 
 logger = logging.getLogger(__name__)
 

@@ -26,6 +26,7 @@ from kshim.upstream.confirming import FRESH_S, Confirming
 from kshim.upstream.fellows import with_fellows
 from kshim.upstream.guard import NO_ACKS, Guard
 from kshim.upstream.interfaces import GroupShards
+from kshim.upstream.learning import Key
 from kshim.upstream.link import LinkError
 from kshim.upstream.own_topic import GUARDED, OwnTopic
 from kshim.upstream.passage import Passed
@@ -37,7 +38,7 @@ from kshim.upstream.rewriting import (
     versions_for,
 )
 from kshim.upstream.table import PASSED, TABLE, Way
-from kshim.upstream.topics import Key, Topics
+from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import ADD_PARTITIONS, as_offsets, as_partition
 from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey

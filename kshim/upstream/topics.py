@@ -21,6 +21,7 @@ from kshim.cluster.names import MAX_NAME_LENGTH
 from kshim.cluster.topics import ZERO_UUID, Partition
 from kshim.requests.bounded import forget_first
 from kshim.storage.clock import Clock
+from kshim.upstream.learning import AT_ONCE, Key, Learning
 from kshim.upstream.link import LinkError
 from schemas.error_code import ErrorCode
 from schemas.messages.metadata import (
@@ -38,11 +39,6 @@ ABSENT_S = 1.0
 """How long a topic that the upstream does not know is not asked for again."""
 MOST_ABSENT = 10_000
 MOST_FORMER = 10_000
-AT_ONCE = 500
-"""Topics that are asked for in one request."""
-
-Key = str | UUID
-"""The name of a topic, or its id."""
 Ask = Callable[[MetadataRequest], Deferred[MetadataResponse]]
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -63,9 +59,7 @@ class Topics:
         self._partition_nos = count()
         self._absent: dict[Key, float] = {}
         """Until when each is not asked for."""
-        self._wanted: dict[Key, None] = {}
-        self._waiting: list[Deferred[None]] = []
-        self._is_asking = False
+        self._learning = Learning(self._ask_for)
         self._missed: set[str] = set()
         """Known topics that the upstream did not know at the last look."""
         self._timer: Any = None
@@ -112,35 +106,22 @@ class Topics:
 
     def learn(self, keys: Iterable[Key]) -> Deferred[None]:
         """Ask for topics. Fires when they are known, or known to be absent; errbacks LinkError."""
-        self._wanted.update(dict.fromkeys(keys))
-        learned: Deferred[None] = Deferred()
-        self._waiting.append(learned)
-        if not self._is_asking:
-            self._ask_next()
-        return learned
+        return self._learning.learn(keys)
 
-    def _ask_next(self) -> None:
-        wanted, self._wanted = list(self._wanted), {}
-        waiting, self._waiting = self._waiting, []
-        self._is_asking = True
-
-        def done(failure: Failure | None) -> None:
-            self._is_asking = False
-            for each in waiting:
-                each.callback(failure)  # a Failure makes it errback
-            if self._waiting and not self._is_asking:
-                self._ask_next()
-
-        Deferred.fromCoroutine(self._learn(wanted)).addCallbacks(lambda _: done(None), done)
+    def _ask_for(self, wanted: Sequence[Key]) -> Deferred[None]:
+        """Ask for some names, or for some ids: a broker reads either."""
+        return Deferred.fromCoroutine(self._learn(wanted))
 
     async def _learn(self, wanted: Sequence[Key]) -> None:
-        named = [MetadataRequestTopic(name=key) for key in wanted if isinstance(key, str)]
-        by_id = [MetadataRequestTopic(topic_id=key, name=None) for key in wanted if isinstance(key, UUID)]
-        for asked in named, by_id:  # a broker reads either names or ids
-            for first in range(0, len(asked), AT_ONCE):
-                asked_s = self.clock.seconds()
-                for topic in (await self._ask(_request(asked[first : first + AT_ONCE]))).topics:
-                    self._show(topic, asked_s)
+        asked = [
+            MetadataRequestTopic(name=key)
+            if isinstance(key, str)
+            else MetadataRequestTopic(topic_id=key, name=None)
+            for key in wanted
+        ]
+        asked_s = self.clock.seconds()
+        for topic in (await self._ask(_request(asked))).topics:
+            self._show(topic, asked_s)
         until_s = self.clock.seconds() + ABSENT_S
         for key in wanted:
             self._absent.pop(key, None)

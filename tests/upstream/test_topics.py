@@ -9,8 +9,9 @@ import pytest
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 
+from kshim.upstream.learning import AT_ONCE, UNDER_WAY
 from kshim.upstream.link import LinkError
-from kshim.upstream.topics import ABSENT_S, AT_ONCE, LOOK_S, Topics
+from kshim.upstream.topics import ABSENT_S, LOOK_S, Topics
 from schemas.error_code import ErrorCode
 from schemas.messages.metadata import (
     MetadataRequest,
@@ -125,15 +126,14 @@ def test_what_is_wanted_meanwhile_is_asked_for_together() -> None:
     upstream = Upstream()
     upstream.topics.update(a=(A, 1), b=(B, 1))
     upstream.waiting = []
-    first = upstream.known.learn(["a"])
+    first = [upstream.known.learn(["a"]) for _ in range(UNDER_WAY)]
     others = [upstream.known.learn(["b"]), upstream.known.learn(["b", "c"])]
-    upstream.waiting.pop().callback(MetadataResponse())
-    assert first.called
-    assert not others[0].called
-    assert [topic.name for topic in upstream.asked[1].topics or ()] == ["b", "c"]
+    upstream.waiting.pop(0).callback(MetadataResponse())
+    assert [each.called for each in (*first, *others)] == [True, False, False, False]
+    assert [topic.name for topic in upstream.asked[UNDER_WAY].topics or ()] == ["b", "c"]
     upstream.waiting.pop().callback(MetadataResponse())
     assert all(other.called for other in others)
-    assert len(upstream.asked) == 2
+    assert len(upstream.asked) == UNDER_WAY + 1
 
 
 def test_many_are_asked_for_in_pieces() -> None:
