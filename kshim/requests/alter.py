@@ -12,14 +12,15 @@ from kshim.cluster import Refusal
 from kshim.cluster.config_changes import TWICE, ConfigChange
 from kshim.requests.broker import Broker
 from kshim.requests.context import RequestContext
-from kshim.requests.later import Later, if_not_stored, then
-from kshim.requests.slices import in_pieces
+from kshim.requests.later import Later, if_not_stored
+from kshim.requests.slices import Slices, each_piece
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 
 T = TypeVar("T")
 
 RESOURCES_AT_ONCE, RESOURCE_US, CONFIG_US = 100, 3, 1
+COUNTED_AT_ONCE = 5_000
 NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The configs could not be stored.")
 
 
@@ -42,14 +43,32 @@ def alter(
 
     if len(changes) <= RESOURCES_AT_ONCE:
         return change(changes)
-    times = Counter(each.resource for each in changes)
-    single = [each for each in changes if times[each.resource] == 1]
+    context.turn.is_alone = True
+    return Deferred.fromCoroutine(_alter_in_pieces(Slices(broker.rounds, context.turn), changes, change))
 
-    def with_the_others(outcome: Iterable[Refusal | None]) -> Iterable[Refusal | None]:
-        left = iter(outcome)
-        return [TWICE if times[each.resource] > 1 else next(left) for each in changes]
 
-    return then(in_pieces(broker, context, single, change, RESOURCES_AT_ONCE), with_the_others)
+async def _alter_in_pieces(
+    slices: Slices,
+    changes: Sequence[ConfigChange],
+    change: Callable[[Sequence[ConfigChange]], Later[Iterable[Refusal | None]]],
+) -> list[Refusal | None]:
+    """Call `change` for a few changes at a time, without those of a resource that has several."""
+    times: Counter[tuple[int, str]] = Counter()
+
+    def count(some: Sequence[ConfigChange]) -> tuple[()]:
+        times.update(each.resource for each in some)
+        return ()
+
+    def single(some: Sequence[ConfigChange]) -> list[ConfigChange]:
+        return [each for each in some if times[each.resource] == 1]
+
+    def with_the_others(some: Sequence[ConfigChange]) -> list[Refusal | None]:
+        return [TWICE if times[each.resource] > 1 else next(left) for each in some]
+
+    await each_piece(slices, changes, count, COUNTED_AT_ONCE)
+    singles = await each_piece(slices, changes, single, COUNTED_AT_ONCE)
+    left = iter(await each_piece(slices, singles, change, RESOURCES_AT_ONCE))
+    return await each_piece(slices, changes, with_the_others, COUNTED_AT_ONCE)
 
 
 def results(
