@@ -7,6 +7,7 @@ clients that hardly read what they have are closed, the one with most first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any, NamedTuple, Protocol
 
@@ -74,6 +75,7 @@ class Unread:
         self._taken_bytes = 0  # in this turn of the reactor
         self._reserved_bytes = 0  # for answers that are being written
         self._waiting: list[_Waiting] = []
+        self._granted: Counter[str] = Counter()  # bytes, by address, since answers wait
         self._seen: dict[Holder, _Seen] = {}  # at _seen_s; empty while nobody waits
         self._seen_s = 0.0
         self._timer: Any = None
@@ -156,15 +158,27 @@ class Unread:
             self._look_later()
         else:
             self._seen = {}
+            self._granted.clear()
 
     def _grant(self, is_idle: bool) -> None:
         """is_idle: nothing is written or unread, so requests alone have the memory: the first answer goes."""
-        for waiting in list(self._waiting):
+        for waiting in self._in_turn():
             if is_idle or self._fits(waiting.size):
                 is_idle = False
                 self._waiting.remove(waiting)
+                self._granted[waiting.client.address.host] += waiting.size
                 self._reserve(waiting.size)
                 waiting.granted.callback(None)
+
+    def _in_turn(self) -> list[_Waiting]:
+        """The answers that wait: those of the address that was granted least first, small ones first."""
+        granted = self._granted.copy()
+        ranked = []
+        for number, each in enumerate(sorted(self._waiting, key=lambda each: each.size)):
+            host = each.client.address.host
+            ranked.append((granted[host], number, each))
+            granted[host] += each.size
+        return [each for _, _, each in sorted(ranked)]
 
     def _judge(self) -> int:
         """Close those who read too little, as far as their memory is needed; returns what all have unread."""
@@ -182,7 +196,7 @@ class Unread:
         return sum(each.unread_bytes for each in seen.values())
 
     def _close_slow(self, seen: dict[Holder, _Seen]) -> None:
-        wanted = self._waiting[0].size if self._waiting else 0
+        wanted = min(MOST_BYTES, sum(each.size for each in self._waiting))
         slow = [holder for holder, now in seen.items() if _is_slow(self._seen.get(holder), now)]
         for holder in sorted(slow, key=lambda each: seen[each].unread_bytes, reverse=True):
             if self._fits(wanted):

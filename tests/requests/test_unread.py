@@ -50,18 +50,23 @@ class Holder:
         self._bytes = 0
 
 
+def new_client(host: str) -> Client:
+    return Client(f"/{host}", Endpoint(host, 51000), Endpoint("10.0.0.1", 9092))
+
+
 class Memory:
     """The memory of a server."""
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.unread = Unread(self.clock)
-        self.client = Client("/10.0.0.7", Endpoint("10.0.0.7", 51000), Endpoint("10.0.0.1", 9092))
+        self.client = new_client("10.0.0.7")
 
-    def ask(self, size: int = LARGE, elements: int = 0) -> list[object]:
+    def ask(self, size: int = LARGE, elements: int = 0, host: str = "10.0.0.7") -> list[object]:
         """What becomes of an answer: None as soon as it has room, or why it gets none."""
         found: list[object] = []
-        room = Deferred.fromCoroutine(self.unread.room(self.client, size, elements))
+        client = self.client if host == self.client.address.host else new_client(host)
+        room = Deferred.fromCoroutine(self.unread.room(client, size, elements))
         room.addCallbacks(found.append, lambda failure: found.append(failure.type))
         return found
 
@@ -98,6 +103,16 @@ def test_a_large_answer_waits_until_others_have_read(memory: Memory) -> None:
     assert waits == [None]
     assert memory.unread.bytes == MOST_BYTES
     assert not holder.closed
+
+
+def test_addresses_take_turns_and_their_small_answers_go_first(memory: Memory) -> None:
+    holder = Holder(memory.unread, MOST_BYTES)
+    large, small = memory.ask(LARGE), memory.ask(LARGE - 1)
+    other = memory.ask(2 * LARGE, host="10.0.0.8")
+    for read_bytes, expected in ((LARGE - 1, [1, 0, 0]), (2 * LARGE, [1, 1, 0]), (LARGE, [1, 1, 1])):
+        holder.read(read_bytes)
+        memory.advance(LOOK_S)
+        assert list(map(len, (small, other, large))) == expected
 
 
 def test_of_those_that_do_not_read_whoever_has_most_is_closed(memory: Memory) -> None:
