@@ -88,7 +88,7 @@ def run(attack: Attack, directory: Path, patience: Patience = QUIET) -> Report:
     finally:
         if server.running:
             server.kill()
-    report.faults += _faults_of_log(server.log)
+    report.faults += faults_of_log(server.log)
     return report
 
 
@@ -229,7 +229,7 @@ def _stored(server: Server, end: int) -> dict[int, bytes | None]:
     return found
 
 
-def _faults_of_log(log: list[str]) -> list[str]:
+def faults_of_log(log: list[str]) -> list[str]:
     strange = [line for line in log if not _LOG_LINE.fullmatch(line)]
     if not strange:
         return []

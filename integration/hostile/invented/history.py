@@ -1,0 +1,97 @@
+"""Invents a history: its steps, from a seed and from what answers have taught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from integration.hostile.invented.vocabulary import Vocabulary
+from integration.hostile.invented.writing import Writer
+from schemas.api_key import ApiKey
+from schemas.registry import VERSIONS
+
+CHAINS: Final = (
+    (ApiKey.JOIN_GROUP, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP),
+    (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE),
+    (ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.END_TXN),
+    (ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN),
+    (ApiKey.CREATE_TOPICS, ApiKey.METADATA, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS),
+    (ApiKey.CREATE_TOPICS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS),
+    (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS),
+    (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS),
+)
+"""Requests that rely on each other."""
+MOST_SENT_BYTES: Final = 8_000_000
+"""By one step on all its connections."""
+
+
+Weighted = tuple[tuple[int, int], ...]
+"""Values, and how often each is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Temper:
+    """What the steps of a history have in common."""
+
+    swells: float
+    """The probability that a request has long arrays and texts."""
+    reads: float
+    """The probability that answers are read."""
+    repeats: Weighted = ((1, 30), (3, 5), (20, 2), (100, 1))
+    connections: Weighted = ((1, 20), (2, 5), (10, 1))
+
+
+TEMPERS: Final = (
+    Temper(swells=0.05, reads=0.9),
+    Temper(swells=0.6, reads=0.8, repeats=((1, 1),), connections=((1, 3), (3, 1))),
+    Temper(swells=0.9, reads=0.7, repeats=((1, 3), (10, 1))),
+    Temper(swells=0.3, reads=0.1, repeats=((1, 3), (30, 1)), connections=((40, 1), (80, 1))),
+    Temper(swells=0.1, reads=0.5, repeats=((100, 1), (1000, 1)), connections=((1, 3), (10, 1))),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A frame, and what is done with it."""
+
+    api_key: ApiKey
+    version: int
+    frame: bytes
+    repeats: int
+    """How often each connection sends it before it reads."""
+    connections: int
+    reads: bool
+
+    def __str__(self) -> str:
+        unread = "" if self.reads else ", unread"
+        return (
+            f"{self.api_key.title} v{self.version} of {len(self.frame):,} bytes, {self.repeats} times on "
+            f"{self.connections} connections{unread}"
+        )
+
+
+def steps(seed: int, vocabulary: Vocabulary) -> Iterator[Step]:
+    """The steps of a history; each is made when the one before has been answered."""
+    chance = Random(seed)
+    temper = chance.choice(TEMPERS)
+    vocabulary.begin(chance)
+    for api_key in _api_keys(chance):
+        version = chance.choice(VERSIONS[api_key])
+        frame = Writer(chance, vocabulary, chance.random() < temper.swells).write(api_key, version)
+        repeats, connections = _pick(chance, temper.repeats), _pick(chance, temper.connections)
+        most = max(1, MOST_SENT_BYTES // len(frame))
+        connections = min(connections, most)
+        repeats = min(repeats, max(1, most // connections))
+        yield Step(api_key, version, frame, repeats, connections, chance.random() < temper.reads)
+
+
+def _api_keys(chance: Random) -> list[ApiKey]:
+    chain = chance.choice(CHAINS) if chance.random() < 0.6 else ()
+    return [*chain, *(chance.choice(list(VERSIONS)) for _ in range(chance.randint(1, 4)))]
+
+
+def _pick(chance: Random, weighted: Weighted) -> int:
+    values, weights = zip(*weighted, strict=True)
+    return int(chance.choices(values, weights)[0])
