@@ -36,8 +36,8 @@ from schemas.records.batch import encode_entries
 
 TOPIC = "__kshim_groups"
 SHARDS = 50
-NEARLY_A_BATCH = 252
-"""Offsets with 4 KB of metadata each: less than 1 MiB."""
+NEARLY_A_BATCH = 250
+"""Offsets with 4 KB of metadata: as plain records less than 1 MiB, as pending ones more."""
 TCP = Path("/proc/net/tcp")
 LARGE_BYTES = 300_000
 """Passes without being collected."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+from twisted.internet.defer import Deferred
 
 from kshim.requests import Broker, Client, unread
 from schemas.api_key import ApiKey
@@ -15,6 +18,8 @@ from schemas.registry import body_size, encode_in_pieces, encode_reply
 
 LIGHT = Size(bytes=1024 * 1024, elements=2_000)
 """An answer with more is measured and written aside."""
+SHORT = Size(bytes=16 * 1024 * 1024, elements=100_000)
+"""An answer with more may take a second. Others do not wait for it, also aside."""
 
 
 async def encode_large(
@@ -28,19 +33,30 @@ async def encode_large(
     if api_key == ApiKey.FETCH:  # which asks for room before it reads records, and takes what there is
         write = partial(encode_reply, api_key, version, correlation_id, response, unread.MAX_ANSWER_ELEMENTS)
         return await broker.aside.run(write, client.address)
-    size, is_light = await _measure(broker, client, version, response)
+    size, run = await _measure(broker, client, version, response)
     await broker.unread.room(client, size.bytes, size.elements)
     try:
         encode = partial(encode_in_pieces, api_key, version, correlation_id, response)
-        return encode() if is_light else await broker.aside.run(encode, client.address)
+        return encode() if run is None else await run(encode, client.address)
     finally:
         broker.unread.give_back(size.bytes)
 
 
-async def _measure(broker: Broker, client: Client, version: int, response: Any) -> tuple[Size, bool]:
-    """The size of a response, and whether it is light. Raises TooManyElements, TooManyBytes."""
+async def _measure(
+    broker: Broker, client: Client, version: int, response: Any
+) -> tuple[Size, Callable[..., Deferred[Any]] | None]:
+    """The size of a response, and where it is to be written: None for here, if it is light. Raises
+    TooManyElements, TooManyBytes.
+    """
     try:
-        return body_size(version, response, LIGHT.elements, LIGHT.bytes), True
+        return body_size(version, response, LIGHT.elements, LIGHT.bytes), None
     except TooLarge:
-        measure = partial(body_size, version, response, unread.MAX_ANSWER_ELEMENTS, unread.MAX_ANSWER_BYTES)
-        return await broker.aside.run(measure, client.address), False
+        pass
+    measure = partial(body_size, version, response)
+    short, long = broker.aside.run, broker.aside.run_long
+    most = Size(bytes=unread.MAX_ANSWER_BYTES, elements=unread.MAX_ANSWER_ELEMENTS)
+    least = Size(bytes=min(SHORT.bytes, most.bytes), elements=min(SHORT.elements, most.elements))
+    try:
+        return await short(partial(measure, least.elements, least.bytes), client.address), short
+    except TooLarge:
+        return await long(partial(measure, most.elements, most.bytes), client.address), long

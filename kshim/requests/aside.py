@@ -44,7 +44,7 @@ class Aside(Protocol):
         ...
 
     def run_long(self, function: Callable[[], T], client: Endpoint = OURS) -> Deferred[T]:
-        """Like `run`, for what may take a second, and leaves the interpreter to others meanwhile."""
+        """Like `run`, for what may take a second."""
         ...
 
 

@@ -40,7 +40,12 @@ class Confirming:
     def is_known(self, keys: Iterable[Key], age_s: float = FRESH_S) -> bool:
         """Whether all topics were confirmed no longer ago than `age_s`; False for ids, where `know` tells."""
         confirmed_s, since_s = self._topics.confirmed_s, self._clock.seconds() - age_s
-        return all(confirmed_s.get(key, since_s) > since_s for key in keys)
+        for key in keys:
+            if confirmed_s.get(key, since_s) <= since_s:
+                break
+        else:
+            return True
+        return False
 
     def know(self, keys: Collection[Key], age_s: float = FRESH_S) -> Deferred[None] | None:
         """Learn of the topics that are not known, and confirm those that are; None if that is not necessary.

@@ -324,23 +324,24 @@ class Front:
             )
         except MalformedMessage:
             return self._answer_here(asked)
-        asked = asked._replace(decoded=decoded)
         age_s = 0 if asked.api_key == ApiKey.OFFSET_FETCH else FRESH_S
         if self._confirming.is_known(self._named(*decoded), age_s):
-            return self._answer_knowing(asked, *decoded)
+            return self._answer_knowing(asked, decoded)
         known = self._confirming.know(list(self._named(*decoded)), age_s)
         if known is None:
-            return self._answer_knowing(asked, *decoded)
+            return self._answer_knowing(asked, decoded)
         return known.addCallbacks(
-            lambda _: now_or_deferred(self._answer_knowing(asked, *decoded)), partial(_not_learned, asked)
+            lambda _: now_or_deferred(self._answer_knowing(asked, decoded)), partial(_not_learned, asked)
         )
 
-    def _answer_knowing(self, asked: Asked, header: RequestHeader, request: Any) -> Answer:
+    def _answer_knowing(self, asked: Asked, decoded: Decoded) -> Answer:
         """Answer with the topics known. Before offsets are read, so are the ends of transactions: a client
         that has committed one sees its offsets as soon as the upstream has told so.
         """
-        if header.api_key != ApiKey.OFFSET_FETCH:
-            return self._answer_here(asked)
+        if asked.api_key != ApiKey.OFFSET_FETCH:
+            return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, decoded)
+        header, request = decoded
+        asked = asked._replace(decoded=decoded)
         groups = request.groups if header.api_version >= FIRST_FETCH_WITH_GROUPS else (request,)
         shards = {self._here.groups.shard_for(group.group_id) for group in groups}
         open_in = [shard for shard in shards if self._shards.has_open_transactions(shard)]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
@@ -144,7 +144,7 @@ class Outside:
 
         async def run(*arguments: Any) -> Any:
             await self._look_now()
-            return await command.run(*arguments)
+            return await maybeDeferred(command.run, *arguments)
 
         return Command(run, command.types)
 

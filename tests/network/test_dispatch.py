@@ -24,6 +24,7 @@ from kshim.requests.replies import Replies
 from kshim.requests.unread import LOOK_S, MOST_BYTES, Unread
 from kshim.storage.interfaces import StorageError
 from schemas.api_key import ApiKey, api_title
+from schemas.compiled import Size
 from schemas.header import RequestHeader
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -491,6 +492,17 @@ def test_an_answer_of_too_many_elements_is_not_sent(monkeypatch: pytest.MonkeyPa
     described(dispatch.LIGHT_ELEMENTS + 1)
     with pytest.raises(Refused, match=r"DescribeGroups \(15\) v0: an answer of more than 2001 elements"):
         described(dispatch.LIGHT_ELEMENTS + 2)
+
+
+@pytest.mark.usefixtures("answered")
+@pytest.mark.parametrize(("groups", "long"), [(3_000, 0), (3_001, 2)])
+def test_an_answer_that_may_take_a_second_is_made_where_nothing_short_waits(
+    monkeypatch: pytest.MonkeyPatch, groups: int, long: int
+) -> None:
+    """It is measured and written there."""
+    monkeypatch.setattr(large_answers, "SHORT", Size(bytes=1_000_000, elements=3_000))
+    _, aside, _ = described(groups)
+    assert aside.long_count == long
 
 
 @pytest.mark.usefixtures("answered")

@@ -37,6 +37,8 @@ from tests.network.test_connection import Transport as ClientTransport
 from tests.network.test_frames import frame
 
 MOST_BYTES = 1 << 20
+OWN = b"own"
+"""The topic of kshim."""
 LARGE = b"r" * (LARGE_BYTES + 1000)
 
 
@@ -85,7 +87,7 @@ class World:
             once=Once(self.clock),
             max_request_bytes=MOST_BYTES,
         )
-        self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage, lambda _: False)
+        self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage, OWN.__eq__)
         self.relay.makeConnection(self.client)
         if is_connected:
             self.ask(b"z")

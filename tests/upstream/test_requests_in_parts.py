@@ -49,6 +49,17 @@ def test_a_produce_that_is_looked_into_is_whole() -> None:
     assert world.broker.taken() == frame(PRODUCE)
 
 
+@pytest.mark.parametrize("topics", [("own",), ("to", "own")])
+def test_a_produce_that_may_write_to_the_own_topic_is_whole(topics: tuple[str, ...]) -> None:
+    world = World()
+    data = frame(produce(100_000, topics=topics))
+    for at in range(0, 70_000, 7000):
+        world.relay.dataReceived(data[at : at + 7000])
+        assert world.broker.taken() == b""
+    world.relay.dataReceived(data[70_000:])
+    assert world.broker.taken() == data
+
+
 def test_a_broker_that_does_not_read_stops_a_client_in_the_middle_of_a_request() -> None:
     world = World()
     world.broker.is_read = False
