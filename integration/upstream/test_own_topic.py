@@ -50,12 +50,12 @@ def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator
     server.kill()
 
 
-@pytest.fixture
-def kshim(kafka: Server, tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "kshim", ["--upstream", kafka.bootstrap]).start()
+@pytest.fixture(scope="module")
+def kshim(kafka: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for the tests that leave it running, or start it again."""
+    server = Server(tmp_path_factory.mktemp("kshim") / "data", ["--upstream", kafka.bootstrap]).start()
     yield server
-    if server.running:
-        server.kill()
+    server.kill()
 
 
 @pytest.fixture
