@@ -28,15 +28,15 @@ class Asked:
     """One request whose route is known."""
 
     names: Sequence[str] = ()
-    """What stands for {names} in the route's path."""
+    """The segments of the path in place of the route's {names}."""
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    """By their names in lower case."""
+    """Values by the header's name in lower case."""
     body: bytes = b""
     slices: Slices
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
-        """A whole number of the query. Raises HttpError."""
+        """Return a whole number from the query. Raises HttpError if it is none, or not from low to high."""
         text = self.query.get(name, str(default))
         if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high):
             raise HttpError(400, f"{name}={text[:100]}: expected a whole number from {low} to {high}")
@@ -45,7 +45,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is sent back. A body in pieces is made while it is sent."""
+    """The response to a request. A body in pieces is made while it is sent."""
 
     body: bytes | AsyncGenerator[bytes, None]
     content_type: str = JSON
@@ -59,7 +59,7 @@ def json_answer(value: Any, status: int = 200) -> Answer:
 
 
 def error_answer(error: HttpError) -> Answer:
-    """One line that says what is wrong."""
+    """The error as an answer: JSON with one line that says what is wrong."""
     why = " ".join(str(error).split())
     return Answer(encode({"error": why}) + b"\n", status=error.status, headers=error.headers)
 
@@ -81,5 +81,5 @@ async def _lines(value: Long) -> AsyncGenerator[bytes, None]:
 
 
 def new_slices(rounds: Rounds) -> Slices:
-    """For a request that is answered while others are."""
+    """Slices for one request, which let other requests be served between two of them."""
     return Slices(rounds, Turn())

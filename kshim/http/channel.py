@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 MOST_BODY_BYTES = 64 * 1024
 IDLE_S = 60
 REQUEST_S = 10.0
-"""How long a client may take to send a request, from its first byte or the connection on."""
+"""Time within which a client must send a request, counted from the connection or the request's first byte."""
 READ_S = 30.0
-"""How long a client may take to read what it was sent, before the connection is closed."""
+"""Time within which a client must read what was sent; else its connection is closed."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -39,7 +39,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""Of each answer. The page needs nothing from elsewhere, and no inline script or style."""
+"""Headers of each answer. The page needs nothing from elsewhere, and no inline script or style."""
 
 
 class Site(http.HTTPFactory):
@@ -57,13 +57,13 @@ class Site(http.HTTPFactory):
         return Channel(self, getattr(addr, "host", ""))
 
     def startFactory(self) -> None:  # noqa: N802
-        """Log no requests."""
+        """Do nothing: the base class would open its log of requests."""
 
     def stopFactory(self) -> None:  # noqa: N802
-        """See `startFactory`."""
+        """Do nothing: the base class would close its log of requests."""
 
     def log(self, request: http.Request) -> None:
-        """See `startFactory`."""
+        """Do nothing: the base class would log the request."""
 
     def abort(self) -> None:
         """Close all connections."""
@@ -88,7 +88,7 @@ class Channel(http.HTTPChannel):
         self.timeOut = IDLE_S
 
     def callLater(self, delay: float, function: Any) -> Any:
-        """Of the timeouts of the base class."""
+        """Schedule a timeout of the base class on the server's clock."""
         return self.factory.facts.clock.callLater(delay, function)
 
     def connectionMade(self) -> None:
@@ -107,25 +107,25 @@ class Channel(http.HTTPChannel):
         super().dataReceived(data)
 
     def allContentReceived(self) -> None:  # noqa: N802
-        """A whole request has arrived."""
+        """Begin to answer: the whole request has arrived."""
         self._forget_deadline()
         self._is_answering = True
         super().allContentReceived()
 
     def requestDone(self, request: Request) -> None:  # noqa: N802
-        """An answer is made; its end may still have to be read."""
+        """Wait for the next request. The client may still have to read the end of the answer."""
         self._is_answering = False
         super().requestDone(request)
 
     def loseConnection(self) -> None:  # noqa: N802
-        """Close when the client has read what it was sent."""
+        """Close once the client has read all that was sent, after READ_S at the latest."""
         self._forget_deadline()
         self._abort_after(READ_S)
         super().loseConnection()
 
     @property
     def busy(self) -> Busy:
-        """How busy the connection is."""
+        """Return how busy the connection is."""
         if not self._is_answering:
             return Busy.WAITS
         return Busy.UNREAD if any(request.is_paused for request in self.requests) else Busy.ANSWERS
@@ -150,9 +150,9 @@ class Request(http.Request):
     content: Any
     _body_bytes = 0
     is_paused = False
-    """Whether the client does not read its answer."""
+    """True while the client does not read its answer."""
     _has_room: Deferred[None] | None = None
-    """Fires when the client has read what it was sent."""
+    """Fires when the client has read what was sent; None while nobody waits for that."""
 
     # ---- receiving
 
@@ -171,7 +171,7 @@ class Request(http.Request):
             self.content.write(data)
 
     def _refuse_body(self) -> None:
-        """Answer before the body has come, and close."""
+        """Answer 413 without waiting for the rest of the body, and close."""
         self._body_bytes = MOST_BODY_BYTES + 1
         body = encode({"error": f"expected a body of at most {MOST_BODY_BYTES} bytes"}) + b"\n"
         head = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Type: application/json\r\n"
@@ -179,7 +179,7 @@ class Request(http.Request):
         self.channel.loseConnection()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:  # noqa: N802
-        """All has arrived. The base class would parse forms, of which there are none."""
+        """Begin to answer. The base class would parse forms first; no route takes one."""
         self.method, self.uri, self.clientproto = command, path, version
         if self._body_bytes <= MOST_BODY_BYTES:
             answering = Deferred.fromCoroutine(self._answer())
@@ -210,8 +210,10 @@ class Request(http.Request):
         self.unregisterProducer()
 
     async def _begun(self) -> tuple[Answer, bytes, AsyncGenerator[bytes, None] | None]:
-        """The answer, or one that says what is wrong; its body, or the first piece and the others. That one
-        is made here, as it may fail, too.
+        """Return the answer, its body, and None; or the answer, the body's first piece, and the other pieces.
+
+        An error becomes an answer that says what is wrong. The first piece is made before the head is sent,
+        so that its errors can still become such an answer.
         """
         try:
             answer = await self._routed()
@@ -229,7 +231,7 @@ class Request(http.Request):
         return answer, answer.body, None
 
     async def _routed(self) -> Answer:
-        """Raises HttpError."""
+        """Check the token, find the route, and return its answer. Raises HttpError."""
         site, method, path = self.channel.factory, _text(self.method), self._path()
         headers = self._headers()
         query = dict(parse_qsl(_text(self.uri.partition(b"?")[2]), keep_blank_values=True))
@@ -270,7 +272,7 @@ class Request(http.Request):
     # ---- a client that does not read
 
     async def _read(self) -> None:
-        """Return when the client has read what it was sent; one that takes READ_S is disconnected."""
+        """Return when the client has read what was sent. Disconnect a client that takes READ_S."""
         if not self.is_paused:
             return
         clock = self.channel.factory.facts.clock
@@ -284,17 +286,19 @@ class Request(http.Request):
                 timer.cancel()
 
     def pause(self) -> None:
-        """The client does not read."""
+        """Note that the client does not read."""
         self.is_paused = True
 
     def go_on(self) -> None:
-        """The client has read."""
+        """Note that the client has read."""
         self.is_paused = False
         if self._has_room is not None and not self._has_room.called:
             self._has_room.callback(None)
 
     def _failed(self, failure: Failure) -> None:
-        """The client is gone, or the rest of an answer cannot be made; then the connection is cut."""
+        """Ignore that the client is gone. If the rest of an answer cannot be made, log why, and cut the
+        connection.
+        """
         if isinstance(failure.value, CancelledError):
             return
         logger.error("HTTP: %s failed: %r", self._path(), failure.value, exc_info=failure.value)
@@ -310,7 +314,7 @@ class _Producer:
         self.resumeProducing = request.go_on
 
     def stopProducing(self) -> None:
-        """The client is gone; notifyFinish tells."""
+        """Do nothing: the client is gone, and `notifyFinish` cancels the answer."""
 
 
 def _text(data: bytes) -> str:
@@ -318,7 +322,10 @@ def _text(data: bytes) -> str:
 
 
 def _remember(guard: Guard, path: str, query: Mapping[str, str]) -> Answer:
-    """Let the browser keep a cookie in place of the token, which is not to stay in its address bar."""
+    """Redirect the browser to the same page without the token, so that the token leaves the address bar.
+
+    The browser keeps a cookie instead.
+    """
     rest = urlencode({name: value for name, value in query.items() if name != "token"})
     location = f"/{path.lstrip('/')}" + (f"?{rest}" if rest else "")
     cookie = f"{guard.cookie_name}={guard.cookie}; Path=/; HttpOnly; SameSite=Lax"

@@ -17,7 +17,7 @@ async def connections(facts: Facts, asked: Asked) -> Answer:
 
 
 async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
-    """All connections of clients, by broker."""
+    """One row for each connection of a client, broker by broker."""
     for node_id, listener in facts.listeners.items():
         for connection in list(listener.connections):
             await slices.spend(ROW_US)

@@ -11,14 +11,14 @@ from kshim.recorder.ownership import Ownership
 from kshim.recorder.shown import shown
 
 MOST_MEMBERS = 200
-"""Of a group, or of one rebalance."""
+"""Members shown of a group, or of one rebalance."""
 MOST_PARTITIONS = 200
-"""Of an assignment; its count is kept beside."""
+"""Partitions shown of one assignment. How many it has is shown, too."""
 MOST_SENTENCES = 50
 
 
 def latest_rebalances(kept: Sequence[Rebalance], most: int) -> list[Json]:
-    """The last rebalances of a group as JSON values, the oldest first. Takes long; use it aside."""
+    """Return a group's last rebalances as JSON values, the oldest first. Takes long; use it aside."""
     ownership, found = Ownership(), []
     for number, rebalance in enumerate(kept):
         effect = ownership.take(rebalance)
@@ -28,7 +28,10 @@ def latest_rebalances(kept: Sequence[Rebalance], most: int) -> list[Json]:
 
 
 def cut_assignment(assignment: Any) -> tuple[Any, int]:
-    """The first partitions of an assignment as `shown_assignment` returns it, and how many there are."""
+    """Return the first MOST_PARTITIONS of an assignment, and how many partitions it has in all.
+
+    assignment: from `shown_assignment`. If it is text, its first characters, and 0.
+    """
     if isinstance(assignment, str):
         return assignment[:MOST_PARTITIONS], 0
     first: dict[str, list[int]] = {}

@@ -1,7 +1,7 @@
-"""Server-sent events: what is recorded, each with its number, and the rows of groups as they change.
+"""Server-sent events: the recorder's events, each with its number, and the rows of groups as they change.
 
-The recorder and the watch remember; a reader has only its place in both. So a slow reader costs no memory: it
-is behind, and catches up with what is still remembered.
+The recorder and the watch keep the data; a reader has only a position in each. So a slow reader costs no
+memory: it falls behind, and catches up with what is still kept.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from kshim.storage.clock import Clock
 
 MOST_READERS = 50
 MOST_ROWS = 200
-"""Groups in one event; of more that have changed there are several events."""
+"""Groups in one event. If more have changed, several events are sent."""
 ALIVE_S = 15.0
-"""How often a comment is sent, so that a reader, or what lies between, knows that the connection lives."""
+"""Longest time without an event. Then a comment shows readers and proxies that the connection lives."""
 
 
 class Events:
@@ -36,14 +36,16 @@ class Events:
         self._readers = 0
 
     async def answer(self, facts: Facts, asked: Asked) -> Answer:
-        """Send events until the reader goes."""
+        """Return an answer that sends events until the reader disconnects. Raises HttpError."""
         if self._readers >= MOST_READERS:
             raise HttpError(503, f"{MOST_READERS} readers of /events are enough", {"Retry-After": "10"})
         body = self._sent(self._first(asked), asked.query.get("group"), asked.slices)
         return Answer(body, "text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     def _first(self, asked: Asked) -> int:
-        """The event behind which to begin: the last one that a reader has seen, or the last there is."""
+        """Return the number of the last event not to send: the last one that the reader has seen, if it names
+        one, else the latest. Raises HttpError.
+        """
         text = asked.headers.get("last-event-id") or asked.query.get("after")
         if text is None:
             return self._facts.recorder.last_number
@@ -86,13 +88,13 @@ class _Waker:
         self._waits: Deferred[bool] | None = None
 
     def ring(self) -> None:
-        """There is news."""
+        """Wake the reader: there is news."""
         self._has_news = True
         if self._waits is not None and not self._waits.called:
             self._waits.callback(True)
 
     async def woken(self) -> bool:
-        """Return when there is news since the last call, or False if there is none."""
+        """Return True as soon as there is news since the last call, or False after ALIVE_S without any."""
         if not self._has_news:
             self._waits = Deferred()
             timer = self._clock.callLater(ALIVE_S, self._waits.callback, False)

@@ -1,4 +1,4 @@
-"""What the answers are made of: the parts of the server that they read."""
+"""The parts of the server that the answers are made from."""
 
 from __future__ import annotations
 
@@ -26,32 +26,31 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The server, as far as it is shown."""
+    """The parts of a server that HTTP shows."""
 
     cluster: Cluster
     groups: Groups
     log: Log
     listeners: Mapping[int, BrokerListeners]
-    """By node id."""
+    """Each broker's listeners, by node id."""
     quotas: Mapping[int, Quotas]
-    """By node id."""
+    """Each broker's quotas, by node id."""
     clock: Clock
-    """For how long browsers wait."""
+    """Real time: it measures time-outs of HTTP connections, and is never steered."""
     rounds: Rounds
     wall_clock: Clock
-    """The time of groups, which may be steered."""
+    """The time of groups, which `kshim clock` may move ahead or hold."""
     aside: Aside
     unread: Unread
     traffic: Traffic
     recorder: Recorder
     activity: Callable[[], Activity]
-    """Of the store."""
+    """Returns what the store is doing."""
     why_not_ready: Callable[[], str]
-    """What clients have to wait for; empty if for nothing."""
+    """Returns why clients cannot use all of the server yet; empty if they can."""
     look: Callable[[], Deferred[None]] | None = None
-    """Called before offsets are told, which are from its firing on as they are now; None if they always are.
-    """
+    """Called before offsets are shown: when it fires, they are current. None if they always are."""
     notice: Callable[[str], str] = lambda _: ""
-    """What people should know of a group besides, a sentence; empty if nothing."""
+    """Returns a sentence that the page shows about a group, given its id; empty if there is none."""
     commands: Commands = field(default_factory=dict)
-    """What may be steered over HTTP; empty if nothing may."""
+    """The commands that HTTP accepts; empty if it accepts none."""

@@ -1,7 +1,8 @@
-"""The table of metrics: their names, kinds and meanings; and how they are written for Prometheus.
+"""The table of metrics, with their names, kinds and meanings, and how they are written for Prometheus.
 
-What kafka_exporter tells of a cluster has kafka_exporter's names, so that dashboards and alerts for it work.
-What only a broker knows has Redpanda's names, with kshim in place of redpanda. docs/http.md says the same.
+Metrics that kafka_exporter has, too, have its names, so that dashboards and alerts made for it work. Metrics
+that only a broker can measure have Redpanda's names, with kshim in place of redpanda. docs/http.md explains
+them all.
 """
 
 from __future__ import annotations
@@ -94,13 +95,13 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kshim_ready": Family(GAUGE, "1 when clients can use all of the server."),
     "kshim_build_info": Family(GAUGE, "1; the label has the version.", ("version",)),
 }
-"""By name; that of a counter is written with _total."""
+"""Families by name. Prometheus gets the name of a counter with _total behind it."""
 
 Value = float | Durations
 Sample = tuple[Sequence[str], float | tuple[Sequence[float], Measured]]
-"""The values of a family's labels, and its value; of a histogram its bounds and what was measured."""
+"""The labels' values, and a number; or, for a histogram, its bounds in seconds and what was measured."""
 Samples = dict[str, list[Sample]]
-"""By family."""
+"""Samples by the name of their family."""
 
 
 class Part(NamedTuple):
@@ -109,16 +110,16 @@ class Part(NamedTuple):
     name: str
     samples: Sequence[Sample]
     is_first: bool
-    """Whether these are the first of the family, before which its kind and meaning stand."""
+    """True for the family's first part, which is written with the family's kind and meaning."""
 
 
 def new_samples() -> Samples:
-    """No samples of any family."""
+    """An empty list for each family."""
     return {name: [] for name in FAMILIES}
 
 
 def add(samples: Samples, name: str, value: Value, *labels: str) -> None:
-    """Add one sample, with its labels in the order of the family's."""
+    """Add one sample. labels: values, in the order of the family's labels."""
     told = (value.bounds_s, value.measured()) if isinstance(value, Durations) else value
     samples[name].append((labels, told))
 
@@ -127,17 +128,17 @@ class Format:
     """Writes samples as a client of /metrics accepts them. Takes long; use it aside."""
 
     def __init__(self, accept: str) -> None:
-        """prometheus_client is imported here, which takes long, too."""
+        """Choose the format for an Accept header. Imports prometheus_client, which takes long, too."""
         from prometheus_client.exposition import choose_encoder
 
         self._encode, self.content_type = choose_encoder(accept)
 
     def parts(self, parts: Sequence[Part]) -> bytes:
-        """Some parts, in the order of their families."""
+        """Return parts as text. All calls together get the parts in the order of their families."""
         return b"".join(map(self._part, parts))
 
     def end(self) -> bytes:
-        """The metrics of the process, and the end of all."""
+        """Return the metrics of the process, which end the answer."""
         from prometheus_client import ProcessCollector
 
         return self._encode(ProcessCollector(registry=None))

@@ -1,6 +1,4 @@
-"""The page of one group: who waits for whom now, its last rebalances as a drawing and in words, its members
-and offsets.
-"""
+"""The page of one group: who waits for whom now, the last rebalances drawn and in words, members, offsets."""
 
 from __future__ import annotations
 
@@ -33,10 +31,10 @@ from kshim.http.timeline import anchor, held, named, names_of, timeline
 from kshim.recorder.scores import remarks
 
 MOST_TOLD = 20
-"""Rebalances that are told in words."""
+"""Rebalances described in words."""
 MOST_NAMES = 10
 MOST_NAMED = 12
-"""Partitions of a member."""
+"""Partitions named of one assignment; the others are counted."""
 MOST_OFFSETS = 5_000
 MEMBER_COLUMNS = ("Member", "Client", "Host", "Partitions", "#Session")
 PART_COLUMNS = (
@@ -102,7 +100,7 @@ def _facts(group: SeenGroup, names: Mapping[str, str]) -> Html:
 
 
 def _now(group: SeenGroup, waits: Json, names: Mapping[str, str], now_ms: int, worth: Sequence[str]) -> Html:
-    """Who waits for whom, and what is `worth` a look."""
+    """Say who waits for whom. worth: remarks about what deserves a look, one list item each."""
     more = tag("ul", *(tag("li", remark) for remark in worth), class_="story") if worth else NOTHING
     if not waits or group.state not in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE):
         said = "It is empty." if group.state is State.EMPTY else "Nobody waits."
@@ -175,7 +173,10 @@ def _part_row(member: Json, began_ms: int) -> Html:
 
 
 def partitions(assignment: object, count: int) -> str:
-    """The first partitions of an assignment, by name; of more than these, how many more there are."""
+    """Name the first MOST_NAMED partitions of an assignment, and count the others.
+
+    count: how many the member has, as `assignment` may be cut.
+    """
     names = [named(each) for each in sorted(held(assignment))]
     shown = ", ".join(names[:MOST_NAMED])
     more = count - MOST_NAMED
@@ -183,7 +184,7 @@ def partitions(assignment: object, count: int) -> str:
 
 
 def _more(count: int, what: str) -> Html:
-    """Say how many are not shown."""
+    """Say how many `what` are not shown; nothing if all are."""
     return tag("p", f"And {number(count)} more {what}.", class_="none") if count > 0 else NOTHING
 
 

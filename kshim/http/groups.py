@@ -19,10 +19,10 @@ from kshim.requests.aside import Aside
 from kshim.requests.slices import Slices
 
 WAITS = ("because", "began_ms", "until_ms", "to_join", "to_join_first", "to_sync")
-"""What of `WaitsFor` a group does not tell itself."""
+"""The fields of `WaitsFor` that the rest of a group's JSON lacks."""
 MEMBER_US = 50
 LIGHT_BYTES = 4_000
-"""A larger assignment is decoded aside: a thousand partitions take some ms."""
+"""Largest assignment decoded at once. Larger ones are decoded aside, as 1,000 partitions take some ms."""
 
 
 async def groups(facts: Facts, asked: Asked) -> Answer:
@@ -31,7 +31,7 @@ async def groups(facts: Facts, asked: Asked) -> Answer:
 
 
 async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
-    """A row for each group, by group id."""
+    """One row for each group, in the order of their ids."""
     for group_id in await in_order(slices, facts.groups.group_ids()):
         found = await row(facts, slices, group_id)
         if found is not None:
@@ -57,13 +57,13 @@ async def group(facts: Facts, asked: Asked) -> Answer:
 
 
 def waits_for(facts: Facts, group_id: str) -> Json:
-    """Whom a group waits for, until when, and why; empty if the group is gone."""
+    """Return which members a group waits for, until when, and why; empty if the group is gone."""
     found = facts.groups.waits_for(group_id)
     return {} if found is None else {name: value for name, value in found.items() if name in WAITS}
 
 
 async def group_scores(facts: Facts, group_id: str) -> Json:
-    """How restless a group is, which client is slow, and which dies again and again."""
+    """Return how restless a group is, which client is slow, and which client dies again and again."""
     now_ms = int(facts.wall_clock.seconds() * 1000)
     return await scores_of(facts.aside, facts.recorder.rebalances(group_id), now_ms)
 
@@ -78,7 +78,7 @@ async def rebalances(facts: Facts, asked: Asked) -> Answer:
 
 
 async def members(aside: Aside, slices: Slices, group: SeenGroup) -> AsyncIterator[Json]:
-    """The members of a group and what they were assigned."""
+    """The members of a group, each with its assignment."""
     for member in group.members:
         await slices.spend(MEMBER_US)
         decode = partial(shown_assignment, group.protocol_type, member.assignment)
@@ -87,12 +87,12 @@ async def members(aside: Aside, slices: Slices, group: SeenGroup) -> AsyncIterat
 
 
 def no_group(group_id: str) -> HttpError:
-    """How a group is refused that is not there."""
+    """The 404 for a group that does not exist."""
     return HttpError(404, f"no group {group_id[:200]!r}; GET /groups lists them all")
 
 
 def member_json(member: Member, assignment: Any) -> Json:
-    """One member and its assignment, as `shown_assignment` shows it."""
+    """One member as JSON. assignment: from `shown_assignment`."""
     return {
         **shown_member(who(member)),
         "session_timeout_ms": member.session_timeout_ms,

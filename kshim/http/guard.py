@@ -1,13 +1,14 @@
-"""Who may ask: knows the token, or comes from this machine and not from a page of somebody else.
+"""Decides who may send requests: with a token, those that know it; without one, only this machine's programs.
 
-Without a token the listener is on the loopback, where any page that a user looks at can send requests, too:
+Without a token the listener is on the loopback. Any web page that a user opens can send requests to it, too:
 
-* Its own name may have been made to point at 127.0.0.1 (DNS rebinding): its requests have that name as Host.
-* It may send a POST to http://127.0.0.1:PORT: the browser tells its Origin. (It may also send a GET, but the
-  browser does not let it read the answer, and a GET changes nothing.)
+* The page's own domain may be made to point at 127.0.0.1 (DNS rebinding). Its requests have that domain as
+  their Host, so they are refused.
+* The page may send a POST to http://127.0.0.1:PORT. The browser adds the page's Origin, so it is refused. (It
+  may also send a GET, but the browser does not let the page read the answer, and a GET changes nothing.)
 
-With a token these requests fail, because the token is kept in a cookie of the listener's own name. That the
-cookie is not sent with POSTs from elsewhere (SameSite) is asked of the browser, and the Origin is compared.
+With a token all these requests fail: the browser keeps a cookie for the listener's host name. The cookie is
+SameSite, so browsers do not send it with another site's POSTs; the Origin is compared nevertheless.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from urllib.parse import urlsplit
 from kshim.configs.endpoint import names_loopback
 
 OPEN_TO_ALL = frozenset(("/healthz", "/readyz", "/favicon.ico"))
-"""Asked for without the token: by what starts and stops servers, and by browsers that show JSON, as that
-names no icon.
+"""Paths that need no token: programs that start and stop servers ask for the first two. Browsers ask for the
+icon when they show JSON, which cannot name another one.
 """
 _BEARER = "bearer "
 
@@ -36,32 +37,32 @@ class Refusal:
 
 
 class Guard:
-    """Knows the token, if one is needed."""
+    """Decides which requests are answered. Without a token it refuses other sites' pages."""
 
     def __init__(self, token: str) -> None:
         self._token = token
         self._cookie = sha256(b"kshim page " + token.encode()).hexdigest()
         self.port = 0
-        """Where the listener listens."""
+        """The port of the listener; 0 until it listens."""
 
     @property
     def cookie_name(self) -> str:
-        """Cookies belong to a host, on which several servers may run."""
+        """The cookie's name. It has the port, as browsers share cookies between all ports of a host."""
         return f"kshim-{self.port}"
 
     @property
     def cookie(self) -> str:
-        """The value of the cookie; the token cannot be found from it."""
+        """The cookie's value, from which nobody can compute the token."""
         return self._cookie
 
     def knows(self, token: str) -> bool:
-        """Whether this is the token."""
+        """True if `token` is the token."""
         return bool(self._token) and compare_digest(token.encode(), self._token.encode())
 
     def refusal(
         self, method: str, path: str, headers: Mapping[str, str], cookies: Mapping[str, str]
     ) -> Refusal | None:
-        """Why a request is refused; None if it may be answered. Headers by their names in lower case."""
+        """Return why a request is refused, or None. headers: by name in lower case. cookies: by name."""
         if method == "POST" and (refusal := _from_elsewhere(headers)) is not None:
             return refusal
         if path in OPEN_TO_ALL:
@@ -89,7 +90,7 @@ def _rebound(host: str) -> Refusal | None:
 
 
 def _from_elsewhere(headers: Mapping[str, str]) -> Refusal | None:
-    """Refuse what another site's page has sent; a program sends neither of these headers."""
+    """Refuse a request that another site's page has sent. Programs send neither Origin nor Sec-Fetch-Site."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     same = origin is None or origin.partition("://")[2] == headers.get("host", "")
     if same and site in ("same-origin", "none"):

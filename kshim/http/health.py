@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether clients can use all of it."""
+"""The health checks: the server lives, and clients can use all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML from Python: elements whose text is escaped, and the frame that all pages have."""
+"""HTML from Python: elements with escaped text, and the frame around all pages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kshim.recorder.story import seconds
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 VOID = frozenset(("link", "meta", "input"))
-"""Elements that have no end."""
+"""Elements without an end tag."""
 PAGES = {"Groups": "/", "Topics": "/page/topics", "Connections": "/page/connections"}
 
 
 class Html(str):
-    """Markup; any other text is escaped before it becomes a part of it."""
+    """Markup. Any other text is escaped when it is put into markup."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ NOTHING = Html()
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Html:
-    """An element. An attribute is written with "-" for "_"; None and False leave it out."""
+    """An element. In attributes' names "_" becomes "-". The value None or False leaves an attribute out."""
     written = "".join(
         f" {key.strip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
@@ -40,7 +40,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
 
 
 def joined(children: Iterable[object]) -> Html:
-    """The children one after the other; None stands for nothing."""
+    """The children one after the other, without those that are None."""
     return Html(
         "".join(
             child if isinstance(child, Html) else escape(str(child))
@@ -51,7 +51,7 @@ def joined(children: Iterable[object]) -> Html:
 
 
 def page(title: str, here: str, live: str, parts: AsyncIterator[Html]) -> Answer:
-    """A page. here: which of PAGES it belongs to. live: how page.js keeps it current."""
+    """A page. here: the one of PAGES that the navigation marks. live: how page.js keeps the page current."""
     return Answer(_pieces(title, here, live, parts), CONTENT_TYPE)
 
 
@@ -113,19 +113,19 @@ TABLE_END = Html("</tbody></table>")
 
 
 def cell(label: str, value: object, **attributes: object) -> Html:
-    """A cell; the label is shown in front of it where the screen is narrow."""
+    """A cell. On narrow screens the label is shown before it; a label with "#" in front marks a number."""
     if label[0] == "#":
         attributes["class_"] = "number"
     return tag("td", value, data_label=label.lstrip("#"), **attributes)
 
 
 def number(value: int | None) -> str:
-    """A number with its thousands apart; "–" if it is not known."""
+    """A number with thin spaces between the thousands; "–" for None, which is an unknown number."""
     return "–" if value is None else f"{value:,}".replace(",", "\u202f")
 
 
 def duration(ms: float) -> str:
-    """ "0.041 s", "12.3 s", "3 min", "2 h 5 min", "4 d"."""
+    """A duration in words: "0.041 s", "12.3 s", "3 min", "2 h 5 min", "4 d"."""
     minutes = int(ms // 60_000)
     if minutes < 1:
         return seconds(ms)
@@ -136,7 +136,7 @@ def duration(ms: float) -> str:
 
 
 def moment(ms: int) -> Html:
-    """A time of the day, in UTC."""
+    """A date and time of day, in UTC. ms: since 1970."""
     at = datetime.fromtimestamp(ms / 1000, UTC)
     shown = f"{at:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
     return tag("time", shown, datetime=f"{at:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z", title="UTC")

@@ -1,4 +1,4 @@
-"""The HTTP listener of a server: where it listens, and what it serves."""
+"""The HTTP listener of a server."""
 
 from __future__ import annotations
 

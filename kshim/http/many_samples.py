@@ -1,6 +1,6 @@
-"""The families of metrics with a sample for each partition or group: each is read again as it is sent.
+"""The families of metrics with a sample for each partition or group.
 
-A server may have 100,000 groups, so the samples are not kept: a scrape takes no memory for them.
+A server may have 100,000 groups. So each sample is read just before it is sent, and none is kept.
 """
 
 from __future__ import annotations
@@ -102,4 +102,4 @@ MANY_SAMPLES: Final[Mapping[str, Read]] = {
     "kafka_consumergroup_current_offset": partial(_of_offsets, lambda offset: offset["committed"]),
     "kafka_consumergroup_lag": partial(_of_offsets, lambda offset: offset["lag"]),
 }
-"""By family."""
+"""How to read the samples of a family, by its name."""

@@ -19,11 +19,11 @@ from kshim.storage.durations import Durations
 
 CONNECTION_US = 5
 MOST_SAMPLES = 1_000
-"""Samples that are written at a time."""
+"""Samples that are written aside in one go."""
 
 
 class Metrics:
-    """Counts rebalances from the start of the listener on, and reads all else when it is asked."""
+    """Counts rebalances from the start of the listener on. All other metrics are read at each scrape."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -46,7 +46,7 @@ class Metrics:
         yield await self._facts.aside.run(lambda: format_.parts(waiting) + format_.end())
 
     async def _parts(self, slices: Slices) -> AsyncIterator[Part]:
-        """All families, in their order; one with many samples in several parts."""
+        """All families, in the order of FAMILIES. One with many samples comes in several parts."""
         few = new_samples()
         self._of_server(few)
         await self._of_connections(few, slices)
@@ -96,7 +96,7 @@ class Metrics:
         put("kshim_memory_budget_bytes", intake.max_bytes)
 
     def _logins(self) -> dict[str, int]:
-        """By their outcome; none where no listener has SASL."""
+        """How many logins had each outcome; empty if no listener has SASL."""
         listeners = (each for broker in self._facts.listeners.values() for each in broker)
         gates = next((each.shared.gates for each in listeners if each.shared.gates), None)
         return {} if gates is None else asdict(gates.logins)

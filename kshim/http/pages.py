@@ -11,7 +11,7 @@ from kshim.http.facts import Facts, Json
 from kshim.http.html import TABLE_END, Html, cell, duration, number, page, table_head, tag
 
 HTML_US = 40
-"""What a row costs beside what is told in it."""
+"""Time to write a row as HTML. Reading its data is counted separately."""
 GROUP_COLUMNS = ("Group", "State", "#Members", "#Lag", "#Generation", "Protocol", "#Coordinator")
 TOPIC_COLUMNS = ("Topic", "#Partition", "#Leader", "Replicas", "In sync", "#From", "#To", "#Records")
 CONNECTION_COLUMNS = (
@@ -54,7 +54,7 @@ EMPTY_ROW: Json = {
     "protocol": "",
     "coordinator": 0,
 }
-"""page.js fills it in for a group that is new."""
+"""A template row; page.js copies it and fills it in for a new group."""
 
 
 def group_row(row: Json) -> Html:
@@ -75,12 +75,12 @@ def group_row(row: Json) -> Html:
 
 
 def state(name: str) -> Html:
-    """The state of a group, with a colour that helps to see it."""
+    """The state of a group, in the state's colour."""
     return tag("span", name, class_="state", data_state=name)
 
 
 def search(what: str) -> Html:
-    """A field that hides the rows without its text; shown by page.js, which does it."""
+    """A search field, hidden at first. page.js shows it, and hides the rows that lack its text."""
     field = tag("input", type="search", id="search", autocomplete="off", spellcheck="false")
     return tag("p", tag("label", f"Find {what} ", field), class_="search", hidden=True)
 

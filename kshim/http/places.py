@@ -1,4 +1,4 @@
-"""The places for connections. There is always one for the next client: the least busy one is closed for it.
+"""The places for connections. If all are taken, the least busy connection is closed for the next client.
 
 So clients that send half a request, or do not read, cannot keep a probe of /healthz from its answer.
 """
@@ -12,11 +12,11 @@ from typing import Protocol
 
 MOST_CONNECTIONS = 100
 MOST_OF_ADDRESS = 80
-"""The other places are for other addresses."""
+"""Most places for one address; the other places are for other addresses."""
 
 
 class Busy(IntEnum):
-    """How busy a connection is. For a new one, one of the least busy is closed."""
+    """How busy a connection is. One of the least busy is closed if a new one needs its place."""
 
     WAITS = 0
     """The client has not sent a whole request."""
@@ -53,7 +53,7 @@ class Places:
         self._taken[connection] = None
 
     def leave(self, connection: Placed) -> None:
-        """Take back the place of a connection that is closed."""
+        """Free the place of a closed connection; does nothing if it has none."""
         self._taken.pop(connection, None)
 
     def __iter__(self) -> Iterator[Placed]:

@@ -1,6 +1,6 @@
-"""The table of what is served, and how a path finds its function.
+"""The table of routes, and how a path finds its function.
 
-docs/http.md tells it to people, assets/openapi.json to programs; tests hold both to this table.
+docs/http.md lists the routes for people, assets/openapi.json for programs; tests compare both with the table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Route:
     """{name} stands for one segment."""
     function: Function
     query: Sequence[str] = ()
-    """The parameters that may stand behind the question mark."""
+    """The names of the query's parameters that are accepted."""
 
 
 class Routes:
@@ -44,7 +44,7 @@ class Routes:
         return (route for _, route in self._routes)
 
     def find(self, method: str, path: str, query: Mapping[str, str]) -> tuple[Route, tuple[str, ...]]:
-        """The route, and what stands for the {names} of its path. Raises HttpError."""
+        """Return the route, and the segments in place of the {names} of its path. Raises HttpError."""
         segments = path.split("/")
         found = [
             (route, names) for each, route in self._routes if (names := _names(each, segments)) is not None
@@ -73,7 +73,7 @@ def _names(wanted: Sequence[str], segments: Sequence[str]) -> tuple[str, ...] | 
 
 
 def _unquoted(segment: str) -> str:
-    """A name of a path. Raises HttpError."""
+    """Decode one segment of a path. Raises HttpError."""
     try:
         return unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
@@ -88,7 +88,7 @@ def _check(route: Route, query: Mapping[str, str]) -> None:
 
 
 def _fresh(function: Function) -> Function:
-    """The same with offsets as they are now."""
+    """Wrap a route's function so that the offsets it shows are current; see `Facts.look`."""
 
     async def look_first(facts: Facts, asked: Asked) -> Answer:
         if facts.look is not None:

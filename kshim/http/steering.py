@@ -1,4 +1,4 @@
-"""Steering over HTTP: the commands of the control socket, if http.steering.enable lets them in."""
+"""Steering over HTTP: the commands of the control socket, if http.steering.enable is true."""
 
 from __future__ import annotations
 

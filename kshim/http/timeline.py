@@ -1,7 +1,7 @@
 """The last rebalances of a group as a drawing: each member is a row, and its partitions are bars over time.
 
-A rebalance takes milliseconds, and hours may lie between two. So each rebalance has the same width, within
-which time runs evenly, and so has each time of calm between them.
+A rebalance takes milliseconds, and hours may lie between two. So all rebalances have one width, within which
+time runs evenly, and all calm times between rebalances have another.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kshim.recorder.naming import short_names
 MOST_REBALANCES = 12
 MOST_ROWS = 20
 MOST_LANES = 8
-"""Of a member with more partitions all are one bar."""
+"""Most bars of a member. If it has more partitions, one bar stands for all of them."""
 BAND, CALM, LEAD = 150, 90, 60
-"""Widths: of a rebalance, of the time between two, and of that before the first."""
+"""Widths of a rebalance, of the calm time behind it, and of the time before the first rebalance."""
 TOP, LANE, ROW = 42, 7, 26
 COLOURS = 8
 
@@ -28,13 +28,13 @@ Partition = tuple[str, int]
 
 
 class Band(NamedTuple):
-    """One rebalance, and where it is drawn."""
+    """The column of one rebalance."""
 
     rebalance: Json
     x: float
 
     def at(self, ms: int) -> float:
-        """Where a moment of it is drawn."""
+        """The x coordinate of a moment of the rebalance."""
         it = self.rebalance
         took_ms = it["ended_ms"] - it["began_ms"]
         share = (ms - it["began_ms"]) / took_ms if took_ms > 0 else 0.0
@@ -46,12 +46,12 @@ class Band(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One member."""
+    """The row of one member."""
 
     member_id: str
     name: str
     lanes: Sequence[Partition]
-    """Empty if its partitions are one bar."""
+    """The partitions with a bar each; empty if one bar stands for all partitions."""
     y: int
     height: int
 
@@ -120,20 +120,20 @@ LEGEND = _legend()
 
 
 def held(assignment: Any) -> set[Partition]:
-    """The partitions of an assignment; one without a number for bytes that only clients can read."""
+    """The partitions of an assignment. Bytes that only clients can read count as one, numbered -1."""
     if isinstance(assignment, str):
         return {("assigned", -1)} if assignment else set()
     return {(topic, partition) for topic, partitions in assignment.items() for partition in partitions}
 
 
 def named(partition: Partition) -> str:
-    """ "orders-0"."""
+    """A partition's name, such as "orders-0"."""
     topic, number = partition
     return f"{topic}-{number}" if number >= 0 else topic
 
 
 def anchor(rebalance: Json) -> str:
-    """The id of the element that tells of a rebalance."""
+    """The id of the HTML element that describes a rebalance."""
     return f"r{rebalance['generation']}-{rebalance['began_ms']}"
 
 
@@ -143,7 +143,10 @@ def _partitions(shown: Iterable[Json]) -> list[Partition]:
 
 
 def _rows(shown: Sequence[Json]) -> tuple[list[Row], int]:
-    """The members that took part, the latest first where there are too many; and how many are left out."""
+    """Return the rows, by name, and how many members have none.
+
+    If too many members took part, the rows are those of the latest rebalances' members.
+    """
     known: dict[str, Json] = {}
     lanes: dict[str, set[Partition]] = {}
     for member in (member for each in reversed(shown) for member in each["members"]):
@@ -187,7 +190,7 @@ def _stripes(rows: Sequence[Row], width: int) -> Iterator[Html]:
 
 
 def _frame(band: Band, height: int) -> Iterator[Html]:
-    """The column of a rebalance, with its number, which leads to its story, and how long it took."""
+    """The frame of a rebalance's column: the generation, which links to the description, and the duration."""
     it = band.rebalance
     took = duration(it["ended_ms"] - it["began_ms"])
     yield tag("rect", x=band.x, y=TOP, width=BAND, height=height - TOP - 4, class_="band")
@@ -245,8 +248,8 @@ def _held(
     before: Mapping[Partition, tuple[float, float]],
     colours: Mapping[Partition, int],
 ) -> Iterator[Html]:
-    """The partitions of a member: until it gives them up, and from when it is assigned them until the next
-    rebalance.
+    """Bars for a member's partitions: the old ones until the member gives them up, the new ones from their
+    assignment until the next rebalance.
     """
     after = held(member["after"]) if member["assigned_ms"] is not None else set()
     keeps = after & before.keys() if member["paused_ms"] == 0 else set()
@@ -277,7 +280,7 @@ def _held(
 
 
 def _is_cut(member: Json) -> bool:
-    """Whether a member has more partitions than are shown of it."""
+    """True if a member has more partitions than its JSON lists."""
     return any(member.get(name, 0) > MOST_PARTITIONS for name in ("before_count", "after_count"))
 
 
@@ -312,5 +315,5 @@ def _marks(row: Row, band: Band, member: Json) -> Iterator[Html]:
 
 
 def _n(value: float) -> str:
-    """A coordinate, without more digits than are seen."""
+    """A coordinate, rounded to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""The JSON of topics: their partitions, who leads them, and where they begin and end."""
+"""The JSON of topics: their partitions, with leaders, first offsets and ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def topics(facts: Facts, asked: Asked) -> Answer:
 
 
 async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Long]:
-    """All topics, by name."""
+    """All topics, in the order of their names."""
     for name in await in_order(slices, facts.cluster.topics.keys()):
         topic = facts.cluster.topics.get(name)
         if topic is None:

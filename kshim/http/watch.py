@@ -1,7 +1,7 @@
-"""Watches the groups while somebody looks at them: what has changed since a reader looked last.
+"""Finds the groups that have changed since a reader looked last. It watches only while there are readers.
 
-All readers share one watch, so a hundred open pages cost what one costs. A reader that is slow misses what
-lies between: it is sent each group once, as the group is then. So nothing is queued for anybody.
+All readers share one watch, so a hundred open pages cost what one costs. Nothing is queued for a slow reader:
+it gets each changed group once, with its newest row, and misses the rows before.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ logger = logging.getLogger(__name__)
 
 LOOK_S = 0.5
 RESTS = 40
-"""The pause between two looks, as a multiple of what one takes: many groups are looked at less often, and
-never for more than a fortieth of the time.
+"""Least pause between two looks, as a multiple of the time that a look takes.
+
+So with many groups there are fewer looks, and they take at most a fortieth of the time.
 """
 MOST_GONE = 1_000
 GONE_US = 1
@@ -32,20 +33,20 @@ DEAD = "Dead"
 
 
 class Seen(NamedTuple):
-    """A group at the last look."""
+    """A group's newest row."""
 
     look: int
-    """The number of the look that has found it changed."""
+    """The number of the look that found this row; the row before it was different."""
     row: Json
 
 
 class GroupWatch:
-    """The rows of all groups, as they were at the last look. While nobody watches, there are none."""
+    """The rows of all groups, as the last look found them; none while nobody watches."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._rows: dict[str, Seen] = {}
-        """By group id; what has changed last is last."""
+        """Rows by group id, in the order of their last change."""
         self._gone: dict[str, Seen] = {}
         self._look = 0
         self._watchers: dict[object, Callable[[], object]] = {}
@@ -53,8 +54,9 @@ class GroupWatch:
         self._looking: Deferred[None] | None = None
 
     def watch(self, watcher: Callable[[], object]) -> Callable[[], None]:
-        """Look again and again, and call `watcher` when `after` has more to tell. The returned function ends
-        that.
+        """Look again and again, and call `watcher` after each look that found a change.
+
+        Return a function that ends this.
         """
         key = object()
         self._watchers[key] = watcher
@@ -63,9 +65,10 @@ class GroupWatch:
         return lambda: self._leave(key)
 
     def after(self, look: int, group_id: str | None = None) -> tuple[int, Sequence[str]]:
-        """The groups that have changed after a look, 0 for all; and the look to ask for the next time.
+        """Return the number of the last look, to pass the next time, and the groups that have changed since
+        look number `look`; 0 for all groups.
 
-        group_id: the only group that is asked for.
+        group_id: return this group only, if it has changed.
         """
         if group_id is not None:
             seen = self._seen(group_id)
@@ -79,7 +82,7 @@ class GroupWatch:
         return self._look, changed[::-1]
 
     def row(self, group_id: str) -> Json | None:
-        """A group's row; that of a group that is gone has the state Dead."""
+        """A group's row. A group that was deleted has the state Dead."""
         seen = self._seen(group_id)
         return None if seen is None else seen.row
 

@@ -22,5 +22,5 @@ def _content(name: str) -> bytes:
 
 
 async def asset(name: str, facts: Facts, asked: Asked) -> Answer:
-    """The file `name`, read when it is first asked for."""
+    """The file `name`. It is read at the first request, and kept."""
     return Answer(_content(name), TYPES[name.rpartition(".")[2]], headers={"Cache-Control": "no-cache"})
