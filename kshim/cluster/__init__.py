@@ -1,4 +1,4 @@
-"""Brokers, topics and partitions: what Metadata answers from, and the only place that changes them."""
+"""Brokers, topics and partitions. Metadata is answered from them, and only this package changes them."""
 
 from kshim.cluster.checks import NewTopic, Refusal
 from kshim.cluster.cluster import Cluster

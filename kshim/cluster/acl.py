@@ -1,6 +1,6 @@
-"""An access control list (ACL): what it says, which can be made, and which a filter finds (KIP-11, KIP-290).
+"""Access control lists (ACLs): their fields, Kafka's refusals of new ones, and filters (KIP-11, KIP-290).
 
-Pure. An ACL allows or denies one operation on the resources of a pattern, to one principal from one host.
+Pure. An ACL allows or denies one principal, from one host, one operation on the resources of a pattern.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLUSTER_NAME: Final = "kafka-cluster"
 
 
 class AclResource(IntEnum):
-    """The types of resources (ResourceType)."""
+    """The types of resources; ResourceType in Kafka."""
 
     ANY = 1
     TOPIC = 2
@@ -33,7 +33,7 @@ class AclResource(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How the name of an ACL stands for names of resources; ANY and MATCH are for filters alone."""
+    """How an ACL's name is compared with names of resources. Only filters have ANY and MATCH."""
 
     ANY = 1
     MATCH = 2
@@ -42,7 +42,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What may be allowed."""
+    """The operations that an ACL allows or denies."""
 
     ANY = 1
     ALL = 2
@@ -62,7 +62,7 @@ class AclOperation(IntEnum):
 
 
 class Permission(IntEnum):
-    """Whether an ACL allows (AclPermissionType)."""
+    """The effect of an ACL; AclPermissionType in Kafka. Only filters have ANY."""
 
     ANY = 1
     DENY = 2
@@ -78,7 +78,7 @@ class Pattern(NamedTuple):
 
 
 class Acl(NamedTuple):
-    """One ACL; a code may be any number that a client sent."""
+    """One ACL. Its codes are numbers as a client sent them, known or not."""
 
     pattern: Pattern
     principal: str
@@ -89,8 +89,9 @@ class Acl(NamedTuple):
 
     @property
     def is_filter(self) -> bool:
-        """Whether it has a code that only filters have: Apache Kafka fails at such an ACL, and with it at all
-        that come with it.
+        """True if the ACL has a code that only filters have.
+
+        Apache Kafka fails at such an ACL, and then makes no ACL of the request.
         """
         return (
             self.pattern.resource_type == AclResource.ANY
@@ -101,7 +102,7 @@ class Acl(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Which ACLs are meant; None and the ANY of each code stand for all."""
+    """A filter of ACLs. None finds every text, and the ANY of an enum every code."""
 
     resource_type: int
     name: str | None
@@ -139,7 +140,10 @@ _CODES: Final[dict[type[IntEnum], frozenset[int]]] = {
 
 
 def refuse_acl(acl: Acl) -> Refusal | None:
-    """Why an ACL, which is no filter, cannot be made, in Kafka's order."""
+    """The first reason in Kafka's order against making an ACL; None if it can be made.
+
+    acl: without codes that only filters have.
+    """
     pattern = acl.pattern
     fault = None
     if pattern.resource_type == AclResource.CLUSTER and pattern.name != CLUSTER_NAME:
@@ -163,7 +167,7 @@ def refuse_acl(acl: Acl) -> Refusal | None:
 
 
 def refuse_filter(wanted: AclFilter) -> Refusal | None:
-    """Why a filter deletes nothing: it has a code that Kafka lacks."""
+    """The refusal of a filter with a code that Kafka lacks; None for any other filter."""
     fault = None
     if wanted.resource_type not in _CODES[AclResource] or wanted.pattern_type not in _CODES[PatternType]:
         fault = "Unknown patternFilter."
@@ -176,7 +180,7 @@ def refuse_filter(wanted: AclFilter) -> Refusal | None:
 
 
 def stored_key(acl: Acl) -> bytes:
-    """A short key for an ACL, whose names may be long."""
+    """A key of fixed length for an ACL, whose names may be long."""
     return hashlib.sha256(encode_acl(acl)).hexdigest().encode()
 
 

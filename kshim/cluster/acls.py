@@ -1,4 +1,4 @@
-"""The ACLs of a cluster: durable before they are in force, and then for the next request of anybody."""
+"""The ACLs of a cluster. A new ACL is durable first, and then in force for every later request."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from kshim.storage.interfaces import Metadata
 
 Pause = Callable[[int], Awaitable[None]]
-"""Takes what a step may have cost, in microseconds; others may be served before it goes on."""
+"""Called with the estimated cost of a step, in microseconds. It may serve other clients before it returns."""
 
 MOST_AT_ONCE = 10_000
-"""ACLs that one request makes or deletes, as in Kafka."""
+"""Most ACLs that one request may make or delete, as in Kafka."""
 MOST_FOUND = 1_000_000
-"""ACLs that all filters of a request find, those counted again that several find."""
+"""Most ACLs that the filters of a request may find together. An ACL counts once for each filter."""
 NEW_ACL_US, SHOWN_ACL_US, FILTER_US = 20, 20, 5
 SEARCHED_AT_ONCE, SEARCH_US = 1_000, 1_500
 
@@ -44,14 +44,14 @@ TOO_MANY_REMOVED = Refusal(
 
 
 class Acls:
-    """All ACLs, and the authorizer that goes by them."""
+    """All ACLs, and the authorizer that applies them."""
 
     def __init__(self, writer: Writer, authorizer: Authorizer) -> None:
         self._writer = writer
         self.authorizer = authorizer
         self._all: dict[Acl, None] = {}  # exactly the durable ones
         self._by_name: dict[str, dict[Acl, None]] = {}
-        """The same ACLs by the names of their patterns."""
+        """All ACLs, by the name of their pattern."""
 
     def read(self, metadata: Metadata) -> None:
         for _, value in metadata.items(ACL):
@@ -68,15 +68,16 @@ class Acls:
         return found
 
     def _candidates(self, wanted: AclFilter) -> list[Acl]:
-        """The ACLs among which are all that a filter finds."""
+        """A list of ACLs that includes all that the filter finds, looked up by name where it has one."""
         if wanted.name is None or wanted.pattern_type == PatternType.MATCH:
             return list(self._all)
         return list(self._by_name.get(wanted.name, ()))
 
     def create(self, acls: Sequence[Acl], pause: Pause) -> Deferred[list[Refusal | None]]:
-        """Make each ACL or refuse it, in one durable write; one that exists is made already.
+        """Make or refuse each ACL, in one durable write. An ACL that exists already counts as made.
 
-        Fires with a refusal, or None for success, for each. Errbacks StorageError; then none was made.
+        Fires with a list: for each ACL a refusal, or None for success. Errbacks StorageError; then no ACL
+        was made.
         """
         return Deferred.fromCoroutine(self._create(acls, pause))
 
@@ -95,7 +96,7 @@ class Acls:
         return outcome
 
     async def _add(self, wanted: Mapping[Acl, tuple[bytes, bytes]], pause: Pause) -> None:
-        """Store and show the ACLs that do not exist."""
+        """Store the ACLs that do not exist yet, and put them into force."""
         made = {acl: stored for acl, stored in wanted.items() if acl not in self._all}
         if made:
             changes: Changes = dict(made.values())
@@ -105,11 +106,11 @@ class Acls:
                 await pause(SHOWN_ACL_US)
 
     def delete(self, filters: Sequence[AclFilter], pause: Pause) -> Deferred[list[list[Acl] | Refusal]]:
-        """Delete what each filter finds, in one durable write. Fires with the ACLs, or why none was deleted,
-        for each. Errbacks StorageError, or TooManyElements if they find more than MOST_FOUND together; then
-        none was deleted.
+        """Delete the ACLs that the filters find, in one durable write.
 
-        Other changes are made while the filters are searched for.
+        Fires with a list: for each filter the ACLs that it found, or a refusal. Errbacks StorageError, or
+        TooManyElements if the filters find more than MOST_FOUND together; then no ACL was deleted. Other
+        changes may be made during the search.
         """
         return Deferred.fromCoroutine(self._delete(filters, pause))
 
@@ -135,14 +136,14 @@ class Acls:
                     await pause(NEW_ACL_US)
                     gone[acl] = ACL + stored_key(acl)
         removed = await self._writer.run(self._remove, gone, pause) if gone else gone
-        if len(removed) < len(gone):  # others have removed some meanwhile
+        if len(removed) < len(gone):  # another request has removed some meanwhile
             for wanted, found in by_filter.items():
                 if not isinstance(found, Refusal):
                     by_filter[wanted] = list(filter(removed.__contains__, found))
         return [by_filter[wanted] for wanted in filters]
 
     async def _remove(self, wanted: Mapping[Acl, bytes], pause: Pause) -> Collection[Acl]:
-        """Remove the ACLs that exist, and return these."""
+        """Remove those of `wanted` that still exist, and return them."""
         gone = {acl: key for acl, key in wanted.items() if acl in self._all}
         if gone:
             await self._writer.put(dict.fromkeys(gone.values()))

@@ -1,9 +1,9 @@
-"""Decides who may do what, by access control lists, as Kafka's StandardAuthorizer does.
+"""Decides by access control lists which operations are allowed, as Kafka's StandardAuthorizer does.
 
 Pure. A decision is the set of all operations that a principal may perform on a resource from a host, as the
-bits of KIP-430. It takes a few look-ups, however many ACLs there are: for the resource's own name, for `*`,
-and for each length that a prefixed pattern has, the ACLs of this principal and host are two masks. Prefixes
-of many lengths make it take longer: `cost_us` says how long.
+bits of KIP-430. It takes a few look-ups, however many ACLs there are: one for the resource's name, one for
+`*`, and one for each length of a prefixed pattern. Each look-up gives two masks of operations, allowed and
+denied. Prefixes of many different lengths make a decision slower: `cost_us` estimates its time.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from kshim.cluster.acl import (
 )
 
 MOST_KNOWN = 10_000
-"""How many decisions are kept for the next time."""
+"""Most decisions that are cached."""
 LONGEST_KNOWN = 500
-"""Characters of the name in a decision that is kept."""
+"""A decision about a name with more characters is not cached."""
 
 DECISION_US = 5
 PREFIX_NS, CHARACTER_NS = 250, 1
-"""A decision takes longer by so much for each length of a prefix, and for each character that is hashed."""
+"""Additional time of a decision: for each length of a prefix, and for each character that is hashed."""
 
 _REAL: Final = [each for each in AclOperation if each > AclOperation.ALL]
 EVERYTHING: Final = sum(1 << operation for operation in _REAL)
@@ -43,21 +43,21 @@ _IMPLIED: Final = {
     AclOperation.ALTER: _DESCRIBE,
     AclOperation.ALTER_CONFIGS: _DESCRIBE_CONFIGS,
 }
-"""What is allowed, too, to whom an operation is allowed. Who is denied it is not denied the other."""
+"""An allowed operation allows the implied one, too. A denied operation does not deny the implied one."""
 
 Asker = tuple[str, str]
-"""A principal and a host, each of which may be the one of an ACL for all."""
+"""A principal and a host. In an ACL each may be the wildcard: EVERYBODY, or WILDCARD."""
 
 
 class Rights:
-    """What the ACLs of one pattern, principal and host say."""
+    """The ACLs of one pattern, principal and host, and the operations that they allow and deny."""
 
     __slots__ = ("acls", "allowed", "denied")
 
     def __init__(self) -> None:
         self.acls: set[Acl] = set()
         self.allowed = self.denied = 0
-        """Bits of operations, with those that are implied."""
+        """Bits of operations; `allowed` includes the implied ones."""
 
     def sum_up(self) -> None:
         self.allowed = self.denied = 0
@@ -70,30 +70,30 @@ class Rights:
 
 
 class Authorizer:
-    """All ACLs, and what follows from them."""
+    """All ACLs, arranged for decisions."""
 
     def __init__(self, super_users: Collection[str] = (), *, allow_everyone: bool = False) -> None:
-        """super_users: principals that may do everything. allow_everyone: whether anybody may do anything
-        with a resource that no ACL is about.
+        """super_users: principals that may do everything. allow_everyone: if True, everybody may do
+        everything with a resource that no ACL matches.
         """
         self.version = 0
-        """Rises whenever somebody may do something else than before."""
+        """Grows with each change of ACLs; a decision that is cached elsewhere counts for one version."""
         self._super_users = frozenset(super_users)
         self._without_acl = EVERYTHING if allow_everyone else 0
         self._rights: dict[Pattern, dict[Asker, Rights]] = {}
         self._prefixed: defaultdict[int, dict[str, dict[Asker, Rights]]] = defaultdict(dict)
-        """By resource type and name: the rights of prefixed patterns once more."""
+        """The rights of prefixed patterns, which `_rights` has too, by resource type and name."""
         self._prefixes: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        """By resource type: how many prefixed patterns there are of each length."""
+        """The number of prefixed patterns of each length, by resource type."""
         self._lengths: defaultdict[int, list[int]] = defaultdict(list)
-        """The same lengths, sorted."""
+        """The sorted lengths of prefixed patterns, by resource type."""
         self._known: dict[tuple[str, str, int, str], int] = {}
         self._known_any: dict[tuple[str, str, int, int], bool] = {}
 
     # ---- the decision
 
     def cost_us(self, resource_type: int, name: str) -> int:
-        """How long a decision about a resource may take."""
+        """The longest time that a decision about a resource may take, in microseconds."""
         lengths = self._lengths.get(resource_type)
         prefixes = bisect_right(lengths, len(name)) if lengths else 0
         return DECISION_US + prefixes * (PREFIX_NS + CHARACTER_NS * len(name)) // 1000
@@ -111,7 +111,7 @@ class Authorizer:
         return known
 
     def allows(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
-        """Whether `principal` may perform one operation on a resource from `host`."""
+        """True if `principal` may perform one operation on a resource from `host`."""
         return bool(self.operations(principal, host, resource_type, name) >> operation & 1)
 
     def _decide(self, principal: str, host: str, resource_type: int, name: str) -> int:
@@ -128,7 +128,7 @@ class Authorizer:
         return allowed & ~denied if has_acls else self._without_acl
 
     def _of_resource(self, resource_type: int, name: str) -> Iterator[dict[Asker, Rights]]:
-        """The rights of each pattern that a resource has."""
+        """The rights of each pattern that matches a resource."""
         for literal in (name, WILDCARD):
             rights = self._rights.get(Pattern(resource_type, literal, PatternType.LITERAL))
             if rights is not None:
@@ -142,8 +142,8 @@ class Authorizer:
                 yield rights
 
     def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        """Whether there may be a resource of this type on which `principal` may perform the operation, which
-        is none that others imply (authorizeByResourceType).
+        """True if `principal` may perform the operation on some resource of this type, even one that does not
+        exist yet (authorizeByResourceType). operation: not one that other operations imply.
         """
         question = principal, host, operation, resource_type
         known = self._known_any.get(question)
@@ -174,7 +174,7 @@ class Authorizer:
         return any(not self._is_denied(pattern, denied) for pattern in allowed)
 
     def _is_denied(self, pattern: Pattern, denied: Collection[Pattern]) -> bool:
-        """Whether all resources of a pattern are denied."""
+        """True if a denied pattern covers all resources of `pattern`."""
         resource_type, name, _ = pattern
         return pattern in denied or any(
             Pattern(resource_type, name[:length], PatternType.PREFIXED) in denied
@@ -198,7 +198,7 @@ class Authorizer:
         self._forget()
 
     def remove(self, acl: Acl) -> None:
-        """Let an ACL that was added be none."""
+        """Put an ACL that was added out of force."""
         pattern, asker = acl.pattern, (acl.principal, acl.host)
         rights = self._rights[pattern][asker]
         rights.acls.remove(acl)
@@ -228,5 +228,5 @@ class Authorizer:
 
 
 def _askers(principal: str, host: str) -> tuple[Asker, ...]:
-    """Those to whom an ACL may be addressed so that it counts for a principal at a host."""
+    """The four pairs of an ACL's principal and host that match `principal` at `host`, wildcards included."""
     return (principal, host), (principal, WILDCARD), (EVERYBODY, host), (EVERYBODY, WILDCARD)

@@ -1,7 +1,7 @@
-"""The configs of one broker, as texts by their source: set at run time for it, or for all brokers, or at its
-start (KIP-226).
+"""The configs of one broker, as texts by source (KIP-226).
 
-A broker's configs are also the defaults of topic configs, so this module also finds the value of those.
+The sources are: set at run time for this broker, set at run time for all brokers, set at the start. A
+broker's configs are also the defaults of topic configs, so this module finds the values of those, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kshim.configs.definition import INT_MAX
 from kshim.configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
-"""The name of the resource whose configs are those of all brokers."""
+"""The name of the resource whose configs count for all brokers."""
 
 
 class ConfigSource(IntEnum):
@@ -33,7 +33,7 @@ class ConfigSource(IntEnum):
 
 
 class Setting(NamedTuple):
-    """The text of one config, and where it comes from."""
+    """The text of one config, and its source."""
 
     name: str
     text: str
@@ -42,14 +42,14 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfigs:
-    """The texts of one broker, by property: `dynamic` wins over `dynamic_default`, that over `static`."""
+    """The texts of one broker, by property: `dynamic` wins over `dynamic_default`, and that over `static`."""
 
     dynamic: Mapping[str, str]
     dynamic_default: Mapping[str, str]
     static: Mapping[str, str]
 
     def settings(self, names: Sequence[str]) -> Iterator[Setting]:
-        """Everything that was set under one of `names`, the strongest first."""
+        """The settings under any of `names`, from every source, the strongest first."""
         for source, texts in (
             (ConfigSource.DYNAMIC_BROKER, self.dynamic),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
@@ -63,7 +63,7 @@ class BrokerConfigs:
 def broker_configs(
     config: Config, node_id: int, dynamic: Mapping[str, Mapping[str, str]] | None = None
 ) -> BrokerConfigs:
-    """The configs of broker `node_id`. dynamic: those set at run time, by node id as text or ALL_BROKERS."""
+    """The configs of broker `node_id`. dynamic: texts set at run time, by node id as text or ALL_BROKERS."""
     dynamic = dynamic or {}
     static = {**_changed(config), **_given(config), "node.id": str(node_id), "broker.id": str(node_id)}
     static = {name: listener_text(name, text) for name, text in static.items()}
@@ -73,13 +73,13 @@ def broker_configs(
 
 
 def broker_text(name: str, configs: BrokerConfigs) -> str:
-    """The text of one property, as it was set or by default."""
+    """The text of one property: the strongest setting, else the default."""
     set_texts = (setting.text for setting in configs.settings([name]))
     return next(set_texts, PROPERTIES[name].default)
 
 
 def parse_node_id(name: str) -> int | None:
-    """The node id that the name of a resource gives; None if Kafka would not read it as a number."""
+    """Parse the name of a broker resource; None if Kafka would not read it as a number."""
     try:
         return java.integer(name, INT_MAX)
     except ValueError:
@@ -87,13 +87,13 @@ def parse_node_id(name: str) -> int | None:
 
 
 def listener_text(name: str, text: str) -> str:
-    """The text of a property; the address of a listener becomes PLAINTEXT://HOST:PORT, as Kafka spells it."""
+    """Return `text`; a bare HOST:PORT of a listener property becomes PLAINTEXT://HOST:PORT, as in Kafka."""
     bare = name in ("listeners", "advertised.listeners") and text and "://" not in text
     return f"PLAINTEXT://{text}" if bare else text
 
 
 def _listeners(config: Config, number: int) -> dict[str, str]:
-    """The listeners of the broker that many after the first."""
+    """The listener properties of the broker `number` places after the first."""
     found = [listener.of_broker(number) for listener in config.listener_configs]
     told = [f"{each.name}://{each.advertised}" for each in found if each.advertised is not None]
     listeners = {"listeners": ",".join(each.url for each in found)}
@@ -101,7 +101,7 @@ def _listeners(config: Config, number: int) -> dict[str, str]:
 
 
 def _given(config: Config) -> dict[str, str]:
-    """What the user set, without properties that only Kafka reads and whose value it would refuse."""
+    """The properties that the user set, without those that only Kafka has and whose value it would refuse."""
     return {
         name: text
         for name, text in config.given.items()

@@ -1,4 +1,4 @@
-"""The loggers of a broker as configs, whose values are levels (KIP-412); one process's brokers share them."""
+"""A broker's loggers as configs with levels as values (KIP-412). All brokers of the process share them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LEVELS = {
     "ERROR": logging.ERROR,
     "FATAL": logging.CRITICAL,
 }
-"""Java's names of levels, which Kafka's tools use; there is nothing below DEBUG."""
+"""Levels by Java's names, which Kafka's tools use. Python has none below DEBUG, so TRACE is DEBUG, too."""
 
 
 def levels() -> dict[str, str]:
-    """The level of each logger by its name, as Java names levels. The root logger is called "root"."""
+    """Java's name of the level of each logger, by the logger's name; "root" is the root logger."""
     known = logging.root.manager.loggerDict.items()
     loggers = {ROOT: logging.root} | {
         name: logger for name, logger in sorted(known) if isinstance(logger, logging.Logger)
@@ -31,19 +31,19 @@ def levels() -> dict[str, str]:
 
 
 def set_level(name: str, level: str | None) -> None:
-    """Set the level of one of the loggers of `levels()`; None gives it the level of its parent."""
+    """Set the level of a logger that `levels()` names. With None it takes the level of its parent."""
     logging.getLogger(None if name == ROOT else name).setLevel(
         logging.NOTSET if level is None else LEVELS[level]
     )
 
 
 def _java_level(level: int) -> str:
-    """Java's name of the lowest level that is at least `level`."""
+    """Java's name of the lowest level that is not below `level`."""
     return next((name for name, number in LEVELS.items() if name != "TRACE" and number >= level), "FATAL")
 
 
 def alter_loggers(change: ConfigChange, node_id: int, *, validate_only: bool) -> Refusal | None:
-    """Change levels until the next start, all or none. Returns Kafka's refusal in Kafka's words, or None."""
+    """Change levels until the next start, all or none. Returns a refusal, in Kafka's words, or None."""
     asked = parse_node_id(change.resource_name)
     if asked is None:
         fault = f"Node id must be an integer, but it is: {change.resource_name}"

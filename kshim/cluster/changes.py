@@ -1,4 +1,4 @@
-"""A change of topics that is made as a whole, and the leaders that move with it."""
+"""A change of several topics, made all at once, and the partitions whose leader it changes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kshim.cluster.topics import Partition, Topic
 
 TopicPartition = tuple[str, int]
 Outcome = Sequence[tuple[TopicPartition, Refusal | None]]
-"""For each partition that was asked for, in that order: a refusal, or None for success."""
+"""A refusal, or None for success, for each requested partition, in the order of the request."""
 
 
 class Change(NamedTuple):
-    """A decision about topics, to be made durable."""
+    """New values of topics, not durable yet."""
 
     topics: Mapping[str, Topic]
-    """The topics that change, as they are afterwards, by name."""
+    """The changed topics in their new state, by name."""
     outcome: Outcome
     running: tuple[int, ...] | None = None
-    """The brokers that run afterwards; None if these do not change."""
+    """The brokers that run after the change; None if the change does not concern them."""
 
 
 class Move(NamedTuple):

@@ -21,7 +21,7 @@ _MAX_PARTITIONS_PER_REQUEST = _MAX_RECORDS_PER_REQUEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a change is not made, as the response tells it."""
+    """The error code and message with which a response refuses a change."""
 
     error_code: ErrorCode
     message: str | None
@@ -29,13 +29,13 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be created; a number of DEFAULT, -1, leaves it to the broker."""
+    """A topic to be created. DEFAULT (-1) as a number makes the broker choose it."""
 
     name: str
     num_partitions: int = DEFAULT
     replication_factor: int = DEFAULT
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
-    """(partition index, node ids of its replicas); none leaves them to the broker."""
+    """(partition index, node ids of its replicas) for each partition; empty if the broker places them."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -47,7 +47,10 @@ def refuse_new_topic(
     running: Collection[int],
     broker: BrokerConfigs,
 ) -> Refusal | None:
-    """Why `new` cannot be created beside `topics`; None if it can. running: the brokers that run."""
+    """The refusal of `new` beside the existing `topics`; None if it can be created.
+
+    running: the brokers that run.
+    """
     fault = fault_in_name(new.name)
     if fault:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
@@ -88,15 +91,18 @@ def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
 
 
 def refuse_new_topics(wanted: Iterable[NewTopic]) -> Refusal | None:
-    """Why none of the topics of a request is created, before any is looked at; None if each is.
+    """The refusal of a whole request for its number of partitions; None if each topic is to be checked.
 
-    Their partitions count together, also those of topics that could not be created.
+    Partitions of topics that could not be created count, too.
     """
     return _refuse_too_many(sum(len(new.assignments) or max(new.num_partitions, 0) for new in wanted))
 
 
 def refuse_made_topics(made: Iterable[Topic]) -> Refusal | None:
-    """Why none of the topics that could be created is: Kafka's controller writes so many records at once."""
+    """The refusal of all topics that passed their checks, if together they are too large; else None.
+
+    Kafka's controller writes at most 10,000 records at once: one for each topic, config and partition.
+    """
     if sum(1 + len(topic.configs) + len(topic.partitions) for topic in made) > _MAX_RECORDS_PER_REQUEST:
         return Refusal(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
     return None
@@ -134,7 +140,10 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Colle
 def fault_in_replicas(
     replicas: Sequence[int], node_ids: Collection[int], size: int | None = None
 ) -> str | None:
-    """What is wrong with the requested replicas; None if nothing. size: how many there must be."""
+    """What is wrong with the requested replicas of a partition; None if nothing.
+
+    size: the number that there must be; None allows any.
+    """
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
     stranger = next((replica for replica in sorted(replicas) if replica not in node_ids), None)
@@ -170,8 +179,10 @@ def refuse_new_partitions(
     running: Collection[int],
     admit: Callable[[int], Refusal | None] = lambda _: None,
 ) -> Refusal | None:
-    """Why `topic` cannot have `count` partitions from now on; None if it can. admit: asked about those that
-    are added before it is looked which brokers are to have them, as in Kafka.
+    """The refusal to grow `topic` to `count` partitions; None if it can grow.
+
+    admit: called with the number of added partitions; it may refuse them. As in Kafka, it is called before
+    the brokers of `assignments` are checked.
     """
     if topic is None:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
@@ -206,7 +217,7 @@ def refuse_new_partitions(
 
 
 def refuse_deletion(topic: Topic, topics: Mapping[UUID, Topic]) -> Refusal | None:
-    """Why `topic` cannot be deleted; None if it can."""
+    """The refusal to delete `topic`; None if it can be deleted."""
     if topic.topic_id not in topics:
         message = "This server does not host this topic-partition."
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
@@ -214,7 +225,7 @@ def refuse_deletion(topic: Topic, topics: Mapping[UUID, Topic]) -> Refusal | Non
 
 
 def _refuse_internal(name: str) -> Refusal:
-    """Refuse to change a topic that holds the state of a coordinator and whose partitions say where it is.
+    """The refusal to delete or extend a topic with a coordinator's state, which is found by partition number.
 
     Kafka allows such a change, and then loses or misplaces its groups.
     """
@@ -226,7 +237,10 @@ def _refuse_internal(name: str) -> Refusal:
 def refuse_to_unregister(
     node_id: int, registered: Collection[int], running: Collection[int]
 ) -> Refusal | None:
-    """Why a broker cannot be forgotten. Kafka forgets also one that runs, which then serves no partition."""
+    """The refusal to unregister a broker; None if it can be unregistered.
+
+    Kafka also unregisters a running broker, which then serves no partition.
+    """
     if node_id not in registered:
         message = f"Broker ID {node_id} is not currently registered"
         return Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, message)

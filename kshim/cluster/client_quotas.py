@@ -1,7 +1,8 @@
-"""Client quotas: which may be set for whom, what changes them, and what a filter finds (KIP-546, KIP-612).
+"""Client quotas: Kafka's refusals of new ones, changes, and filters (KIP-546, KIP-612).
 
-Pure. A quota belongs to an entity: a user, a client id, both, or an address; None stands for the default of
-that type. kshim.quotas limits clients by them, and kshim/network/arrivals.py their connections.
+Pure. A quota belongs to an entity: a user, a client id, both, or an address. The name None stands for the
+default of a type. `kshim.quotas` enforces the quotas of users and clients, and kshim/network/arrivals.py
+those of addresses, which limit connections.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ _LONGEST_HOST = 253
 
 @dataclass(frozen=True, slots=True)
 class QuotaChange:
-    """New quotas of an entity; None removes one."""
+    """New quotas of an entity. The value None removes a quota."""
 
     entity: Entity
     quotas: Mapping[str, float | None]
 
 
 class MatchType(IntEnum):
-    """Which names of an entity type a filter finds."""
+    """How a filter compares the names of an entity type."""
 
     EXACT = 0
     DEFAULT = 1
@@ -64,7 +65,7 @@ class MatchType(IntEnum):
 
 
 class Component(NamedTuple):
-    """One condition of a filter; an entity must meet all."""
+    """One condition of a filter. A filter finds the entities that meet all its conditions."""
 
     entity_type: str
     match_type: MatchType
@@ -72,7 +73,10 @@ class Component(NamedTuple):
 
 
 def new_entity(parts: Iterable[tuple[str, str | None]]) -> Entity:
-    """An entity in its one order; of two names for one type the last counts. Types may be unknown."""
+    """An entity with its types in the order of ENTITY_TYPES, unknown types last.
+
+    If a type comes twice, its last name counts.
+    """
     order = {kind: place for place, kind in enumerate(ENTITY_TYPES)}
     return tuple(sorted(dict(parts).items(), key=lambda part: (order.get(part[0], len(order)), part[0])))
 
@@ -84,7 +88,7 @@ def entity_text(entity: Entity) -> str:
 
 
 def refuse_quotas(change: QuotaChange) -> Refusal | None:
-    """Why quotas cannot be set as `change` says. Whether a name may be removed is not looked at."""
+    """The refusal of a change; None if it can be made. The names of removed quotas are not checked."""
     fault = _fault_in_entity(change.entity) or next(
         filter(None, (_fault_in_quota(change.entity, *each) for each in change.quotas.items())), None
     )
@@ -124,7 +128,7 @@ def _fault_in_quota(entity: Entity, key: str, value: float | None) -> str | None
 
 
 def address_of(text: str) -> str | None:
-    """The address that Java reads from a text; None if it is a name that would have to be looked up."""
+    """The IP address that Java reads from a text; None for a host name, which Java would have to look up."""
     if _IPV4.fullmatch(text) and _is_ipv4(text):
         *first, last = map(int, text.split("."))
         number = sum(part << (24 - 8 * place) for place, part in enumerate(first)) + last
@@ -138,7 +142,7 @@ def address_of(text: str) -> str | None:
 
 
 def is_host(text: str) -> bool:
-    """Whether Java could read an address from the text, or look it up: names are not looked up here."""
+    """True if the text is an IP address as Java reads it, or a valid host name, which is not looked up."""
     if _IPV4.fullmatch(text):
         return _is_ipv4(text)
     if text.startswith("[") and text.endswith("]"):
@@ -147,7 +151,10 @@ def is_host(text: str) -> bool:
 
 
 def _is_ipv4(text: str) -> bool:
-    """One to four numbers; the last one fills all bytes that are left."""
+    """True if all of one to four numbers are in range. The last number fills all bytes that are left.
+
+    text: matches _IPV4.
+    """
     *first, last = map(int, text.split("."))
     return all(number < 256 for number in first) and last < 256 ** (4 - len(first))
 
@@ -170,7 +177,7 @@ def changed(change: QuotaChange, before: Mapping[str, float]) -> dict[str, float
 
 
 def meets(entity: Entity, components: Sequence[Component], *, strict: bool) -> bool:
-    """Whether a filter finds an entity. strict: it must have no types but those of the filter."""
+    """True if a filter finds an entity. strict: the entity must not have further types."""
     names = dict(entity)
     if strict and len(names) != len(components):
         return False
@@ -185,12 +192,12 @@ def _matches(component: Component, name: str | None) -> bool:
 
 
 def stored_key(entity: Entity) -> bytes:
-    """A short key for an entity, whose names may be long."""
+    """A key of fixed length for an entity, whose names may be long."""
     return hashlib.sha256(json.dumps(entity).encode()).hexdigest().encode()
 
 
 def encode_quotas(entity: Entity, quotas: Mapping[str, float]) -> bytes | None:
-    """What is stored of an entity; None if it has no quotas."""
+    """The stored value of an entity and its quotas; None, which deletes the key, if it has no quotas."""
     return json.dumps([entity, quotas]).encode() if quotas else None
 
 

@@ -1,6 +1,6 @@
-"""The cluster: its brokers, topics and partitions, their configs, and what changes them.
+"""The cluster: its brokers, topics and partitions, their configs, and the changes of all these.
 
-A change is durable before it is seen, and no two are made at a time: see `writer`.
+A change is durable before clients see it, and changes are made one at a time: see `writer`.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ _NEW_TOPIC_US = 100
 _DELETED_PARTITION_US, _DELETED_AT_ONCE = 5, 500
 
 Pause = Callable[[int], Awaitable[None]]
-"""Takes what a step may have cost, in microseconds; others may be served before it goes on."""
+"""Called with the estimated cost of a step, in microseconds. It may serve other clients before it returns."""
 
 
 Admit = Callable[[int], Refusal | None]
-"""Asked before so many partitions are made or deleted; a refusal says why they must not be."""
+"""Called with a number of partitions before they are made or deleted. It may return a refusal."""
 
 
 def admit_all(partitions: int) -> None:
-    """No quota limits how many partitions are made or deleted."""
+    """Admit any number of partitions; no quota limits them."""
 
 
 async def no_pause(cost_us: int) -> None:
@@ -83,15 +83,15 @@ async def no_pause(cost_us: int) -> None:
 
 
 Forget = Callable[[Sequence[str]], Awaitable[None]]
-"""Takes the names of topics that were deleted, and forgets what is kept of them elsewhere."""
+"""Called with the names of deleted topics. It removes state about them that other modules keep."""
 
 
 async def forget_nothing(names: Sequence[str]) -> None:
-    """Nothing is kept elsewhere."""
+    """Do nothing: no other module keeps state about topics."""
 
 
 class Cluster:
-    """The state that Metadata answers from. Use it only after `start()` has fired."""
+    """The state from which Metadata is answered. Use it only after `start()` has fired."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Cluster:
         self.scram_users = ScramUsers(self.writer)
         self.producer_ids = ProducerIds(self.writer)
         self.acls = _new_acls(config, self.writer)
-        """None without an authorizer: then everybody may do everything."""
+        """None if no authorizer is configured; then everybody may do everything."""
         self.node_ids = tuple(range(config.node_id, config.node_id + config.brokers))
         self.running = self.node_ids  # the brokers that clients may connect to
         self.registered = self.node_ids  # those, and stopped brokers that nobody has unregistered
@@ -138,7 +138,7 @@ class Cluster:
         return self.topics[GROUP_METADATA_TOPIC]
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
-        """The topic with that id; no second topic ever gets the same id, not even one of the same name."""
+        """The topic with that id. Ids are never reused: a topic that is made again gets another id."""
         return self._by_id.get(topic_id)
 
     def watch_leaders(self, watcher: Callable[[Sequence[Move]], None]) -> Callable[[], None]:
@@ -155,8 +155,9 @@ class Cluster:
         return unwatch
 
     def watch_topics(self, watcher: Callable[[str, str], None]) -> None:
-        """Call `watcher(name, change)` each time a topic was created, extended or deleted; it says so in
-        words.
+        """Call `watcher(name, change)` each time a topic was created, extended or deleted.
+
+        change: a predicate for the topic's name, such as "was created".
         """
         self._topic_watchers.append(watcher)
 
@@ -167,7 +168,7 @@ class Cluster:
     # ---- starting
 
     def start(self) -> Deferred[None]:
-        """Read what is stored; on first use, create the cluster id and __consumer_offsets. Errbacks
+        """Read the stored state; on first use, create the cluster id and __consumer_offsets. Errbacks
         StorageError.
         """
         return Deferred.fromCoroutine(self._start())
@@ -217,8 +218,8 @@ class Cluster:
     ) -> Deferred[dict[str, Topic | Refusal]]:
         """Create the topics that can be created, in one durable write; refuse the others one by one.
 
-        Fires with the topic or the refusal of each name. With `validate_only` the topics are as they would
-        be, and nothing is kept. Errbacks StorageError; then no topic was created.
+        Fires with the topic or the refusal of each name. With `validate_only` it makes the same topics, but
+        neither stores nor shows them. Errbacks StorageError; then no topic was created.
         """
         return self.writer.run(self._create_topics, wanted, validate_only, pause, admit)
 
@@ -253,7 +254,9 @@ class Cluster:
     def auto_create_topics(
         self, names: Sequence[str], admit: Admit = admit_all
     ) -> Deferred[dict[str, Topic | Refusal]]:
-        """The topics with these names; missing ones are created with the defaults."""
+        """Create the missing ones of these topics with the defaults. Fires with the topic or the refusal of
+        each name.
+        """
 
         def with_existing(outcome: dict[str, Topic | Refusal]) -> dict[str, Topic | Refusal]:
             return {name: self.topics.get(name, made) for name, made in outcome.items()}
@@ -306,7 +309,7 @@ class Cluster:
         if deleted:
             await forget([topic.name for topic in deleted])
         if gone:
-            # The answer need not wait for this; should it fail, start() deletes them once more.
+            # The answer need not wait for this write. If it fails, start() deletes the partitions once more.
             self._metadata.put(dict.fromkeys(gone)).addErrback(lambda _: None)
         return outcome
 
@@ -355,7 +358,7 @@ class Cluster:
     def change_topics(self, decide: Callable[[], Change]) -> Deferred[Outcome]:
         """Call `decide`, and make its change durable and visible, all under one lock.
 
-        Then the watchers of leaders are called. Errbacks StorageError; then nothing has changed.
+        Calls the watchers of leaders at the end. Errbacks StorageError; then nothing has changed.
         """
         return self.writer.run(self._change_topics, decide)
 
@@ -382,8 +385,8 @@ class Cluster:
             self.writer.leader_epoch += 1
 
     def unregister_broker(self, node_id: int) -> Deferred[Refusal | None]:
-        """Forget a broker that does not run, until it is started again. Fires with a refusal, or None for
-        success.
+        """Remove a stopped broker from the registered brokers until it is started again. Fires with a
+        refusal, or None for success.
         """
         return self.writer.run(self._unregister_broker, node_id)
 
@@ -396,10 +399,10 @@ class Cluster:
     def alter_configs(
         self, changes: Sequence[ConfigChange], node_id: int, *, validate_only: bool = False
     ) -> Deferred[list[Refusal | None]]:
-        """Change configs of topics and brokers, as broker `node_id` was asked to, in one durable write.
+        """Change configs of topics and brokers in one durable write. node_id: the broker that was asked.
 
-        Each resource is changed whole or refused; fires with a refusal, or None for success, for each.
-        Errbacks StorageError; then nothing was changed.
+        Fires with a list: for each change a refusal, or None for success. A change is made whole or not at
+        all. Errbacks StorageError; then nothing was changed.
         """
         return self.writer.run(self._alter_configs, changes, node_id, validate_only)
 
@@ -438,7 +441,7 @@ class Cluster:
         )
 
     def _new_topic(self, new: NewTopic, changes: Changes) -> Topic:
-        """Make a topic that was not refused."""
+        """Make a topic that passed its checks, and add it to `changes`."""
         first = self._next_partition_no
         given = [tuple(replicas) for _, replicas in sorted(new.assignments)]
         replicas = given or self._placed(first, new.num_partitions, new.replication_factor)
@@ -453,16 +456,16 @@ class Cluster:
         return topic
 
     def _placed(self, start: int, count: int, replication_factor: int) -> list[tuple[int, ...]]:
-        """Place replicas round robin over the brokers that run, or over all if these are too few."""
+        """Place replicas round robin over the running brokers, or over all brokers if too few run."""
         nodes = self.running if len(self.running) >= replication_factor else self.node_ids
         return placed(start, count, replication_factor, nodes)
 
     def _new_partitions(
         self, start: int, replicas: Sequence[tuple[int, ...]], changes: Changes
     ) -> tuple[Partition, ...]:
-        """Make partitions from index `start` on; their partition_nos are taken once `changes` is durable.
+        """Make partitions from index `start` on, and add the next free partition_no to `changes`.
 
-        A partition_no that a failed write took is not used again before a restart; that has no effect.
+        If the write of `changes` fails, their partition_nos stay unused until a restart, which does no harm.
         """
         first = self._next_partition_no
         self._next_partition_no += len(replicas)
@@ -470,7 +473,9 @@ class Cluster:
         return new_partitions(start, first, replicas, self.running)
 
     def _fitted(self, topic: Topic, changes: Changes) -> Topic:
-        """A stored topic, fitted to the brokers of this start; put into `changes` if that alters it."""
+        """Fit the replicas of a stored topic to the brokers of this start. An altered topic is added to
+        `changes`.
+        """
         partitions = tuple(fitted(partition, self.node_ids) for partition in topic.partitions)
         if partitions == topic.partitions:
             return topic
@@ -488,7 +493,7 @@ class Cluster:
 
 
 def _new_acls(config: Config, writer: Writer) -> Acls | None:
-    """What the cluster keeps for an authorizer. Imported only where there is one."""
+    """The ACLs and their authorizer; None if none is configured. Only an authorizer needs the imports."""
     if not config.authorizer_class_name:
         return None
     from kshim.cluster.acls import Acls

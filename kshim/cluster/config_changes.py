@@ -1,4 +1,4 @@
-"""Decides a change of configs: Kafka's refusals in Kafka's order, or the configs from then on.
+"""Decides changes of configs: Kafka's refusals in Kafka's order, or the new configs.
 
 Pure. In Kafka the broker that is asked refuses what it can check by itself, and the controller refuses the
 rest (KIP-226, KIP-339); this module does both.
@@ -32,11 +32,11 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
-    LOGGER = 8  # of a broker; its level is not stored, and the broker that is asked changes it
+    LOGGER = 8  # of a broker. Its level is not stored; the broker that is asked changes it
 
 
 class Operation(IntEnum):
-    """What IncrementalAlterConfigs does with one config (KIP-339)."""
+    """The operations of IncrementalAlterConfigs on one config (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -49,7 +49,7 @@ _RESOURCE_TYPES, _OPERATIONS = frozenset(map(int, ResourceType)), frozenset(map(
 
 @dataclass(frozen=True, slots=True)
 class ConfigOperation:
-    """What to do with one config."""
+    """One operation on one config."""
 
     name: str
     operation: int
@@ -65,7 +65,7 @@ class ConfigChange:
     resource_name: str
     operations: tuple[ConfigOperation, ...]
     replaces: bool = False
-    """Whether configs that are not named go back to their defaults (AlterConfigs)."""
+    """True if configs that are not named go back to their defaults (AlterConfigs)."""
 
     @property
     def resource(self) -> tuple[int, str]:
@@ -78,9 +78,9 @@ class Altered(NamedTuple):
     outcome: list[Refusal | None]
     """For each change: a refusal, or None for success."""
     topics: list[Topic]
-    """The topics that change, as they are afterwards."""
+    """The changed topics in their new state."""
     brokers: dict[str, dict[str, str]]
-    """The configs set at run time that change, as they are afterwards, by broker."""
+    """The new dynamic configs of each changed broker, by node id as text or ALL_BROKERS."""
 
 
 def altered(
@@ -90,9 +90,9 @@ def altered(
     dynamic: Mapping[str, Mapping[str, str]],
     broker: BrokerConfigs,
 ) -> Altered:
-    """The result of `changes` that broker `node_id` was asked for.
+    """The result of `changes`, which a client sent to broker `node_id`.
 
-    dynamic: what was set at run time, by broker. broker: all configs of broker `node_id`.
+    dynamic: the configs set at run time, by broker. broker: all configs of broker `node_id`.
     """
     result = Altered(refuse_requests(changes, node_id), [], {})
     for number, change in enumerate(changes):
@@ -113,7 +113,7 @@ def altered(
 
 
 def refuse_requests(changes: Sequence[ConfigChange], node_id: int) -> list[Refusal | None]:
-    """For each change, what broker `node_id` refuses by the request alone."""
+    """For each change the refusal that follows from the request alone, or None. Ignores current configs."""
     times = Counter(change.resource for change in changes)
     return [TWICE if times[change.resource] > 1 else _refuse_request(change, node_id) for change in changes]
 
@@ -169,7 +169,7 @@ def _changed_topic(
 
 
 def _changed_broker(change: ConfigChange, configs: Mapping[str, str]) -> dict[str, str] | Refusal:
-    """The dynamic configs of a broker, or of all, after `change`. Kafka keeps names that it does not know."""
+    """The dynamic configs of one broker, or of all, after `change`. As in Kafka, unknown names are kept."""
     after = _applied(change, configs, BROKER_CONFIGS)
     if isinstance(after, Refusal):
         return after
@@ -205,7 +205,7 @@ def _not_a_list(resource_type: int, operation: ConfigOperation) -> Refusal:
 
 
 def _edited(operation: ConfigOperation, text: str) -> str:
-    """A list with the missing items added, or with each item removed once."""
+    """The list `text` after APPEND, which adds missing items, or SUBTRACT, which removes each item once."""
     assert operation.value is not None
     items, others = [item for item in text.split(",") if item], java.split(operation.value)
     if operation.operation == Operation.APPEND:

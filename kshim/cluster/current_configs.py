@@ -1,4 +1,4 @@
-"""The configs in force: those of each broker, and, made of these and the topics' own, those of each log."""
+"""The configs in force: those of each broker, and, made from these and the topics' overrides, of each log."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class CurrentConfigs:
-    """Makes configs when they are first asked for, and keeps them until they change."""
+    """Makes configs at their first use, and caches them until they change."""
 
     def __init__(self, config: Config, node_ids: tuple[int, ...]) -> None:
         self._config = config
         self._node_ids = node_ids
         self.dynamic: dict[str, dict[str, str]] = {}
-        """What was altered at run time, by node id as text; "" is all brokers. Exactly the durable ones."""
+        """The texts set at run time, by node id as text, "" for all brokers. Exactly the durable ones."""
         self._of_brokers: dict[int, BrokerConfigs] = {}
-        # By name, whose hash is known, and node id; each for the topic as it was then.
+        # The key has the topic's name, whose hash Python caches; a value counts for that Topic object alone.
         self._of_logs: dict[tuple[str, int], tuple[Topic, LogConfig]] = {}
 
     def of_broker(self, node_id: int) -> BrokerConfigs:
@@ -33,9 +33,9 @@ class CurrentConfigs:
         return known
 
     def of_log(self, topic: Topic, node_id: int | None = None) -> LogConfig:
-        """The configs that matter to the log of `topic`: its own, else those of its leader, broker `node_id`.
+        """The log config of `topic`: its overrides, else the configs of broker `node_id`, which leads it.
 
-        node_id: None takes the first broker, where it does not matter.
+        node_id: None or NO_LEADER takes the first broker.
         """
         node_id = self._node_ids[0] if node_id is None or node_id == NO_LEADER else node_id
         known = self._of_logs.get((topic.name, node_id))
@@ -45,12 +45,12 @@ class CurrentConfigs:
         return known[1]
 
     def forget_logs_of(self, topic: Topic) -> None:
-        """The topic was changed or deleted."""
+        """Drop the cached log configs of a topic that was changed or deleted."""
         for node_id in self._node_ids:
             self._of_logs.pop((topic.name, node_id), None)
 
     def alter(self, brokers: Mapping[str, dict[str, str]]) -> None:
-        """Put altered configs of brokers into force."""
+        """Put new dynamic configs into force. brokers: all texts of each changed broker, by its key."""
         self.dynamic |= brokers
         self._of_brokers.clear()
         self._of_logs.clear()

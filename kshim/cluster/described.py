@@ -1,4 +1,4 @@
-"""A config as DescribeConfigs and CreateTopics answer it: its value, source and synonyms."""
+"""Configs as DescribeConfigs and CreateTopics answer them: value, source and synonyms."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class DescribedConfig:
 
     name: str
     value: str | None
-    """None if it is not set."""
+    """None if it is not set and has no default."""
     source: ConfigSource
     type: ConfigType
     synonyms: tuple[Setting, ...]
-    """The one in force first."""
+    """Settings from the strongest to the weakest; the first is in force."""
     doc: str | None
-    """An empty text is sent to every client, any other only to clients that ask for documentation."""
+    """Only clients that ask for documentation get it, except for an empty text, which every client gets."""
     read_only: bool = False
     is_sensitive: bool = False
-    """Whether its value must not be shown."""
+    """True if its value must not be shown."""
 
 
 def described_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[DescribedConfig]:
@@ -53,14 +53,14 @@ def described_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iter
 
 
 def created_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[Setting]:
-    """The configs of a topic as CreateTopics answers them, in the order of their names."""
+    """The configs of a topic as CreateTopics answers them, sorted by name."""
     for name in sorted(TOPIC_CONFIGS):
         if name in overrides or not TOPIC_CONFIGS[name].internal:
             yield topic_setting(name, overrides, broker)
 
 
 def described_broker(broker: BrokerConfigs) -> Iterator[DescribedConfig]:
-    """All properties of one broker, and other names that were set."""
+    """All properties of one broker, and all other names that were set on it."""
     others = (broker.static, broker.dynamic, broker.dynamic_default)
     for name in dict.fromkeys((*BROKER_CONFIGS, *PROPERTIES, *itertools.chain(*others))):
         yield _described_property(name, _synonyms(name, broker))
@@ -81,7 +81,7 @@ def described_loggers(levels: Mapping[str, str]) -> Iterator[DescribedConfig]:
 def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedConfig:
     row, prop = _row(name), PROPERTIES.get(name)
     type_ = row.type if row else _our_type(name)
-    sensitive = type_ in (ConfigType.PASSWORD, ConfigType.UNKNOWN)  # what is unknown may be secret
+    sensitive = type_ in (ConfigType.PASSWORD, ConfigType.UNKNOWN)  # an unknown property may be secret
     own = next((setting.text for setting in synonyms if setting.name == name), None)
     if own is not None and row is not None:
         own = _canonical(row, own)
@@ -98,7 +98,7 @@ def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedCo
 
 
 def _row(name: str) -> BrokerConfig | None:
-    """What Kafka knows of a property, also of one that is for a listener, or for one of its mechanisms."""
+    """The row of Kafka's table for a property. Prefixes for a listener and for its mechanism are removed."""
     if not (found := _OF_LISTENER.match(name)):
         return BROKER_CONFIGS.get(name)
     of_listener = name[found.end() :]
@@ -106,7 +106,10 @@ def _row(name: str) -> BrokerConfig | None:
 
 
 def _synonyms(name: str, broker: BrokerConfigs) -> tuple[Setting, ...]:
-    """The settings under `name` and its synonyms, Kafka's default last; from the first under `name` on."""
+    """The settings of `name` and its synonyms, from the strongest to the default.
+
+    Starts with the first setting under `name` itself.
+    """
     base = row.name if (row := _row(name)) else name
     names = SYNONYMS.get(base, (base,))
     if base != name:
@@ -134,7 +137,7 @@ def _source(synonyms: tuple[Setting, ...]) -> ConfigSource:
 
 
 def _our_type(name: str) -> ConfigType:
-    """The type of a property that Kafka has only at run time, or not at all."""
+    """The type of a property outside Kafka's table: one that is only set at run time, or kshim's own."""
     if name in DYNAMIC_CONFIGS:
         return DYNAMIC_CONFIGS[name].type
     if name not in PROPERTIES:
@@ -143,5 +146,5 @@ def _our_type(name: str) -> ConfigType:
 
 
 def _canonical(row: Definition, text: str) -> str:
-    """The text as Kafka spells it; a faulty one stays as it is."""
+    """The text as Kafka spells it; an illegal text is returned as it is."""
     return text if row.fault(text) else row.canonical(text)

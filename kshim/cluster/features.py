@@ -1,10 +1,10 @@
-"""The features of a cluster: which versions of each are supported, and when a change is refused (KIP-584).
+"""The features of a cluster: their supported versions, and Kafka's refusals of changes (KIP-584).
 
 Pure. The one feature is transaction.version: a client that sees version 2 gets a new producer epoch for each
 transaction, and leaves it to the broker to add partitions to it (KIP-890). A broker serves the older requests
-as well, so clients go on when it is changed. The other features of Kafka stand for what is not served:
-group.version, share.version and streams.version for new kinds of groups, kraft.version, metadata.version and
-eligible.leader.replicas.version for what a quorum of several machines agrees on.
+as well, so clients go on when it is changed. kshim has none of Kafka's other features: group.version,
+share.version and streams.version stand for new kinds of groups; kraft.version, metadata.version and
+eligible.leader.replicas.version stand for agreements within a quorum of several machines.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 TRANSACTION_VERSION: Final = "transaction.version"
 SUPPORTED: Final[Mapping[str, range]] = {TRANSACTION_VERSION: range(3)}
-"""The versions of each feature; those of a new cluster are the last ones."""
+"""The supported versions of each feature. A new cluster uses the last one."""
 LATEST: Final[Mapping[str, int]] = {name: versions[-1] for name, versions in SUPPORTED.items()}
 
 
 class UpgradeType(IntEnum):
-    """What a client allows a change of a feature to be (KIP-778)."""
+    """The kinds of changes of a feature, of which a client allows one (KIP-778)."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -28,7 +28,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """The version at which a feature is to be used; 0 takes it out of use."""
+    """The new version of a feature; level 0 takes the feature out of use."""
 
     feature: str
     level: int
@@ -39,7 +39,10 @@ class FeatureUpdate(NamedTuple):
 def fault_in_updates(
     updates: Iterable[FeatureUpdate], levels: Mapping[str, int], controller_id: int
 ) -> str | None:
-    """Why Kafka would refuse these updates, by the first that it refuses. levels: those in use."""
+    """Kafka's reason to refuse these updates, from the first refused one; None if all are right.
+
+    levels: the versions in use.
+    """
     for update in updates:
         fault = _fault(update, levels.get(update.feature, 0), controller_id)
         if fault is not None:

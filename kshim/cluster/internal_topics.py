@@ -1,4 +1,4 @@
-"""The topics of a coordinator's records, created with configs of their own when first needed."""
+"""The settings of topics that are created at their first use; __transaction_state has special ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def auto_created(name: str, config: Config, brokers: int) -> NewTopic:
-    """The topic `name` as it is created when a client asks for it."""
+    """The topic `name` as it is created at its first use. brokers: how many there are."""
     if name == TRANSACTION_STATE_TOPIC:
         return NewTopic(
             name,

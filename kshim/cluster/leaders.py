@@ -1,7 +1,7 @@
 """Changes the leaders of partitions: elections, reassignments, brokers that stop and start.
 
-Each change goes through its partitions one by one, by the rules of `replicas`; a refusal of one does not
-affect the others. Refusals are Kafka's.
+Each change treats its partitions one by one, by the rules of `replicas`; the refusal of one partition does
+not affect the others. Refusals are Kafka's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kshim.cluster.topics import NO_LEADER, Partition, Topic
 from schemas.error_code import ErrorCode
 
 Step = Callable[[Partition, int], Partition | Refusal]
-"""Takes a partition and its topic's min.insync.replicas; returns the partition afterwards, or a refusal."""
+"""Takes a partition and its topic's min.insync.replicas; returns the changed partition, or a refusal."""
 
 _NOT_NEEDED = Refusal(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 _NONE_IN_PROGRESS = Refusal(
@@ -58,7 +58,9 @@ def reassign(
     *,
     allow_replication_factor_change: bool = True,
 ) -> Deferred[Outcome]:
-    """Give partitions other replicas; None cancels what is in progress. Errbacks StorageError."""
+    """Give partitions new replicas; None instead of replicas cancels the reassignment in progress. Errbacks
+    StorageError.
+    """
 
     def to(target: Sequence[int] | None) -> Step:
         def step(partition: Partition, min_isr: int) -> Partition | Refusal:
@@ -82,7 +84,7 @@ def reassign(
 
 
 def move_leader(cluster: Cluster, wanted: TopicPartition, node_id: int) -> Deferred[Outcome]:
-    """Make broker `node_id` the leader of a partition, preferred or not. Errbacks StorageError."""
+    """Make broker `node_id` the leader of a partition, even if it is no replica. Errbacks StorageError."""
 
     def step(partition: Partition, min_isr: int) -> Partition | Refusal:
         if node_id not in cluster.running:
@@ -93,7 +95,7 @@ def move_leader(cluster: Cluster, wanted: TopicPartition, node_id: int) -> Defer
 
 
 def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
-    """Move all leaderships of a broker to others, and mark it as stopped. Errbacks StorageError."""
+    """Mark a broker as stopped, and move its leaderships to other brokers. Errbacks StorageError."""
 
     def decide() -> Change:
         running = tuple(node for node in cluster.running if node != node_id)
@@ -107,7 +109,9 @@ def stop_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
 
 
 def start_broker(cluster: Cluster, node_id: int) -> Deferred[Outcome]:
-    """Let a broker follow again, and lead partitions without a leader. Errbacks StorageError."""
+    """Mark a broker as running: it follows again, and leads partitions without a leader. Errbacks
+    StorageError.
+    """
 
     def decide() -> Change:
         running = tuple(sorted({*cluster.running, node_id}))
@@ -131,7 +135,9 @@ def _change(
     steps: Iterable[tuple[TopicPartition, Step]],
     running: tuple[int, ...] | None = None,
 ) -> Change:
-    """Apply each step to its partition as it is before all steps; of two for one partition the later wins."""
+    """Apply each step to its partition. Every step sees the partition as it was before the change, so of two
+    steps for one partition the later wins.
+    """
     topics = cluster.topics
     outcome: list[tuple[TopicPartition, Refusal | None]] = []
     partitions: dict[str, list[Partition]] = {}

@@ -1,4 +1,4 @@
-"""Which topic names Kafka allows, and why not others, in Kafka's words."""
+"""Checks names of topics, with faults in Kafka's words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERNAL_TOPICS = COORDINATORS_TOPICS | {"__share_group_state"}
 
 
 def fault_in_name(name: str) -> str | None:
-    """What is wrong with a topic name, as `Topic.validate` says it; None for a good one."""
+    """What is wrong with a topic name, in the words of Kafka's `Topic.validate`; None for a good one."""
     if name == "":
         fault = "the empty string is not allowed"
     elif name in (".", ".."):
@@ -30,7 +30,7 @@ def fault_in_name(name: str) -> str | None:
 
 
 class MetricNames:
-    """The topics by the names that their metrics have: Kafka writes "." as "_" there."""
+    """The topics by their names in metrics, where Kafka writes "." as "_"."""
 
     def __init__(self, topics: Iterable[str] = ()) -> None:
         self._topics: dict[str, dict[str, None]] = {}
@@ -47,6 +47,6 @@ class MetricNames:
             self._topics.pop(name.replace(".", "_"), None)
 
     def colliding(self, name: str) -> str | None:
-        """Another topic whose metrics would have the same names as those of `name`. O(1)."""
+        """Another topic whose name in metrics is that of `name`; None if there is none. O(1)."""
         found = self._topics.get(name.replace(".", "_"), {})
         return next((other for other in found if other != name), None)

@@ -1,7 +1,8 @@
 """The replicas of one partition, and which of them leads: the rules of Kafka's controller, as pure functions.
 
-All brokers of this process share one log, so a replica is in sync as soon as its broker runs. What is left
-are the rules that clients see: which replicas are in the ISR, which is elected, when the leader epoch grows.
+All brokers of this process share one log, so a replica is in sync as soon as its broker runs. The rules that
+remain are those that clients see: which replicas are in the ISR, which one is elected, and when the leader
+epoch grows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from kshim.cluster.topics import NO_LEADER, Partition
 
 
 class Election(Enum):
-    """The kinds of elections: which replica leads afterwards."""
+    """The kinds of elections. The value of each says which replica leads afterwards."""
 
     ONLINE = "the leader stays; else the first replica that is in sync"
     PREFERRED = "the first replica, if it is in sync"
@@ -22,9 +23,9 @@ class Election(Enum):
 
 
 def placed(start: int, count: int, replication_factor: int, nodes: Sequence[int]) -> list[tuple[int, ...]]:
-    """The replicas of `count` partitions, round robin; `nodes[start]`, wrapped around, is the first's leader.
+    """The replicas of `count` partitions, round robin over `nodes`.
 
-    replication_factor: at most the number of nodes.
+    `nodes[start % len(nodes)]` leads the first partition. replication_factor: at most the number of nodes.
     """
     size = len(nodes)
     turns = [
@@ -35,7 +36,7 @@ def placed(start: int, count: int, replication_factor: int, nodes: Sequence[int]
 
 
 def stopped(partition: Partition, node_id: int, running: Collection[int], min_isr: int) -> Partition:
-    """`partition` when broker `node_id` has stopped; `running` does not include it."""
+    """`partition` after broker `node_id` has stopped. running: does not include that broker."""
     if node_id not in partition.replicas:
         return partition
     isr = tuple(replica for replica in partition.isr if replica != node_id)
@@ -43,7 +44,10 @@ def stopped(partition: Partition, node_id: int, running: Collection[int], min_is
 
 
 def started(partition: Partition, node_id: int, running: Collection[int], min_isr: int) -> Partition:
-    """`partition` when broker `node_id` is back; `running` includes it. It leads only if no other may."""
+    """`partition` after broker `node_id` has started. running: includes that broker.
+
+    The broker leads only if the partition had no leader.
+    """
     if node_id not in partition.replicas:
         return partition
     if partition.leader == NO_LEADER:
@@ -78,7 +82,10 @@ def led_by(partition: Partition, node_id: int, running: Collection[int], min_isr
 def reassigned(
     partition: Partition, target: Sequence[int], running: Collection[int], min_isr: int
 ) -> Partition:
-    """`partition` being moved to the replicas `target`; moved already if all of them run (KIP-455)."""
+    """`partition` with a reassignment to the replicas `target` begun (KIP-455).
+
+    If all of them run, the reassignment is complete at once.
+    """
     removing = tuple(sorted(set(partition.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(partition.replicas)))
     wanted = replace(partition, replicas=(*target, *removing), adding=adding, removing=removing)
@@ -90,7 +97,7 @@ def reassigned(
 
 
 def cancelled(partition: Partition, running: Collection[int], min_isr: int) -> Partition:
-    """`partition` with the replicas it had before its reassignment."""
+    """`partition` with the replicas that it had before its reassignment."""
     kept = tuple(replica for replica in partition.replicas if replica not in partition.adding)
     isr = tuple(replica for replica in partition.isr if replica in kept)
     wanted = replace(partition, replicas=kept, isr=isr, adding=(), removing=())
@@ -98,9 +105,10 @@ def cancelled(partition: Partition, running: Collection[int], min_isr: int) -> P
 
 
 def fitted(partition: Partition, node_ids: Sequence[int]) -> Partition:
-    """`partition` at the start of a server that plays `node_ids`: all of them run, and are in sync.
+    """`partition` at the start of a server with the brokers `node_ids`: all of them run, and are in sync.
 
-    Replicas on brokers that no longer exist are dropped: the records are here all the same. The leader stays.
+    Replicas on brokers that no longer exist are dropped; no record is lost, since all brokers share one log.
+    The leader stays if its broker exists.
     """
     target = [node for node in partition.replicas if node not in partition.removing]
     kept = [node for node in target if node in node_ids] or [
@@ -119,9 +127,9 @@ def changed(
     min_isr: int,
     election: Election = Election.ONLINE,
 ) -> Partition:
-    """`wanted` with its consequences: a completed reassignment, the eligible leaders, an elected leader.
+    """Return `wanted` with all that follows from it: a completed reassignment, the ELR, an elected leader.
 
-    The leader epoch grows if the leader changes or a replica is removed.
+    The leader epoch grows if the leader changes or a replica is removed. before: the current partition.
     """
     after = _with_elr(before, _completed(wanted), min_isr)
     leader, unclean = _elect(after, running, election)
@@ -135,7 +143,7 @@ def changed(
 
 
 def _completed(partition: Partition) -> Partition:
-    """`partition` without the replicas to be removed, if all that stay are in sync."""
+    """Complete the reassignment of `partition`, if all replicas that stay are in sync."""
     if not (partition.adding or partition.removing):
         return partition
     replicas = tuple(node for node in partition.replicas if node not in partition.removing)
@@ -146,7 +154,9 @@ def _completed(partition: Partition) -> Partition:
 
 
 def _with_elr(before: Partition, after: Partition, min_isr: int) -> Partition:
-    """`after` with its ELR: a replica that leaves an ISR smaller than `min_isr` may still lead (KIP-966)."""
+    """`after` with its ELR: if the ISR is smaller than `min_isr`, replicas that left it may still lead
+    (KIP-966).
+    """
     if len(after.isr) >= min(min_isr, len(after.replicas)):
         return replace(after, elr=()) if after.elr else after
     eligible = {*before.isr, *before.elr} & set(after.replicas)
@@ -154,7 +164,7 @@ def _with_elr(before: Partition, after: Partition, min_isr: int) -> Partition:
 
 
 def _elect(partition: Partition, running: Collection[int], election: Election) -> tuple[int, bool]:
-    """The leader, or NO_LEADER; and whether it may lack records that other replicas have."""
+    """Return the elected leader, or NO_LEADER, and True if that leader was not in sync (unclean)."""
     preferred, *others = partition.replicas
     stays_first = election is not Election.PREFERRED
     candidates = (partition.leader, preferred) if stays_first else (preferred, partition.leader)

@@ -35,7 +35,7 @@ _SECRET_BYTES = 32
 
 
 class ScramUsers:
-    """Users with passwords for SCRAM, of which only keys are kept."""
+    """Users with passwords for SCRAM. Only keys derived from the passwords are kept."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -50,13 +50,16 @@ class ScramUsers:
         self._secret = metadata.get(SCRAM_SECRET) or b""
 
     def prepare(self, changes: Changes) -> None:
-        """Add to the first change of the cluster what unknown users are invented from."""
+        """Add a new secret for `invented` to the first change of the cluster; no-op if one is stored."""
         if not self._secret:
             self._secret = os.urandom(_SECRET_BYTES)
             changes[SCRAM_SECRET] = self._secret
 
     def invented(self, name: str, mechanism: ScramMechanism) -> ScramCredential:
-        """What the unknown user `name` seems to have; it looks like what most others have."""
+        """A credential for the unknown user `name`, with the commonest number of iterations.
+
+        A client cannot tell by it that the user does not exist.
+        """
         if mechanism not in self._iterations:
             of_users = (each.iterations for (_, of), each in self.credentials.items() if of is mechanism)
             common = Counter(of_users).most_common(1)
@@ -64,8 +67,8 @@ class ScramUsers:
         return invented_credential(mechanism, self._secret, name, self._iterations[mechanism])
 
     def alter(self, changes: Sequence[ScramChange]) -> Deferred[Outcomes]:
-        """Set and remove passwords in one durable write. Fires with a refusal, or None for success, for each
-        user. Errbacks StorageError; then nothing was changed.
+        """Set and remove passwords in one durable write. Fires with a refusal, or None for success, by user.
+        Errbacks StorageError; then nothing was changed.
         """
         return self._writer.run(self._alter, changes)
 

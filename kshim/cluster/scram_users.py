@@ -1,7 +1,7 @@
-"""Who may have a password for SCRAM, and how it is kept: what Kafka refuses, and the form on disk.
+"""Changes of passwords for SCRAM: Kafka's refusals, and the stored form of credentials.
 
-Pure. Kafka answers each user once, whatever a request says of it: so a user with two changes, even of two
-mechanisms, is refused.
+Pure. Kafka answers each user of a request once. So it refuses a user with two changes, even if they are of
+two mechanisms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kshim.cluster.checks import Refusal
 from schemas.error_code import ErrorCode
 
 User = tuple[str, ScramMechanism]
-"""A name, and a mechanism for which it may have a password."""
+"""A user's name, and a mechanism. A user has one password for each mechanism."""
 
 TWICE = Refusal(ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
 NO_NAME = Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
@@ -34,7 +34,7 @@ NO_USER = Refusal(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user creden
 
 
 class Deletion(NamedTuple):
-    """A password is to be removed."""
+    """A request to remove a password."""
 
     name: str
     mechanism: int
@@ -42,7 +42,7 @@ class Deletion(NamedTuple):
 
 
 class Upsertion(NamedTuple):
-    """A password is to be set, of which the server is told the salted form."""
+    """A request to set a password. The client sends only its salted form."""
 
     name: str
     mechanism: int
@@ -51,7 +51,7 @@ class Upsertion(NamedTuple):
     salted_password: bytes
 
     def credential(self, mechanism: ScramMechanism) -> ScramCredential:
-        """What is kept of it."""
+        """The credential to keep for the user."""
         return new_credential(mechanism, self.salted_password, self.salt, self.iterations)
 
     def __repr__(self) -> str:
@@ -64,7 +64,10 @@ Outcomes = Mapping[str, Refusal | None]
 
 
 def refuse_all(changes: Iterable[ScramChange], known: Container[User]) -> Outcomes:
-    """Which changes are refused, by user name; the deletions come first. known: who has a password."""
+    """A refusal, or None for success, by user name.
+
+    changes: the deletions come first. known: the users that have a password.
+    """
     outcomes: dict[str, Refusal | None] = {}
     for change in changes:
         if change.name not in outcomes:
@@ -93,14 +96,14 @@ def _refusal(change: ScramChange, known: Container[User]) -> Refusal | None:
 
 
 def stored_key(user: User) -> bytes:
-    """A short key for a user, whose name may be long."""
+    """A key of bounded length for a user, whose name may be long."""
     name, mechanism = user
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     return b"%d/%s" % (mechanism.number, digest.encode())
 
 
 def encode_credential(user: User, credential: ScramCredential) -> bytes:
-    """What is stored of a user."""
+    """The stored value of a user's credential."""
     name, mechanism = user
     keys = (credential.salt, credential.stored_key, credential.server_key)
     return json.dumps([name, mechanism.value, *(key.hex() for key in keys), credential.iterations]).encode()

@@ -1,4 +1,4 @@
-"""What a cluster keeps beside its topics: versions of features, client quotas, the next producer id."""
+"""The state of a cluster beside its topics: versions of features, client quotas, the next producer id."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _PRODUCER_ID_BLOCK = 1000  # ids taken by one durable write, as in Kafka
 
 
 class Features:
-    """Which version of each feature is used."""
+    """The version in use of each feature."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self.levels: Mapping[str, int] = LATEST  # 0 if it is not in use
+        self.levels: Mapping[str, int] = LATEST  # 0 if a feature is not in use
 
     def read(self, metadata: Metadata) -> None:
         self.levels = LATEST | json.loads(metadata.get(FEATURES) or b"{}")
@@ -47,8 +47,8 @@ class Features:
         *,
         validate_only: bool = False,
     ) -> Deferred[str | None]:
-        """Use features at other versions. Fires with why none was changed, or None for success. Errbacks
-        StorageError.
+        """Change the versions of features, all or none. Fires with the reason for a refusal, or None for
+        success. Errbacks StorageError.
         """
         return self._writer.run(self._update, updates, controller_id, validate_only)
 
@@ -64,21 +64,21 @@ class Features:
 
 
 class ClientQuotas:
-    """The quotas of each entity that has some."""
+    """The quotas of all entities that have quotas."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._watchers: list[Callable[[Quotas], object]] = []
-        self._addresses = 0  # how many of by_entity
+        self._addresses = 0  # the number of addresses in by_entity
         self.by_entity: Quotas = {}  # exactly the durable ones
 
     @property
     def has_clients(self) -> bool:
-        """Whether there are quotas of other entities than addresses."""
+        """True if an entity other than an address has quotas."""
         return len(self.by_entity) > self._addresses
 
     def watch(self, watcher: Callable[[Quotas], object]) -> None:
-        """Call `watcher` with all quotas now, and after each change with those of the changed entities."""
+        """Call `watcher` with all quotas now, and after each change with the changed entities' quotas."""
         self._watchers.append(watcher)
         watcher(self.by_entity)
 
@@ -90,8 +90,8 @@ class ClientQuotas:
     ) -> Deferred[list[Refusal | None]]:
         """Change the quotas of entities, each named once, in one durable write.
 
-        Each entity is changed whole or refused; fires with a refusal, or None for success, for each. Errbacks
-        StorageError; then nothing was changed.
+        Fires with a list: for each change a refusal, or None for success. A change is made whole or not at
+        all. Errbacks StorageError; then nothing was changed.
         """
         return self._writer.run(self._alter, changes, validate_only)
 
@@ -126,7 +126,7 @@ class ClientQuotas:
 
 
 class ProducerIds:
-    """Gives each producer id once."""
+    """Gives out producer ids, each only once."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -136,7 +136,9 @@ class ProducerIds:
         self._next = self._end = int(metadata.get(NEXT_PRODUCER_ID) or 0)
 
     def new(self) -> Deferred[int]:
-        """A producer id that was never given out before, not even before a crash. Errbacks StorageError."""
+        """Fires with a producer id that was never given out before, even before a crash. Errbacks
+        StorageError.
+        """
         if self._next < self._end:
             return succeed(self._take())
         return self._writer.run(self._take_of_new_block)

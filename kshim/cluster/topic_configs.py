@@ -1,4 +1,4 @@
-"""The configs of a topic: what is wrong with them, and what they mean to its log."""
+"""The configs of a topic: checks of them, and the `LogConfig` that they make."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _CODECS = {  # "producer" is not among them
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """The configs of a topic that matter to its log."""
+    """The values of the topic configs that a log uses."""
 
     max_message_bytes: int
     log_append_time: bool
@@ -66,7 +66,7 @@ class LogConfig:
     timestamp_after_max_ms: int
     min_insync_replicas: int
     compression: Compression | None
-    """None if batches stay as they came."""
+    """None if batches stay as the producer compressed them."""
     compression_level: int | None
     cleanup: Cleanup
 
@@ -76,7 +76,7 @@ class LogConfig:
 
 
 def log_config(configs: Mapping[str, str], broker: BrokerConfigs) -> LogConfig:
-    """The log config of a topic that overrides `configs`."""
+    """The log config of a topic. configs: its overrides."""
 
     def value(name: str) -> Any:
         return topic_value(name, configs, broker)

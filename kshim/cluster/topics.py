@@ -28,16 +28,16 @@ class Partition:
     """One partition, with its replicas as node ids."""
 
     index: int
-    """Its number for clients."""
+    """The partition's number for clients."""
     partition_no: int
-    """Its number for the log: u32, never reused."""
+    """The partition's number in the log: u32, never reused."""
     leader: int
-    """NO_LEADER while no broker that may lead runs."""
+    """A node id; NO_LEADER while no broker runs that may lead."""
     leader_epoch: int = 0
     replicas: tuple[int, ...] = ()
     """The preferred leader first."""
     isr: tuple[int, ...] = ()
-    """The replicas that are in sync."""
+    """The replicas in sync."""
     elr: tuple[int, ...] = ()
     """The replicas that may lead when the ISR is empty (KIP-966)."""
     adding: tuple[int, ...] = ()
@@ -60,16 +60,16 @@ class Topic:
     is_internal: bool = False
 
     def partition(self, index: int) -> Partition | None:
-        """The partition of that index, None when the topic has none."""
+        """The partition with that index; None if it does not exist."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
 def new_partitions(
     index: int, partition_no: int, replicas: Sequence[tuple[int, ...]], running: Collection[int]
 ) -> tuple[Partition, ...]:
-    """A partition for each of `replicas`, numbered on from `index` and `partition_no`.
+    """A partition for each of `replicas`, numbered from `index` and `partition_no` on.
 
-    Its first leader is the first replica that runs; at least one does.
+    The first running replica of each becomes its leader. At least one replica of each runs.
     """
     in_sync = {nodes: tuple(node for node in nodes if node in running) for nodes in set(replicas)}
     return tuple(
@@ -81,7 +81,7 @@ def new_partitions(
 
 
 def encode_topic(topic: Topic) -> bytes:
-    """`topic` as the JSON value it is stored as."""
+    """The stored JSON value of `topic`."""
     facts = {
         "topic_id": str(topic.topic_id),
         "is_internal": topic.is_internal,
@@ -92,7 +92,10 @@ def encode_topic(topic: Topic) -> bytes:
 
 
 def _encoder() -> Callable[[Partition], str]:
-    """Writes partitions faster than `json.dumps`: most partitions of a topic have the same lists."""
+    """A function that writes a partition as JSON, faster than `json.dumps`.
+
+    Most partitions of a topic have the same lists, so the text of these is cached.
+    """
     known: dict[tuple[tuple[int, ...], ...], str] = {}
 
     def encode(p: Partition) -> str:
@@ -104,7 +107,7 @@ def _encoder() -> Callable[[Partition], str]:
 
 
 def decode_topic(name: str, value: bytes) -> Topic:
-    """The topic called `name` from its stored JSON value."""
+    """Read the topic called `name` from its stored JSON value."""
     stored = json.loads(value)
     return Topic(
         name=name,
@@ -117,7 +120,7 @@ def decode_topic(name: str, value: bytes) -> Topic:
 
 def _decode_partition(index: int, stored: list[Any]) -> Partition:
     partition_no, leader, leader_epoch, *lists = stored
-    # A topic stored by a version with one broker only has no lists.
+    # Versions with a single broker stored no lists.
     return Partition(index, partition_no, leader, leader_epoch, *map(tuple, lists or ([leader], [leader])))
 
 

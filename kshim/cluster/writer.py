@@ -1,8 +1,8 @@
 """Makes the changes of a cluster durable, one after the other.
 
-Every change runs under one lock: it looks at what is there, decides, makes the decision durable, and only
-then changes what clients see. So two creations of one name cannot both succeed, a deletion cannot be undone
-by a change that was on its way, and nobody is told of a topic that a crash could take back.
+Every change runs under one lock: it reads the current state, decides, makes the decision durable, and only
+then changes the state that clients see. So two creations of one name cannot both succeed, an earlier change
+cannot undo a deletion, and no client sees a topic that a crash could take back.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from kshim.storage.interfaces import Metadata
 
 Changes = dict[bytes, bytes | None]
-"""New values by key; None deletes one."""
+"""New values by key; None deletes the key."""
 
 
 class Writer:
-    """The one writer of what the cluster keeps."""
+    """The only writer of the cluster's metadata."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
         self._waiting: deque[tuple[Callable[[], Any], Deferred[Any]]] = deque()
         self._is_changing = False
         self.offset = 0  # how many changes are durable, in the whole life of the cluster
-        self.version = 0  # rises whenever clients may see something else of the cluster than before
-        self.leader_epoch = 0  # rises with each start, and whenever another broker is the controller
+        self.version = 0  # grows with each change that clients may see
+        self.leader_epoch = 0  # grows with each start, and whenever another broker becomes the controller
 
     def start(self) -> None:
-        """Go on where the last process ended."""
+        """Read the offset and the leader epoch of the last process, and begin a new epoch."""
         offset, epoch = (self._metadata.get(METADATA_OFFSET) or b"0 0").split()
         self.offset, self.leader_epoch = int(offset), int(epoch) + 1
 
@@ -49,7 +49,9 @@ class Writer:
         return done
 
     async def _change(self) -> None:
-        """Make the changes that wait. A loop: changes without effect end at once, and there may be many."""
+        """Make all waiting changes. It is a loop, not a recursion: a change without effect ends at once, and
+        thousands of them may wait.
+        """
         self._is_changing = True
         while self._waiting:
             change, done = self._waiting.popleft()

@@ -1,1 +1,1 @@
-"""What Apache Kafka 4.2 lets its users configure: names, types, defaults and legal values, as two tables."""
+"""The configuration: kshim's properties, tables of Apache Kafka 4.2's broker and topic configs, parsers."""

@@ -1,4 +1,4 @@
-"""The properties of an authorizer: which one there is, and who may do everything."""
+"""The properties of an authorizer: its class, and the super users, who may do everything."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAutho
 
 
 def authorizer_class(text: str) -> str:
-    """The one authorizer that is served, or the empty text for none."""
+    """Return `text`: the only known authorizer, or the empty text for none. Raises ValueError, in words for
+    the user.
+    """
     if text not in ("", STANDARD_AUTHORIZER):
         raise ValueError(f"expected {STANDARD_AUTHORIZER}, or nothing for no authorizer")
     return text
 
 
 def checked_super_users(text: str) -> str:
-    """The text, if it can be read by `super_users`."""
+    """Return `text` if `super_users` can read it. Raises ValueError, in words for the user."""
     super_users(text)
     return text
 

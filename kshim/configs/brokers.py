@@ -1,7 +1,8 @@
-"""The broker properties of Apache Kafka 4.2, one row each: what they are and how they may be changed.
+"""The broker properties of Apache Kafka 4.2, one row each: type, default, and where they may be changed.
 
-Most have no effect here. They are known so that an existing server.properties loads, and so that a tool
-that asks for a broker's configs, or changes one, is answered. Imported only when one of them is needed.
+Most have no effect in kshim. They are known so that an existing server.properties loads, and so that tools
+that ask for a broker's configs, or change one, get an answer. To save time at the start, this module is
+imported only when it is needed.
 """
 
 from __future__ import annotations
@@ -28,33 +29,34 @@ PREFIXES = ("listener.name.", "sasl.", "ssl.", "remote.log.", "zookeeper.")
 
 
 class Update(Enum):
-    """Where a config may be changed while the broker runs."""
+    """The resources at which a config may be changed while the broker runs."""
 
     NEVER = ""
     ANYWHERE = "dynamic"
-    """For one broker, and for all."""
+    """One broker, or all brokers."""
     BROKER = "broker"
-    """For one broker alone."""
+    """One broker only."""
     LISTENER = "listener"
-    """For one listener of a broker in Kafka, and never here."""
+    """One listener of a broker in Kafka; in kshim it cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig(Definition):
-    """One row."""
+    """One row of the table."""
 
     update: Update
-    """How it may be changed while the broker runs (KIP-226)."""
+    """Where it may be changed while the broker runs (KIP-226)."""
 
     @property
     def dynamic(self) -> bool:
         return self.update in (Update.ANYWHERE, Update.BROKER)
 
 
-# name TYPE default [update [legal values]]: "-" is null; LOW..HIGH, LOW.., one|of|these. The legal values of
-# read-only properties are left out. A line that begins with a space continues the one before.
+# name TYPE default [update [legal values]]: "-" is null; legal values are LOW..HIGH, LOW.., one|of|these, or
+# a key of _CHECKS. Read-only properties have none here. A line that begins with a space continues the line
+# before it.
 #
-# Kafka can also change its listeners and their security while it runs; those with an effect are read-only.
+# Kafka can also change its listeners and their security while it runs. In kshim these are read-only.
 _ROWS = """\
 add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20
@@ -381,14 +383,14 @@ transactional.id.expiration.ms INT 604800000
 unclean.leader.election.enable BOOLEAN false dynamic
 """
 
-# Set at run time only.
+# Properties that can be set only at run time.
 _THROTTLES = (
     "follower.replication.throttled.rate",
     "leader.replication.throttled.rate",
     "replica.alter.log.dirs.io.max.bytes.per.second",
 )
 
-# Several names of one thing, the strongest first.
+# Properties that set the same value, the strongest first.
 _SYNONYMS = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
     ("log.roll.ms", "log.roll.hours"),
@@ -419,7 +421,7 @@ def _per_ip(name: str, value: Any) -> str:
 
 
 def _kafkas_class(name: str, value: Any) -> str:
-    """There are no classes to load, but for the default."""
+    """Refuse every class but the default: kshim loads none."""
     if value == BROKER_CONFIGS[name].default:
         return ""
     return invalid(name, value, f"Class {value} could not be found.")
@@ -464,5 +466,5 @@ DYNAMIC_CONFIGS = {
 
 
 def is_kafka_property(name: str) -> bool:
-    """Whether Kafka knows this name or hands it to a plug-in."""
+    """True if Kafka knows this name or hands it to a plug-in."""
     return name in BROKER_CONFIGS or name.startswith(PREFIXES)

@@ -1,10 +1,10 @@
-"""One frozen `Config`: the table of all properties with an effect, by Kafka's own names.
+"""`Config`: the table of all properties with an effect, by Kafka's names.
 
 An attribute is the property's name with "_" for ".": `config.num_partitions` is num.partitions. The table has
-their types, defaults, bounds and meanings; `kshim config` prints it, and `reading` makes a Config.
+types, defaults, bounds and meanings. `kshim config` prints it, and `reading` makes a Config from it.
 
-A property that is only the default of a topic config, as log.retention.ms is of retention.ms, is read from
-`given`: the cluster's dynamic configs win over it.
+Some properties are only the default of a topic config, as log.retention.ms is of retention.ms. They are read
+from `given`, because the cluster's dynamic configs win over them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_def
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config(UpstreamGroupsProperties):
-    """Everything a user may set. `Config()` holds the defaults."""
+    """All properties that a user may set. `Config()` holds the defaults."""
 
     listeners: str = _property(
         "127.0.0.1:9092",
@@ -403,11 +403,13 @@ class Config(UpstreamGroupsProperties):
         kafka_default="none",
     )
     given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """What the user set, as text, by Kafka's names; also properties without effect here."""
+    """The texts that the user set, by Kafka's names, including those of properties without effect."""
 
     @property
     def listener_configs(self) -> tuple[ListenerConfig, ...]:
-        """Where clients connect. `new_config` has checked it; other texts raise WrongListener."""
+        """The listeners for clients. Raises WrongListener, except for a Config from `new_config`, which has
+        checked them.
+        """
         return listeners_of(
             ListenerTexts(
                 self.listeners,
@@ -420,17 +422,17 @@ class Config(UpstreamGroupsProperties):
 
     @property
     def upstream(self) -> tuple[Endpoint, ...]:
-        """Where the upstream is; empty if the records are kept here."""
+        """The upstream's addresses; empty if there is no upstream, and kshim stores the records itself."""
         return tuple(map(Endpoint.parse, filter(None, self.upstream_bootstrap_servers.split(","))))
 
     @property
     def in_memory(self) -> bool:
-        """Whether nothing is to be kept on disk."""
+        """True if nothing is kept on disk."""
         return self.log_dirs == IN_MEMORY
 
     @property
     def log_dir(self) -> str:
-        """The one directory, as Kafka names it to clients."""
+        """The data directory as clients see it: an absolute path, or :memory:."""
         return self.log_dirs if self.in_memory else str(Path(self.log_dirs).absolute())
 
 
@@ -445,7 +447,7 @@ class Property:
     doc: str
     parse: Callable[[str], Any]
     is_secret: bool
-    """Whether its value must not be shown."""
+    """True if its value must not be shown."""
 
 
 def property_text(value: Any) -> str:

@@ -1,7 +1,7 @@
 """One config: its type, its default and its legal values, with faults in Kafka's words.
 
-A config is text wherever it is kept or sent; `parse` gives the value of a text, `canonical` Kafka's spelling
-of that value.
+A config is stored and sent as text. `parse` returns the value of a text, and `canonical` returns Kafka's
+spelling of that value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONG_MAX = 2**63 - 1
 _LIMITS = {"SHORT": 2**15 - 1, "INT": INT_MAX, "LONG": LONG_MAX}
 
 Check = Callable[[str, Any], str]
-"""Takes the name of a config and a parsed value; returns what is wrong with it, "" if nothing."""
+"""Takes the name of a config and a parsed value; returns what is wrong with the value, "" if nothing."""
 
 
 class ConfigType(IntEnum):
@@ -48,10 +48,10 @@ class Definition:
     name: str
     type: ConfigType
     default: str | None
-    """None if Kafka's is null."""
+    """None if Kafka's default is null."""
     check: Check = any_value
     repeats: bool = False
-    """Whether its list may have an item twice; in other lists the second is dropped (KIP-1161)."""
+    """True if its list may have an item twice. In other lists only the first one stays (KIP-1161)."""
 
     def parse(self, text: str) -> Any:
         """The value that `text` means. Raises ValueError, in Kafka's words."""
@@ -78,7 +78,7 @@ class Definition:
                 return text
 
     def fault(self, text: str) -> str:
-        """What is wrong with `text`, "" if nothing."""
+        """What is wrong with `text`; "" if nothing."""
         try:
             value = self.parse(text)
         except ValueError as error:
@@ -86,7 +86,7 @@ class Definition:
         return self.check(self.name, value)
 
     def canonical(self, text: str) -> str:
-        """A legal `text` as Kafka prints what it means: "TRUE" is "true", "a, b" is "a,b"."""
+        """A legal `text` in Kafka's spelling: "TRUE" becomes "true", "a, b" becomes "a,b"."""
         value = self.parse(text)
         match value:
             case bool():
@@ -116,7 +116,7 @@ def between(low: float, high: float | None = None) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """The value, or every item of a list, must be one of `choices`."""
+    """A check that the value, or every item of a list, is one of `choices`."""
 
     def check(name: str, value: Any) -> str:
         values = value if isinstance(value, list) else [value]
@@ -135,7 +135,7 @@ def gzip_level(name: str, level: Any) -> str:
 
 
 def throttled_replicas(name: str, replicas: Any) -> str:
-    """The items must be PARTITION:BROKER, or the text "*"; empty items do not count."""
+    """Check that each item is PARTITION:BROKER, or that the text is "*". Empty items do not count."""
     if "".join(replicas) == "*" or all(re.fullmatch(r"([0-9]+:[0-9]+)?", replica) for replica in replicas):
         return ""
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host and a port. An empty host means every address of this machine; port 0 any free port."""
+    """A host and a port. An empty host means every address of this machine, and port 0 any free port."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> Endpoint:
-        """`127.0.0.1:9092`, `localhost:9092`, `[::1]:9092` or `:9092`. Raises ValueError, in words for the
-        user.
+        """Parse `127.0.0.1:9092`, `localhost:9092`, `[::1]:9092` or `:9092`. Raises ValueError, in words for
+        the user.
         """
         host, colon, port = text.strip().rpartition(":")
         bracketed = host.startswith("[") and host.endswith("]")
@@ -27,12 +27,12 @@ class Endpoint:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect to it."""
+        """True if only this machine can connect to it."""
         return names_loopback(self.host)
 
     @property
     def is_nowhere(self) -> bool:
-        """Whether it is every address of a machine, as 0.0.0.0 and ::, to which nobody can connect."""
+        """True if it means every address of a machine, as 0.0.0.0 and :: do. Nobody can connect to it."""
         from ipaddress import ip_address
 
         try:
@@ -45,7 +45,7 @@ class Endpoint:
 
 
 def names_loopback(host: str) -> bool:
-    """Whether a host is this machine for every client: localhost, 127.0.0.0/8 or ::1."""
+    """True if a host is the loopback: localhost, an address in 127.0.0.0/8, or ::1."""
     if host.lower() == "localhost":
         return True
     from ipaddress import ip_address

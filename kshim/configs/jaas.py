@@ -1,9 +1,9 @@
-"""The value of `sasl.jaas.config`: a login module, a flag, and options; it is read as Kafka reads it.
+"""Parses the value of `sasl.jaas.config` as Kafka does: a login module, a flag, and options.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="wonderland";
 
-The words are those of Java's StreamTokenizer: quotes and escapes, comments as in Java, and numbers that are
-no words. No fault names what it found, since that may be a password.
+It splits the text as Java's StreamTokenizer does: with quotes, escapes and Java's comments; a number is no
+word. A fault never quotes the text, which may be a password.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Token(NamedTuple):
-    """A word, or a single sign such as `=`; a number has neither."""
+    """A word, or a sign such as `=`. A number is a token with neither."""
 
     word: str | None
     sign: str = ""
@@ -39,10 +39,10 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """One entry."""
+    """One entry of `sasl.jaas.config`."""
 
     name: str
-    """The class that Kafka would load."""
+    """The Java class that Kafka would load."""
     options: Mapping[str, Secret]
 
     def users(self) -> dict[str, Secret]:
@@ -52,7 +52,7 @@ class LoginModule:
 
 
 def parse_jaas(text: str) -> LoginModule:
-    """The one entry of `text`. Raises ValueError, which says what is missing, and where it looked for it."""
+    """Parse the only entry of `text`. Raises ValueError, which says what is missing, and where."""
     modules = list(_modules(_tokens(text)))
     if len(modules) != 1:
         raise ValueError(f"expected one login module, but there are {len(modules)}")

@@ -1,6 +1,6 @@
-"""Reads and prints the values of configs as Java does; a client may send whatever Java reads.
+"""Parses and prints values of configs as Java does, because a client may send any text that Java can parse.
 
-Reading takes time linear in the length of the text, which may be some 32 KB.
+Parsing takes time linear in the length of the text, which may be some 32 KB.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _HEXADECIMAL = re.compile(
     r"[pP](?P<exponent>[+-]?[0-9]+)[fFdD]?"
 )
 _MAX_EXPONENT = 1 << 20
-"""Beyond every exponent of a double, however many digits a config has."""
+"""More than every exponent of a double. Larger exponents are cut to it."""
 
 
 def trim(text: str) -> str:
-    """`String.trim`: without the control characters and spaces at both ends."""
+    """`String.trim`: remove control characters and spaces at both ends."""
     return text.strip(_TRIMMED)
 
 
 def split(text: str) -> list[str]:
-    """`String.split(",")`: empty items at the end do not count, and a text without commas is one item."""
+    """`String.split(",")`: drop empty items at the end; a text without commas is one item."""
     if "," not in text:
         return [text]
     found = text.split(",")
@@ -44,14 +44,16 @@ def items(text: str) -> list[str]:
 
 
 def boolean(text: str) -> bool:
-    """The value of true or false. Java compares in upper case, so "falſe" is false. Raises ValueError."""
+    """Parse true or false. Java compares in upper case, so "falſe" is false. Raises ValueError."""
     if text.upper() not in ("TRUE", "FALSE"):
         raise ValueError(text)
     return text.upper() == "TRUE"
 
 
 def integer(text: str, limit: int) -> int:
-    """`Integer.parseInt` and its like: digits of any script, from -limit - 1 to limit. Raises ValueError."""
+    """`Integer.parseInt`, `Long.parseLong` and the like: digits of any script, from -limit - 1 to limit.
+    Raises ValueError.
+    """
     found = _INTEGER.fullmatch(text)
     if not found:
         raise ValueError(text)
@@ -67,7 +69,7 @@ def integer(text: str, limit: int) -> int:
 
 
 def double(text: str) -> float:
-    """`Double.parseDouble`: also NaN, 1f, 0x1p-1. Raises ValueError."""
+    """`Double.parseDouble`, which also takes NaN, 1f and 0x1p-1. Raises ValueError."""
     if _SPECIAL.fullmatch(text):
         return float(text)
     if found := _DECIMAL.fullmatch(text):
@@ -95,7 +97,7 @@ def double_text(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    if len(digits) == 1:  # the nearest with two digits
+    if len(digits) == 1:  # the nearest number with two digits
         sign, digits, exponent = Decimal(f"{value:.1e}").as_tuple()
     first, *others = map(str, digits)
     return f"{'-' * sign}{first}.{''.join(others)}E{int(exponent) + len(others)}"

@@ -1,8 +1,8 @@
-"""Listeners as Kafka configures them: where clients connect, what is spoken there, what clients are told.
+"""Listeners as Kafka configures them: the address to listen on, the protocol, and the advertised address.
 
 `listeners_of` makes a ListenerConfig of each item of listeners, with its item of advertised.listeners and
-its security protocol from listener.security.protocol.map. HOST:PORT alone is a listener PLAINTEXT. Those of
-a KRaft controller are left out: there is none here.
+its security protocol from listener.security.protocol.map. HOST:PORT alone is a listener named PLAINTEXT. A
+KRaft controller's listeners are left out, because kshim has no such controller.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kshim.configs.endpoint import Endpoint
 
 LAST_PORT = 65535
 LISTENER_PREFIX = "listener.name."
-"""Before the name of the listener for which a property counts, and a dot (KIP-103)."""
+"""The prefix of a property that counts for one listener; the listener's name and a dot follow (KIP-103)."""
 PLAIN = "PLAINTEXT"
-"""The name of a listener that was given none."""
+"""The name of a listener that was configured without one."""
 _SCHEME = "://"
 
 
 class SecurityProtocol(StrEnum):
-    """What is spoken at a listener beneath Kafka's protocol."""
+    """The protocols beneath Kafka's at a listener: TLS or not, SASL or not."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -40,16 +40,16 @@ class SecurityProtocol(StrEnum):
 
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
-"""Kafka's default."""
+"""Kafka's default of listener.security.protocol.map."""
 
 
 class WrongListener(ValueError):
-    """A property of listeners cannot be used. str() says which values are right."""
+    """A property of listeners has an unusable value. str() says which values are right."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(why)
         self.name = name
-        """The property."""
+        """The property's name."""
 
 
 class ListenerConfig(NamedTuple):
@@ -59,24 +59,28 @@ class ListenerConfig(NamedTuple):
     """In capital letters."""
     protocol: SecurityProtocol
     bind: Endpoint
-    """An empty host is every address of this machine; port 0 is any free one."""
+    """The address to listen on. An empty host is every address of this machine; port 0 is any free port."""
     advertised: Endpoint | None = None
-    """None stands for `named`, and else for the address that a client connected to. As in Kafka, an empty
-    host is the name of this machine, and port 0 the port where the listener is.
+    """The address for clients. None stands for `named`, or, if that is None, too, for the address that a
+    client connected to. As in Kafka, an empty host is the name of this machine, and port 0 the listener's
+    port.
     """
 
     @property
     def url(self) -> str:
-        """As `listeners` spells it: PLAINTEXT://127.0.0.1:9092."""
+        """The item of `listeners`, such as PLAINTEXT://127.0.0.1:9092."""
         return f"{self.name}://{self.bind}"
 
     @property
     def named(self) -> Endpoint | None:
-        """Where it listens, if that is a name and clients compare it with a certificate."""
+        """The address to listen on, if the listener has TLS and its host is a name; else None.
+
+        Clients compare such a name with the certificate.
+        """
         return self.bind if self.protocol.is_tls and self.bind.host and not _family(self.bind) else None
 
     def of_broker(self, number: int) -> ListenerConfig:
-        """The listener of the broker that many after the first."""
+        """The listener of the broker `number` places after the first."""
         told = self.advertised and _further(self.advertised, number)
         return self._replace(bind=_further(self.bind, number), advertised=told)
 
@@ -86,7 +90,7 @@ def _further(endpoint: Endpoint, number: int) -> Endpoint:
 
 
 class ListenerTexts(NamedTuple):
-    """The properties that say where listeners are."""
+    """The texts of the properties that define listeners."""
 
     listeners: str
     advertised: str = ""
@@ -115,17 +119,19 @@ def listeners_of(texts: ListenerTexts) -> tuple[ListenerConfig, ...]:
 
 
 def of_listener(listener_name: str, name: str) -> str:
-    """A property of one listener, which wins over the property `name` of all."""
+    """The name of property `name` for one listener; it wins over `name`, which counts for all listeners."""
     return f"{LISTENER_PREFIX}{listener_name.lower()}.{name}"
 
 
 def override(properties: Mapping[str, str], listener_name: str, name: str) -> str | None:
-    """A property as a listener has it: listener.name.LISTENER.NAME wins over NAME; None if neither is set."""
+    """The text of a property at a listener: listener.name.LISTENER.NAME wins over NAME; None if neither is
+    set.
+    """
     return properties.get(of_listener(listener_name, name), properties.get(name))
 
 
 def _protocols(text: str) -> dict[str, SecurityProtocol]:
-    """listener.security.protocol.map, by name."""
+    """Parse listener.security.protocol.map. Returns protocols by name. Raises WrongListener."""
     found = {}
     for item in text.split(","):
         name, _, protocol = item.partition(":")
@@ -145,7 +151,7 @@ def _protocol(name: str, protocols: Mapping[str, SecurityProtocol]) -> SecurityP
 
 
 def _items(property_name: str, text: str) -> dict[str, Endpoint]:
-    """The endpoints of a list, by the names of their listeners."""
+    """Parse a list of listeners. Returns endpoints by name. Raises WrongListener."""
     found: dict[str, Endpoint] = {}
     for item in text.split(","):
         name, scheme, address = item.strip().rpartition(_SCHEME)
@@ -161,7 +167,10 @@ def _items(property_name: str, text: str) -> dict[str, Endpoint]:
 
 
 def _advertised(text: str, names: Sequence[str], controllers: Collection[str]) -> dict[str, Endpoint]:
-    """What clients are told of the listeners `names`, as far as advertised.listeners says it."""
+    """Parse advertised.listeners. Returns endpoints by listener; one that is not advertised is missing.
+
+    names, controllers: the listeners for clients, and for controllers. Raises WrongListener.
+    """
     if not text:
         return {}
     if _SCHEME not in text and len(names) > 1:
@@ -182,7 +191,10 @@ def _advertised(text: str, names: Sequence[str], controllers: Collection[str]) -
 
 
 def _check_ports(items: Mapping[str, Endpoint]) -> None:
-    """Two listeners have different ports, unless one has an IPv4 address and the other an IPv6 address."""
+    """Check that no two listeners share a port, unless one has an IPv4 and the other an IPv6 address.
+
+    Raises WrongListener.
+    """
     for (name, bind), (other, beside) in combinations(items.items(), 2):
         if bind.port == beside.port != 0 and {_family(bind), _family(beside)} != {4, 6}:
             why = f"expected different ports, but {name} and {other} both have {bind.port}"
@@ -190,7 +202,7 @@ def _check_ports(items: Mapping[str, Endpoint]) -> None:
 
 
 def _family(endpoint: Endpoint) -> int:
-    """4 or 6; 0 for a host name, or every address."""
+    """The version of an IP address, 4 or 6; 0 for a host name or an empty host."""
     from ipaddress import ip_address
 
     try:
@@ -200,7 +212,9 @@ def _family(endpoint: Endpoint) -> int:
 
 
 def _check_brokers(found: Sequence[ListenerConfig], brokers: int) -> None:
-    """The ports of a listener's further brokers exist, and are no other listener's."""
+    """Check that the ports of all brokers exist, and that no listener needs a port of another. Raises
+    WrongListener.
+    """
     for listener in found:
         for name, endpoint in (("listeners", listener.bind), ("advertised.listeners", listener.advertised)):
             if endpoint is not None and endpoint.port + brokers - 1 > LAST_PORT:

@@ -1,4 +1,4 @@
-"""Limits for single addresses, HOST:COUNT,HOST:COUNT, as max.connections.per.ip.overrides has them."""
+"""Limits for single addresses: HOST:COUNT,HOST:COUNT, the form of max.connections.per.ip.overrides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 
 
 def per_ip(name: str, text: str) -> dict[str, int]:
-    """Count by host. Raises ValueError, in Kafka's words; `name` is the property."""
+    """Parse HOST:COUNT,HOST:COUNT. Returns counts by host. Raises ValueError, in Kafka's words.
+
+    name: the property's name, for these words.
+    """
     counts = {}
     for item in filter(None, map(str.strip, text.split(","))):
         host, colon, count = item.rpartition(":")
@@ -29,7 +32,7 @@ def per_ip(name: str, text: str) -> dict[str, int]:
 
 
 def checked_per_ip(text: str) -> str:
-    """The text, for the parser of a property. Raises ValueError."""
+    """Return `text` if `per_ip` can parse it. Raises ValueError, in words for the user."""
     try:
         per_ip("", text)
     except ValueError:

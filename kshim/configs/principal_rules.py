@@ -1,9 +1,9 @@
-"""ssl.principal.mapping.rules: how the name of a certificate becomes the name of a principal (KIP-371).
+"""ssl.principal.mapping.rules: they map a certificate's name to the name of a principal (KIP-371).
 
     RULE:^CN=(.*?),OU=Services.*$/$1/L,DEFAULT
 
-The first rule whose pattern matches the whole name counts; DEFAULT takes the name as it is. Patterns are
-Java's, as far as Python's `re` has the same.
+The first rule whose pattern matches the whole name counts; DEFAULT leaves the name as it is. Patterns are
+Java's, as far as Python's `re` supports them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"\\(.)|\$\{(\w+)\}|\$(\d+)", re.DOTALL)
 
 
 class Rule(NamedTuple):
-    """One rule."""
+    """One rule of ssl.principal.mapping.rules."""
 
     pattern: re.Pattern[str] | None = None
     """None for DEFAULT."""
@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     """L or U; empty leaves the letters as they are."""
 
     def apply(self, name: str) -> str | None:
-        """The name that a certificate's becomes; None if the rule is not for it."""
+        """Map a certificate's distinguished name to a principal's name; None if the rule does not match."""
         if self.pattern is None:
             return name
         if not self.pattern.fullmatch(name):
@@ -47,7 +47,10 @@ class Rule(NamedTuple):
 
 
 def _numbered(found: re.Match[str], digits: str) -> str:
-    """As many digits as name a group, then the rest as it is; $9 itself if there are not so many groups."""
+    """Replace a reference `$digits`: the longest number that names a group counts, and the other digits stay.
+
+    Without such a group the reference stays as it is.
+    """
     groups = len(found.groups())
     for end in range(len(digits), 0, -1):
         if int(digits[:end]) <= groups:
@@ -56,7 +59,7 @@ def _numbered(found: re.Match[str], digits: str) -> str:
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
-    """The rules of a property. Raises ValueError, in words for the user."""
+    """Parse the text of the property. Raises ValueError, in words for the user."""
     rules, at, text = [], 0, text.strip()
     while at < len(text):
         found = _RULE.match(text, at)
@@ -78,5 +81,5 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def mapped(rules: Sequence[Rule], name: str) -> str | None:
-    """The name of the principal; None if no rule is for that certificate."""
+    """Map a certificate's name by the first rule that matches; None if no rule does."""
     return next((found for rule in rules if (found := rule.apply(name)) is not None), None)

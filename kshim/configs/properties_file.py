@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Read Java's properties syntax: `key=value`, `key: value` or `key value`, # and ! for comments.
+    """Parse Java's properties syntax: `key=value`, `key: value` or `key value`, # and ! for comments.
 
-    A backslash joins lines and escapes, as in \\t and \\u00e9. Two escapes may be one character, as in
-    UTF-16; half of one is read as U+FFFD. If a key comes twice, the last value counts.
+    A backslash joins lines and escapes, as in \\t and \\u00e9. Two escapes may form one character, as in
+    UTF-16; a lone half of such a pair becomes U+FFFD. If a key comes twice, its last value counts.
     """
     properties: dict[str, str] = {}
     for line in _logical_lines(text):

@@ -1,4 +1,4 @@
-"""One row of a table of properties: a field of a dataclass, with its parser, its meaning, Kafka's default."""
+"""One row of a table of properties: a dataclass field with a parser, a meaning, and Kafka's default."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from typing import Any
 
 
 def property_field(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
-    """A field. kafka_default: Apache Kafka's default, if ours is another."""
+    """A dataclass field. kafka_default: Apache Kafka's default, if kshim's is another."""
     return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})

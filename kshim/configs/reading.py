@@ -1,7 +1,7 @@
-"""A `Config` from names and values, as a server.properties file and KEY=VALUE options have them.
+"""Makes a `Config` from names and values, which come from a server.properties file and KEY=VALUE options.
 
-A Kafka property without effect here gives a warning, because people pass the server.properties they have; any
-other name is an error.
+A Kafka property without effect gives a warning, because people pass the server.properties they have. Any
+other unknown name is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kshim.configs.listeners import LISTENER_PREFIX, WrongListener
 from kshim.configs.tls import WrongTls, is_override, tls_settings, without_effect
 
 ALIASES = {"broker.id": "node.id", "log.dir": "log.dirs"}
-# Command-line options that set a property, and win over it.
+# Command-line options and the properties that they set. An option wins over the property's name.
 OPTIONS = {
     "--listen": "listeners",
     "--advertise": "advertised.listeners",
@@ -25,9 +25,9 @@ OPTIONS = {
     "--upstream": "upstream.bootstrap.servers",
 }
 FOR_ONE_LISTENER = {"max.connection.creation.rate"}
-"""Those that can be set for one listener alone, as listener.name.internal.max.connection.creation.rate."""
+"""Properties that may be set for one listener, as listener.name.internal.max.connection.creation.rate."""
 UPSTREAM_PREFIX = "upstream."
-# KRaft's own: every server.properties has them, but a broker without a quorum does not need them.
+# Properties of KRaft without a warning: every server.properties has them, but kshim has no quorum.
 SILENT = {
     "process.roles",
     "controller.quorum.voters",
@@ -43,15 +43,15 @@ class ConfigError(ValueError):
     """The configuration cannot be used."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)  # a line for each fault, saying which values are right
+        self.problems = tuple(problems)  # one line for each fault, which says which values are right
         super().__init__("\n".join(self.problems))
 
 
 def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
     """Make a Config from names and values. Names are those of PROPERTIES, ALIASES and OPTIONS.
 
-    Returns the config and a warning, one line, for every Kafka property without effect here. Raises
-    ConfigError with one line for each fault.
+    Returns the config, and one line of warning for every Kafka property without effect. Raises ConfigError
+    with one line for each fault.
     """
     values: dict[str, Any] = {}
     given: dict[str, str] = {}
@@ -82,7 +82,7 @@ def new_config(properties: Mapping[str, str]) -> tuple[Config, list[str]]:
 
 
 def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with properties together. keys: as the user named each of them."""
+    """Faults in the combination of properties. keys: the name under which the user set each property."""
     try:
         for listener in config.listener_configs:
             if listener.protocol.is_tls:
@@ -114,7 +114,7 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
 
 
 def _sasl_problems(config: Config) -> Iterator[str]:
-    """What is wrong with SASL at the listeners that have it."""
+    """Faults in the properties of SASL, one for each listener with SASL at most."""
     names = [listener.name for listener in config.listener_configs if listener.protocol.is_sasl]
     if not names:
         return
@@ -128,7 +128,7 @@ def _sasl_problems(config: Config) -> Iterator[str]:
 
 
 def _upstream_problems(config: Config) -> Iterator[str]:
-    """What is wrong with how the upstream is to be reached, and groups to be shared."""
+    """Faults in the connection to the upstream and in the sharing of groups."""
     if config.upstream and config.upstream_groups_fault:
         yield config.upstream_groups_fault
     if config.upstream and any(name.startswith(UPSTREAM_PREFIX) for name in config.given):
@@ -141,13 +141,13 @@ def _upstream_problems(config: Config) -> Iterator[str]:
 
 
 def _without_upstream(config: Config) -> list[str]:
-    """A warning for each property of an upstream, if there is none."""
+    """A warning for each property of an upstream, if no upstream is configured."""
     names = [name for name in config.given if name.startswith(UPSTREAM_PREFIX) and not config.upstream]
     return [f"{name} has no effect here: upstream.bootstrap.servers is not set" for name in names]
 
 
 def _check_upstream_name(name: str) -> None:
-    """Raise ValueError for a property that an upstream has not."""
+    """Raise ValueError for a name that is no property of an upstream."""
     from kshim.configs.upstream import PROPERTIES as OF_UPSTREAM
 
     if name not in OF_UPSTREAM:
@@ -155,7 +155,10 @@ def _check_upstream_name(name: str) -> None:
 
 
 def _without_listener(name: str) -> str:
-    """max.connections of listener.name.internal.max.connections; empty for a property of no listener."""
+    """Remove the prefix for a listener: listener.name.internal.max.connections becomes max.connections.
+
+    Returns the empty text for a name without such a prefix.
+    """
     return name.removeprefix(LISTENER_PREFIX).partition(".")[2] if name.startswith(LISTENER_PREFIX) else ""
 
 
@@ -166,7 +169,9 @@ def _value(name: str, text: str) -> Any:
 
 
 def _no_effect(name: str) -> list[str]:
-    """The warning for a property that only Kafka has. Raises ValueError if Kafka has none of that name."""
+    """The warning for a property that only Kafka has; none for one of SASL. Raises ValueError for a name that
+    Kafka does not know.
+    """
     from kshim.configs.brokers import is_kafka_property
     from kshim.configs.sasl import is_of_sasl
 
@@ -183,7 +188,7 @@ def _no_such(name: str, known: Iterable[str]) -> ValueError:
 
 
 _LONGEST_COMPARED = 100
-"""A file may hold thousands of names that are none, and some as long as itself."""
+"""Most characters of an unknown name that are compared: a wrong file may have thousands of long names."""
 
 
 def _nearest(name: str, all_known: Iterable[str]) -> str:

@@ -1,8 +1,9 @@
-"""SASL as Kafka configures it: what a listener has for its mechanisms, users and sessions.
+"""SASL as Kafka configures it: each listener's mechanisms, users, and the length of its sessions.
 
 A property may be set for one mechanism of one listener, for the listener, for the mechanism, or for all; the
-nearest counts (`SaslTexts`). As in Kafka, names of listeners and mechanisms are small letters there:
-listener.name.external.scram-sha-256.connections.max.reauth.ms. Faults name properties, never their values.
+most particular setting counts (`SaslTexts`). As in Kafka, the names of listener and mechanism are in small
+letters: listener.name.external.scram-sha-256.connections.max.reauth.ms. A fault never shows the value of a
+secret.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NAMES: Final = (
     *(ENABLED, JAAS, MAX_REAUTH_MS, MAX_RECEIVE_BYTES, JWKS_URL, AUDIENCE, ISSUER, SCOPE_CLAIM, SUB_CLAIM),
     *(CLOCK_SKEW_S, CALLBACK_HANDLER),
 )
-"""What a listener, or a mechanism, may have of its own."""
+"""The properties that may be set for a single listener or mechanism."""
 DEFAULTS: Final[Mapping[str, str]] = {
     MAX_REAUTH_MS: "0",
     MAX_RECEIVE_BYTES: "524288",
@@ -57,22 +58,22 @@ _HANDLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "SCRAM-SHA-512": ("ScramServerCallbackHandler",),
     OAUTHBEARER: (_CHECKS_SIGNATURES, "OAuthBearerUnsecuredValidatorCallbackHandler"),
 }
-"""Kafka's own, which stand for what is done here; others could not be loaded."""
+"""Kafka's handlers, by mechanism. Each stands for code of kshim; another class could not be loaded."""
 _OF_SASL = re.compile(
     rf"(listener\.name\.[^.]+\.)?(({'|'.join(MECHANISMS).lower()})\.)?({'|'.join(map(re.escape, NAMES))})"
 )
 
 
 class WrongSasl(ValueError):
-    """A property of SASL cannot be used. str() names it, and says which values are right."""
+    """A property of SASL has an unusable value. str() names it, and says which values are right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
-    """What a token must have (KIP-255, KIP-768)."""
+    """The requirements for a token (KIP-255, KIP-768)."""
 
     jwks_url: str = ""
-    """Where the keys are that sign tokens; empty if tokens are not signed."""
+    """The URL of the keys that sign tokens; empty if tokens are not signed."""
     audiences: tuple[str, ...] = ()
     issuer: str | None = None
     scope_claim: str = "scope"
@@ -83,27 +84,27 @@ class OAuthSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslSettings:
-    """What one listener has."""
+    """The settings of one listener with SASL."""
 
     mechanisms: tuple[str, ...]
     passwords: Mapping[str, Secret] = field(default_factory=dict, repr=False)
-    """Of PLAIN's users, by name."""
+    """The passwords of PLAIN's users, by name."""
     max_reauth_ms: Mapping[str, int] = field(default_factory=dict)
-    """How long a login counts, by mechanism; 0 for ever."""
+    """The time after which a client must log in again, by mechanism; 0 for never."""
     max_receive_bytes: int = int(DEFAULTS[MAX_RECEIVE_BYTES])
-    """The largest request before the login."""
+    """The largest request that a client may send before its login."""
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class SaslTexts:
-    """The properties of one listener."""
+    """Finds the properties of one listener."""
 
     properties: Mapping[str, str] = field(repr=False)
     listener_name: str
 
     def find(self, name: str, mechanism: str = "") -> tuple[str, str] | None:
-        """The name under which a property is set, and its text; None if it is not."""
+        """The most particular name under which a property is set, and its text; None if it is not set."""
         listener, of_mechanism = f"listener.name.{self.listener_name}.".lower(), f"{mechanism}.".lower()
         prefixes = [f"{listener}{of_mechanism}", listener, of_mechanism, ""] if mechanism else [listener, ""]
         for prefix in prefixes:
@@ -112,16 +113,18 @@ class SaslTexts:
         return None
 
     def text(self, name: str, mechanism: str = "") -> str:
-        """The text of a property, as it was set or by default."""
+        """The text of a property: the most particular setting, else the default."""
         found = self.find(name, mechanism)
         return DEFAULTS.get(name, "") if found is None else found[1]
 
     def integer(self, name: str, low: int, high: int, mechanism: str = "") -> int:
-        """The value of a number. Raises WrongSasl."""
+        """The value of a property that is an integer. Raises WrongSasl."""
         return self._parsed(name, integer(low, high), mechanism)
 
     def jaas(self, mechanism: str) -> LoginModule | None:
-        """The login module of a mechanism, if it is set. Raises WrongSasl."""
+        """The login module of a mechanism; None if it is not set, or is set for another mechanism. Raises
+        WrongSasl.
+        """
         found = self.find(JAAS, mechanism)
         if found is None:
             return None
@@ -143,12 +146,12 @@ class SaslTexts:
 
 
 def is_of_sasl(name: str) -> bool:
-    """Whether a property sets something of SASL, maybe for one listener or mechanism."""
+    """True for a property of SASL, with or without the prefix of a listener or mechanism."""
     return _OF_SASL.fullmatch(name) is not None
 
 
 def sasl_settings(properties: Mapping[str, str], listener_name: str) -> SaslSettings:
-    """What the listener of that name has. Raises WrongSasl."""
+    """The settings of SASL at a listener. Raises WrongSasl."""
     texts = SaslTexts(properties, listener_name)
     mechanisms = _mechanisms(texts)
     for each in mechanisms:
@@ -172,7 +175,9 @@ def _mechanisms(texts: SaslTexts) -> tuple[str, ...]:
 
 
 def _check_handler(texts: SaslTexts, mechanism: str) -> None:
-    """A class that decides who may come in is no property to pass over. Raises WrongSasl."""
+    """Refuse every callback handler that kshim does not stand for, because it would decide which clients may
+    log in. Raises WrongSasl.
+    """
     found = texts.find(CALLBACK_HANDLER, mechanism)
     if found is None:
         return
@@ -196,7 +201,9 @@ def _passwords(texts: SaslTexts) -> dict[str, Secret]:
 
 
 def _oauth(texts: SaslTexts) -> OAuthSettings:
-    """As in Kafka, options of the login module are for unsecured tokens, properties for signed ones."""
+    """The requirements for tokens. As in Kafka, properties count for signed tokens, and options of the login
+    module for unsecured ones. Raises WrongSasl.
+    """
     url = texts.text(JWKS_URL, OAUTHBEARER)
     if url:
         return OAuthSettings(

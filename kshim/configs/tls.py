@@ -1,7 +1,7 @@
-"""The properties of TLS, and what a listener's come to: its key store, its trust store and its rules.
+"""The properties of TLS, and a listener's settings made from them: key store, trust store and rules.
 
-Each may be set for all listeners, or with listener.name.LISTENER. in front for one (KIP-103). Nothing is read
-from disk here.
+Each property may be set for all listeners, or with the prefix listener.name.LISTENER. for one (KIP-103). This
+module reads nothing from disk.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from kshim.configs.values import Secret
 
 PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 _NO_MORE = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
-"""Java may still know them; nobody should speak them."""
+"""Old protocols, which are accepted in a list and ignored, because nobody should use them."""
 _STORES = ("PEM", "PKCS12", "JKS")
 
 
 class WrongTls(ValueError):
-    """A property of TLS cannot be used. str() says which values are right."""
+    """A property of TLS has an unusable value. str() says which values are right."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: {why}")
 
 
 class ClientAuth(StrEnum):
-    """What a client's certificate is to a listener."""
+    """The demand of a listener for a client's certificate."""
 
     NONE = "none"
-    """It is not asked for."""
+    """The listener asks for no certificate."""
     REQUESTED = "requested"
-    """A client may have one; if it has, it must be valid."""
+    """A client may connect without one, but not with an invalid one."""
     REQUIRED = "required"
 
 
 def _of(parse: Callable[[str], object]) -> Callable[[str], str]:
-    """A parser that keeps the text, if `parse` takes it."""
+    """A parser that returns the text itself, if `parse` accepts it."""
 
     def check(text: str) -> str:
         parse(text)
@@ -84,7 +84,9 @@ def _rules(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False, repr=False, eq=False)
 class TlsProperties:
-    """The table, as a part of `Config`, which alone is made: to write its methods here, too, takes time."""
+    """The table of properties, a base of `Config`. It has no methods of a dataclass: to make them takes time
+    at the import, and only `Config` is instantiated.
+    """
 
     ssl_keystore_location: str = property_field(
         "", str, "File with a listener's certificate and key, in PEM or PKCS12."
@@ -145,13 +147,13 @@ _OVERRIDE = re.compile(r"listener\.name\.([^.]+)\.(ssl\..*)")
 
 
 def is_override(name: str) -> bool:
-    """Whether it is one of these properties for one listener."""
+    """True for a property of TLS with the prefix of a listener."""
     found = _OVERRIDE.fullmatch(name)
     return found is not None and found[2] in _NAMES
 
 
 def without_effect(given: Iterable[str], listeners: Sequence[ListenerConfig]) -> list[str]:
-    """A warning for each of these properties that no listener has a use for."""
+    """A warning for each property of TLS that no listener uses. given: the names that were set."""
     with_tls = {listener.name.lower() for listener in listeners if listener.protocol.is_tls}
     warnings = []
     for name in given:
@@ -168,32 +170,32 @@ class Store:
     """A key store or a trust store: a file, or PEM text."""
 
     property: str
-    """The property that names it, for errors."""
+    """The property that names the store, for errors."""
     location: str
     password: Secret
     pem: str
     key_pem: str = ""
-    """The private key; empty if it is in `location`."""
+    """The private key; empty if it is in the file at `location`."""
     key_password: Secret = Secret()
 
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """What one listener's properties come to."""
+    """The settings of one listener with TLS."""
 
     listener_name: str
     keys: Store
     trusted: Store | None
-    """None stands for the system's."""
+    """None stands for the system's trusted certificates."""
     client_auth: ClientAuth
     protocols: tuple[str, ...]
     cipher_suites: tuple[str, ...]
-    """Empty for all."""
+    """Empty for all good ones."""
     mapping_rules: str
 
 
 Texts = Callable[[str], str]
-"""The text of a property by its name, as it was set or by default. Raises WrongTls."""
+"""Takes the name of a property; returns its text, set or default. Raises WrongTls."""
 
 
 def tls_settings(given: Mapping[str, str], listener: ListenerConfig) -> TlsSettings:
@@ -202,7 +204,7 @@ def tls_settings(given: Mapping[str, str], listener: ListenerConfig) -> TlsSetti
     text = texts_of(lambda name: override(given, listener.name, name))
     if not listener.protocol.is_sasl:
         client_auth = _client_auth(text("ssl.client.auth"))
-    else:  # only the listener's own counts, because its clients are known by SASL (KIP-684)
+    else:  # SASL names the clients, so only the property with the listener's prefix counts (KIP-684)
         own = given.get(f"listener.name.{listener.name.lower()}.ssl.client.auth", "none")
         client_auth = _client_auth(own)
     return TlsSettings(
@@ -217,7 +219,10 @@ def tls_settings(given: Mapping[str, str], listener: ListenerConfig) -> TlsSetti
 
 
 def texts_of(find: Callable[[str], str | None]) -> Texts:
-    """The texts of properties. find: the text of one that was set."""
+    """A function that returns the text of a property, checked, or its default.
+
+    find: returns the text of a property that was set, else None.
+    """
 
     def text(name: str) -> str:
         found = find(name)
@@ -242,8 +247,8 @@ def _listener_keys(text: Texts) -> Store:
 
 
 def keys_of(text: Texts) -> Store | None:
-    """The key store; None if there is none. Raises WrongTls."""
-    text("ssl.keystore.type")  # nothing depends on it, if it is right
+    """The key store; None if none is set. Raises WrongTls."""
+    text("ssl.keystore.type")  # only checked: the store's content shows its type
     location, chain = text("ssl.keystore.location"), text("ssl.keystore.certificate.chain")
     key, password = text("ssl.keystore.key"), Secret(text("ssl.key.password"))
     if location and (chain or key):
@@ -261,7 +266,7 @@ def keys_of(text: Texts) -> Store | None:
 
 
 def trusted_of(text: Texts) -> Store | None:
-    """The trust store; None stands for the system's. Raises WrongTls."""
+    """The trust store; None stands for the system's trusted certificates. Raises WrongTls."""
     text("ssl.truststore.type")
     location, pem = text("ssl.truststore.location"), text("ssl.truststore.certificates")
     if location and pem:

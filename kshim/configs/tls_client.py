@@ -1,4 +1,4 @@
-"""What the properties of TLS come to for a client, which may have a key store and a trust store."""
+"""The settings of TLS for a client, made from its properties."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ CHECK_HOST: Final = "ssl.endpoint.identification.algorithm"
 
 @dataclass(frozen=True, slots=True)
 class TlsClientSettings:
-    """Nothing is read from disk yet."""
+    """The settings of a client with TLS. The stores are not read yet."""
 
     keys: Store | None
-    """None if it has no certificate."""
+    """None if the client has no certificate."""
     trusted: Store | None
-    """None stands for the system's."""
+    """None stands for the system's trusted certificates."""
     checks_host: bool
-    """Whether a server's certificate has to name the host that was connected to."""
+    """True if a server's certificate must name the host that the client connected to."""
     protocols: tuple[str, ...]
     cipher_suites: tuple[str, ...]
-    """Empty for all."""
+    """Empty for all good ones."""
 
 
 def tls_client_settings(find: Callable[[str], str | None]) -> TlsClientSettings:
-    """The settings of a client. find: the text of a property that was set. Raises WrongTls."""
+    """The settings of a client. find: returns the text of a property that was set, else None. Raises
+    WrongTls.
+    """
     text = texts_of(find)
     found = find(CHECK_HOST)
     algorithm = "https" if found is None else found.strip()

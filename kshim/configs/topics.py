@@ -1,7 +1,7 @@
 """The topic configs of Apache Kafka 4.2, one row each.
 
-All of them are accepted, checked and kept, because people bring the topics they have; a config without effect
-here says so in its documentation.
+All of them are accepted, checked and stored, because people bring the topics they have. The documentation of
+a config without effect says so.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig(Definition):
-    """One row."""
+    """One row of the table."""
 
     doc: str
     synonyms: tuple[str, ...] = ()
-    """The broker properties that give topics their default, the strongest first."""
+    """The broker properties that are the default of this config, the strongest first."""
     effect: bool = False
-    """Whether it changes what this broker does."""
+    """True if it changes what kshim does."""
 
     @property
     def internal(self) -> bool:
-        """Whether it has no default: Kafka then lists it only if it was set, with the text that was given."""
+        """True if it has no default. Kafka lists such a config only if it was set, with the text as given."""
         return self.default is None
 
     @property
@@ -45,7 +45,7 @@ class TopicConfig(Definition):
         return self.doc if self.effect else f"{self.doc} {_NO_EFFECT}"
 
     def from_synonym(self, synonym: str, text: str) -> str:
-        """The value of this config for a legal `text` of `synonym`, which may count hours or minutes."""
+        """Convert a legal `text` of `synonym`, which may be in hours or minutes, to a text of this config."""
         if self.name == "retention.ms":
             return str(max(self.parse(text) * _unit_ms(synonym), -1))
         return str(self.parse(text) * _unit_ms(synonym)) if _unit_ms(synonym) != 1 else text

@@ -1,7 +1,7 @@
-"""How kshim connects to an upstream: Kafka's own properties of a client, with `upstream.` in front.
+"""The properties of the connection to an upstream: those of a Kafka client, with the prefix `upstream.`.
 
-`PROPERTIES` is the table of them, `upstream_security` what they come to. Nothing is read from disk here.
-Faults name properties, never their values.
+`PROPERTIES` is their table, and `upstream_security` makes settings from them. This module reads nothing from
+disk. Faults name properties, never their values.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _HANDLERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "sasl.login.class": ("DefaultLogin", "OAuthBearerRefreshingLogin"),
 }
-"""Kafka's own classes, which stand for what is done here; others could not be loaded."""
+"""Kafka's classes, by property. Each stands for code of kshim; another class could not be loaded."""
 
 
 class WrongUpstreamProperty(ValueError):
-    """A property of the upstream cannot be used. str() names it, and says which values are right."""
+    """A property of the upstream has an unusable value. str() names it, and says which values are right."""
 
     def __init__(self, text: str) -> None:
-        """text: begins with the name, without the prefix."""
+        """text: begins with the property's name without the prefix `upstream.`."""
         super().__init__(f"{PREFIX}{text}")
 
 
@@ -116,13 +116,13 @@ PROPERTIES: Final = _rows()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginSettings:
-    """Who kshim is at the upstream."""
+    """The credentials with which kshim logs in to the upstream."""
 
     mechanism: str
     options: Mapping[str, Secret] = field(default_factory=dict, repr=False)
-    """Of the login module."""
+    """The options of the login module."""
     token_url: str = ""
-    """Where tokens come from; empty if they are made here, unsecured."""
+    """The URL that issues tokens; empty if kshim makes unsecured tokens itself."""
     client_id: str = ""
     client_secret: Secret = Secret()
     scope: str = ""
@@ -131,7 +131,7 @@ class LoginSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamSecurity:
-    """How kshim connects."""
+    """The settings of a connection to the upstream."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsClientSettings | None = None
@@ -139,7 +139,7 @@ class UpstreamSecurity:
 
 
 def upstream_security(given: Mapping[str, str]) -> UpstreamSecurity:
-    """given: the properties that were set. Raises WrongUpstreamProperty."""
+    """The settings of a connection. given: the properties that were set. Raises WrongUpstreamProperty."""
 
     def find(name: str) -> str | None:
         return given.get(PREFIX + name)
@@ -153,7 +153,10 @@ def upstream_security(given: Mapping[str, str]) -> UpstreamSecurity:
 
 
 def of_client(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The properties of a client.properties file with the prefix, and the names that mean nothing here."""
+    """Add the prefix to the properties of a client.properties file.
+
+    Returns the properties that kshim uses, with the prefix, and the names of the others, without it.
+    """
     known = {f"{PREFIX}{name}": text for name, text in properties.items()}
     of_use = {name: text for name, text in known.items() if name in PROPERTIES or name == PREFIX + BOOTSTRAP}
     return of_use, [name.removeprefix(PREFIX) for name in known if name not in of_use]
@@ -208,7 +211,10 @@ def _check_credentials(options: Mapping[str, Secret]) -> None:
 
 
 def _of_tokens(find: _Find, url: str, options: Mapping[str, Secret]) -> LoginSettings:
-    """As in Kafka, credentials are properties (KIP-1139) or options of the login module (KIP-768)."""
+    """The settings of a login with OAUTHBEARER. Raises WrongUpstreamProperty.
+
+    As in Kafka, credentials are properties (KIP-1139) or options of the login module (KIP-768).
+    """
     if not url:
         principal = options.get("unsecuredLoginPrincipalClaimName") or "sub"
         if not options.get(f"unsecuredLoginStringClaim_{principal}"):

@@ -1,5 +1,5 @@
-"""The properties of kshim's groups in front of an upstream: where they are kept, and how several kshim share
-them.
+"""The properties of groups in front of an upstream: the topic that stores them, and the sharing of groups by
+several kshim.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _replicas(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamGroupsProperties(TlsProperties):
-    """Part of `Config`."""
+    """The table of properties, a base of `Config`."""
 
     upstream_groups_topic: str = property_field(
         "__kshim_groups",
@@ -84,7 +84,7 @@ class UpstreamGroupsProperties(TlsProperties):
 
     @property
     def shared_settings(self) -> Mapping[str, str]:
-        """What should be the same for all kshim that share groups, by the names of properties."""
+        """The texts of the properties that all kshim with shared groups should set alike, by property."""
         return {
             "upstream.groups.topic": self.upstream_groups_topic,
             "upstream.groups.session.timeout.ms": str(self.upstream_groups_session_timeout_ms),
@@ -94,7 +94,7 @@ class UpstreamGroupsProperties(TlsProperties):
 
     @property
     def upstream_groups_fault(self) -> str:
-        """What is wrong with these together; empty if nothing is."""
+        """The fault in the combination of these properties; empty if there is none."""
         session_ms, lease_ms = self.upstream_groups_session_timeout_ms, self.upstream_groups_lease_ms
         if 2 * lease_ms <= session_ms:
             return ""

@@ -1,6 +1,6 @@
 """Parsers of properties: functions from the text of a property to its value.
 
-They raise ValueError with a text that says which values are right.
+They raise ValueError, which says which values are right.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def boolean(text: str) -> bool:
 
 
 class Secret(str):
-    """A text that nobody is shown; empty if there is none."""
+    """A secret text, which repr() hides; empty if there is none."""
 
     __slots__ = ()
 
@@ -37,12 +37,12 @@ def secret(text: str) -> Secret:
 
 
 def optional_endpoint(text: str) -> Endpoint | None:
-    """HOST:PORT, or None for the empty text. Raises ValueError, in words for the user."""
+    """Parse HOST:PORT; None for the empty text. Raises ValueError, in words for the user."""
     return Endpoint.parse(text) if text else None
 
 
 def checked_endpoints(text: str) -> str:
-    """HOST:PORT, comma-separated, as they are. Raises ValueError, in words for the user."""
+    """Return `text` if it is a list of HOST:PORT with commas. Raises ValueError, in words for the user."""
     for part in filter(None, text.split(",")):
         if not Endpoint.parse(part).port:
             raise ValueError("expected HOST:PORT with a port from 1 to 65535")
@@ -64,7 +64,7 @@ def integer(low: int, high: int) -> Callable[[str], int]:
 
 
 def retention(high: int) -> Callable[[str], int]:
-    """A parser of a retention: -1 for ever, or at least 1."""
+    """A parser of a retention: -1, which is for ever, or an integer of at least 1."""
 
     def parse(text: str) -> int:
         value = integer(-1, high)(text)
