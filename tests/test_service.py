@@ -39,8 +39,8 @@ from schemas.messages.offset_commit import (
 )
 from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import decode_response, encode_request
-from tests.network.test_connection import Transport
-from tests.network.test_frames import frame
+from tests.network.frames import frame
+from tests.network.transport import Transport
 
 CONFIG = Config(log_dirs=":memory:", listeners="127.0.0.1:9092")
 API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")

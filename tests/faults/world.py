@@ -30,8 +30,8 @@ from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.primitives import Array
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_request
 from tests.api.harness import advance, new_broker
-from tests.network.test_connection import Transport
-from tests.network.test_listeners import no_limits
+from tests.network.no_limits import no_limits
+from tests.network.transport import Transport
 
 
 class Groups:

@@ -36,7 +36,7 @@ from schemas.messages.produce import PartitionProduceData, ProduceRequest, Topic
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from schemas.records.batch import Record, encode
 from tests.api.harness import AtOnce
-from tests.network.test_connection import Transport
+from tests.network.transport import Transport
 from tests.test_service import Client, Reactor
 
 CONFIG = Config(

@@ -9,7 +9,7 @@ from kshim.control.long import PIECE_BYTES
 from kshim.http.channel import IDLE_S, MOST_BODY_BYTES, READ_S, REQUEST_S
 from kshim.http.places import MOST_CONNECTIONS, MOST_OF_ADDRESS
 from tests.http.harness import Browser, Kshim, Slow, create_topic
-from tests.network.test_connection import Transport
+from tests.network.transport import Transport
 
 JSON = {"Content-Type": "application/json"}
 

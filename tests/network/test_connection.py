@@ -1,116 +1,25 @@
 """A connection over a transport in memory: order, reading ahead, backpressure, closing."""
 
 import logging
-from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twisted.internet.address import IPv4Address
-from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionDone
-from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
-from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
-from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection, Shared
-from kshim.network.intake import MODEST_BYTES, Intake
+from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection
+from kshim.network.intake import MODEST_BYTES
 from kshim.network.states import State
-from kshim.requests import Client, Refused, Turn
+from kshim.requests import Client, Refused
 from kshim.requests.later import Afterwards, Promise, Promised, do_all
 from kshim.requests.mistake import Mistake
-from kshim.requests.once import Once
-from kshim.requests.rounds import ROUND_S, SHARE_S, Rounds
-from kshim.requests.unread import Unread
+from kshim.requests.rounds import ROUND_S, SHARE_S
 from schemas.pieces import Pieces
-from tests.network.test_frames import frame
+from tests.network.frames import frame
+from tests.network.one_connection import Reply, Server
+from tests.network.transport import Transport
 from tests.requests.reactor_turn import one_turn
-
-Reply = bytes | Pieces | None
-
-
-class Transport(StringTransport):
-    """Remembers what was asked of the socket, and tells the connection when it is closed."""
-
-    def __init__(self) -> None:
-        super().__init__(IPv4Address("TCP", "10.0.0.1", 9092), IPv4Address("TCP", "10.0.0.7", 51000))
-        self.options: set[str] = set()
-        self.aborted = False
-        self.unsent_bytes = 0
-        self.sent_later_bytes = 0
-
-    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
-        self.options.add("no delay")
-
-    def setTcpKeepAlive(self, enabled: bool) -> None:  # noqa: N802
-        self.options.add("keep alive")
-
-    def send_at_once(self, pieces: Iterable[bytes]) -> None:
-        self.writeSequence(pieces)
-
-    def abortConnection(self) -> None:  # noqa: N802
-        self.aborted = True
-        self.disconnected = True
-
-    @property
-    def reads(self) -> bool:
-        return self.producerState == "producing"
-
-
-class Server:
-    """One connection, whose requests are answered by hand, or at once by `answers`."""
-
-    def __init__(
-        self, *, max_idle_ms: int = -1, max_request_bytes: int = 1024, advertised: Endpoint | None = None
-    ) -> None:
-        self.clock = Clock()
-        self.requests: list[bytes] = []
-        self.signals: list[Turn] = []
-        self.parked: dict[bytes, Deferred[Reply]] = {}
-        self.answers: Callable[[bytes], Reply] | None = None
-        self.answers_alone = b""
-        self.throttles: dict[bytes, int] = {}
-        self.unread = Unread(self.clock)
-        self.gone: list[Connection] = []
-        shared = Shared(
-            answer=self.answer,
-            clock=self.clock,
-            rounds=Rounds(self.clock),
-            unread=self.unread,
-            intake=Intake(self.clock, self.unread, 1 << 20),
-            once=Once(self.clock),
-            max_request_bytes=max_request_bytes,
-            max_idle_ms=max_idle_ms,
-            advertised=advertised,
-        )
-        self.connection = Connection(shared, lambda _: None, self.gone.append)
-        self.transport = Transport()
-        self.connection.makeConnection(self.transport)
-
-    def answer(
-        self, request_frame: bytes | memoryview, client: Client, turn: Turn
-    ) -> Reply | Deferred[Reply]:
-        request = bytes(request_frame)
-        self.requests.append(request)
-        self.signals.append(turn)
-        turn.is_alone = request == self.answers_alone
-        turn.throttle_ms = self.throttles.get(request, 0)
-        if self.answers:
-            return self.answers(request)
-        self.parked[request] = Deferred()
-        return self.parked[request]
-
-    def send(self, *payloads: bytes) -> None:
-        self.connection.dataReceived(b"".join(map(frame, payloads)))
-
-    def sent(self) -> bytes:
-        value: bytes = self.transport.value()
-        self.transport.clear()
-        return value
-
-    def lose(self) -> None:
-        self.connection.connectionLost(Failure(ConnectionDone()))
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from kshim.quotas.connections import UNLIMITED
 from kshim.requests.once import Once
 from kshim.requests.rounds import Rounds
 from kshim.requests.unread import MOST_BYTES, Unread
-from tests.network.test_connection import Transport
-from tests.network.test_frames import frame
+from tests.network.frames import frame
+from tests.network.transport import Transport
 
 HOST = "10.0.0.7"
 MEMORY = 1 << 20

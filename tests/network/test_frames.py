@@ -9,14 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshim.network.frames import FrameError, Frames, framed
+from tests.network.frames import frame
 
 HEARTBEAT = bytes.fromhex("000c0000000000070001630001670000000100016d")
 WIRE = bytes.fromhex("00000015") + HEARTBEAT
 LIMIT = 1024
-
-
-def frame(payload: bytes) -> bytes:
-    return b"".join(framed(payload))
 
 
 def read(chunks: Iterable[bytes], limit: int = LIMIT) -> list[bytes]:

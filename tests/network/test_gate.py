@@ -35,8 +35,8 @@ from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
 from schemas.messages.sasl_handshake import SaslHandshakeRequest
 from schemas.registry import MESSAGES, decode_response, encode_request
 from tests.api.harness import new_broker
-from tests.network.test_connection import Transport
-from tests.network.test_frames import frame
+from tests.network.frames import frame
+from tests.network.transport import Transport
 
 API_KEYS = {request: key for key, (request, _) in MESSAGES.items()}
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256")

@@ -13,15 +13,15 @@ from twisted.internet.testing import MemoryReactorClock
 
 from kshim.cluster.settings import ClientQuotas
 from kshim.cluster.writer import Writer
-from kshim.configs.config import PROPERTIES, Config
+from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
-from kshim.network.places import Limits
 from kshim.requests.once import Once
 from kshim.requests.rounds import Rounds
 from kshim.requests.unread import Unread
 from kshim.storage.memory import MemoryStore
 from tests.api.harness import result
+from tests.network.no_limits import no_limits
 
 
 class Port:
@@ -51,10 +51,6 @@ class Reactor(MemoryReactorClock):
         self.open.append(port)
         self.factories.append(factory)
         return Port(self, Endpoint(interface, port))
-
-
-def no_limits(node_id: int) -> Limits:
-    return lambda name: PROPERTIES[name].default
 
 
 def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list[int]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshim.network.states import NEXT, Event, State
-from tests.network.test_connection import Server
+from tests.network.one_connection import Server
 
 OF_THE_TRANSPORT = (Event.STALLS, Event.READS, Event.DRAINS)
 

@@ -13,8 +13,8 @@ from kshim.network.traffic import EACH, Traffic
 from kshim.requests import Refused, Turn
 from kshim.requests.later import Promise, Promised
 from schemas.api_key import ApiKey
-from tests.network.test_connection import Server
-from tests.network.test_frames import frame
+from tests.network.frames import frame
+from tests.network.one_connection import Server
 
 HEARTBEAT = ApiKey.HEARTBEAT.to_bytes(2) + b"rest"
 PRODUCE = ApiKey.PRODUCE.to_bytes(2) + b"rest"

@@ -20,8 +20,8 @@ from schemas.api_key import ApiKey
 from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
 from schemas.messages.sasl_handshake import SaslHandshakeResponse
 from schemas.registry import decode_request, encode_response
-from tests.network.test_connection import Transport as PlainTransport
-from tests.network.test_frames import frame
+from tests.network.frames import frame
+from tests.network.transport import Transport as PlainTransport
 
 TIMEOUT_S = 5.0
 

@@ -32,7 +32,7 @@ from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
 from schemas.messages.sasl_handshake import SaslHandshakeResponse
 from schemas.registry import decode_request, encode_response
 from tests.api.harness import result
-from tests.network.test_frames import frame
+from tests.network.frames import frame
 
 ADDRESS = Endpoint("10.0.0.1", 9092)
 SERVED = (

@@ -33,8 +33,8 @@ from schemas.error_code import ErrorCode
 from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
 from schemas.messages.sasl_handshake import SaslHandshakeResponse
 from schemas.registry import decode_request, encode_response
-from tests.network.test_connection import Transport as ClientTransport
-from tests.network.test_frames import frame
+from tests.network.frames import frame
+from tests.network.transport import Transport as ClientTransport
 
 MOST_BYTES = 1 << 20
 OWN = b"own"

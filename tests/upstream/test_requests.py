@@ -16,7 +16,7 @@ from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.messages.produce import ProduceRequest, TopicProduceData
 from schemas.registry import encode_request
-from tests.network.test_frames import frame
+from tests.network.frames import frame
 
 MOST_BYTES = 1 << 20
 TOPIC_ID = UUID(int=7 << 64 | 9)

@@ -9,7 +9,7 @@ from twisted.python.failure import Failure
 from kshim.network.connection import MAX_IN_FLIGHT
 from kshim.upstream.lost import Lost
 from kshim.upstream.passage import EARLY_BYTES
-from tests.network.test_frames import frame
+from tests.network.frames import frame
 from tests.upstream.test_relay import MOST_BYTES, World
 from tests.upstream.test_requests import produce
 

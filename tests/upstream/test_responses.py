@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshim.upstream.responses import LARGE_BYTES, BadResponse, Part, Responses
-from tests.network.test_frames import frame
+from tests.network.frames import frame
 
 small = st.binary(max_size=40)
 large = st.integers(LARGE_BYTES, LARGE_BYTES + 50).map(lambda size: b"x" * size)

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from kshim.upstream import splicing
 from kshim.upstream.splicing import PassingClientSocket
-from tests.network.test_frames import frame
+from tests.network.frames import frame
 from tests.upstream.test_relay import World
 from tests.upstream.test_requests import produce
 
