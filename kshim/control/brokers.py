@@ -76,19 +76,22 @@ class BrokerSteering:
         }
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, Any]]:
-        """Let a broker lead a partition; it may have had no replica of it."""
+        """Make a broker lead a partition, also one without a replica of it."""
         return self._one_at_a_time.run(self._move_leader, topic, partition, node_id)
 
     def move_coordinator(self, group_id: str, node_id: int) -> Deferred[dict[str, Any]]:
-        """Let a broker lead the group's __consumer_offsets partition, and so coordinate all groups in it."""
+        """Make a broker lead the group's __consumer_offsets partition, and so coordinate all groups in it."""
         return self.move_leader(GROUP_METADATA_TOPIC, self._groups.shard_for(group_id), node_id)
 
     def stop_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
-        """Shut down as Kafka's controlled shutdown: the ISR takes over, then connections are closed."""
+        """Shut a broker down as Kafka's controlled shutdown does.
+
+        Brokers in the ISR take over its partitions, then its connections are closed.
+        """
         return self._one_at_a_time.run(self._stop_broker, node_id)
 
     def start_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
-        """Let a broker accept connections again.
+        """Make a stopped broker accept connections again.
 
         It leads the partitions that no other broker can lead, and follows in the others.
         """

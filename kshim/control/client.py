@@ -19,7 +19,7 @@ class ControlError(Exception):
 
 
 class NoServer(ControlError):
-    """No server listens."""
+    """No server listens at the control socket."""
 
 
 def ask(path: Path, command: str, *arguments: object) -> Any:
@@ -49,7 +49,7 @@ def ask(path: Path, command: str, *arguments: object) -> Any:
 
 @contextmanager
 def short_path(path: Path) -> Iterator[str]:
-    """`path`, or, if it is too long for a Unix socket, a shorter symlinked path that lasts for the block."""
+    """Yield `path`. If it is too long for a Unix socket, yield a short path, valid in the `with` block."""
     if len(bytes(path)) <= _MAX_SOCKET_NAME_BYTES:
         yield str(path)
         return

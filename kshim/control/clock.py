@@ -2,10 +2,10 @@
 
     reactor ── seconds ──▶ SteeredClock ── seconds, callLater ──▶ coordinators, cleaning, timestamps
 
-Until it is steered it is the reactor's clock: `seconds` is the reactor's own function. To move it ahead is
-one jump. What came due meanwhile is called after it, in the order of its time, and is told the time after the
-jump: a session or a rebalance that begins then has its whole time-out before it. If it were told the moment
-at which it was due, that session could be over before its client had a chance to say a word. Time never goes
+Until the clock is steered, `seconds` is the reactor's own function. Moving the clock ahead is one jump. Calls
+that came due within the jump are made after it, in the order of their times, and they see the time after the
+jump. So a session or a rebalance that such a call begins has its whole time-out before it. If the call saw
+the time at which it was due, the session could be over before its client could send anything. Time never goes
 back.
 """
 
@@ -18,7 +18,7 @@ from kshim.storage.clock import Clock
 
 
 class SteeredCall:
-    """A call that is to come."""
+    """A scheduled call that has not been made."""
 
     __slots__ = ("_arguments", "_clock", "_function", "_keywords", "_scheduled", "at_s")
 
@@ -31,24 +31,24 @@ class SteeredCall:
         keywords: dict[str, Any],
     ) -> None:
         self.at_s = at_s
-        """In the steered clock's time."""
+        """When the call is due, by the steered clock."""
         self._clock = clock
         self._function, self._arguments, self._keywords = function, arguments, keywords
         self._scheduled: Any = None
-        """The reactor's call; None while time stands still before it."""
+        """The reactor's call; None while time is held before the call is due."""
 
     def cancel(self) -> None:
-        """Do not make it; it must not have been made."""
+        """Give the call up. It must not have been made or cancelled already."""
         self._clock.forget(self)
         self.put_off()
 
     def schedule(self, reactor: Clock, delay_s: float) -> None:
-        """Make it in `delay_s` of the reactor's time, and not before."""
+        """Make the call in `delay_s` of the reactor's time, in place of an earlier schedule."""
         self.put_off()
         self._scheduled = reactor.callLater(delay_s, self._make)
 
     def put_off(self) -> None:
-        """Do not make it until it is scheduled."""
+        """Do not make the call until it is scheduled again."""
         if self._scheduled is not None:
             self._scheduled.cancel()
             self._scheduled = None
@@ -71,7 +71,7 @@ class SteeredClock:
 
     @property
     def ahead_s(self) -> float:
-        """How far it is ahead of the reactor's clock; below zero after it was held."""
+        """How far this clock is ahead of the reactor's; it may be below zero after time was held."""
         return self.seconds() - self._reactor.seconds()
 
     @property
@@ -80,7 +80,7 @@ class SteeredClock:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a call is due that has not been made."""
+        """True if a call is due and has not been made."""
         return any(call.at_s <= self.seconds() for call in self._calls)
 
     # ---- calls
@@ -88,7 +88,7 @@ class SteeredClock:
     def callLater(
         self, delay: float, callable: Callable[..., object], *arguments: Any, **keywords: Any
     ) -> SteeredCall:
-        """As the reactor's, in this clock's seconds."""
+        """Like the reactor's `callLater`, with a delay in this clock's seconds."""
         call = SteeredCall(self, self.seconds() + delay, callable, arguments, keywords)
         self._calls[call] = None
         if self._held_at_s is None or delay <= 0:
@@ -96,13 +96,13 @@ class SteeredClock:
         return call
 
     def forget(self, call: SteeredCall) -> None:
-        """It is made, or will not be made."""
+        """Forget a call that is made or cancelled."""
         del self._calls[call]
 
     # ---- steering
 
     def advance(self, seconds: float) -> None:
-        """Move ahead at once. What is due then is called in the next turn of the reactor."""
+        """Move ahead at once. The calls that are due then are made in the reactor's next turn."""
         assert seconds >= 0
         if self._held_at_s is not None:
             self._held_at_s += seconds
@@ -112,14 +112,14 @@ class SteeredClock:
         self._schedule_anew()
 
     def hold(self) -> None:
-        """Let time stand still: only what is due already is still called."""
+        """Stop time. Only calls that are already due are still made."""
         if self._held_at_s is None:
             self._held_at_s = self.seconds()
             self.seconds = self._held
             self._schedule_anew()
 
     def resume(self) -> None:
-        """Let time go on from where it stands."""
+        """Make time go on from where it was held."""
         if self._held_at_s is not None:
             self._ahead_s = self._held_at_s - self._reactor.seconds()
             self._held_at_s = None
@@ -134,7 +134,10 @@ class SteeredClock:
         return self._held_at_s
 
     def _schedule_anew(self) -> None:
-        """In the order of their time, in which the reactor makes those that are due."""
+        """Schedule all calls for the changed time, in the order in which they are due.
+
+        The reactor makes calls that are due at once in the order in which they were scheduled.
+        """
         for call in sorted(self._calls, key=lambda each: each.at_s):
             left_s = max(call.at_s - self.seconds(), 0)
             if self._held_at_s is None or left_s == 0:

@@ -1,7 +1,7 @@
-"""What a running server can be asked and told, by name.
+"""The commands of a running server, by name.
 
-Each module of this room that steers something has a method `commands`, which returns such a table; the server
-puts them together, and the control socket offers them to other processes.
+Each class that steers something has a method `commands`, which returns a table of its commands. The server
+joins these tables, and the control socket runs the commands for other processes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 
 class SteeringError(Exception):
-    """A command is refused. str() is one line that says why, and what would be right."""
+    """A command was refused. str() is one line that says why, and what would be right."""
 
 
 class Command(NamedTuple):
@@ -22,14 +22,16 @@ class Command(NamedTuple):
     run: Callable[..., Any]
     """Returns a JSON value, or a Deferred or coroutine of one; raises SteeringError, or fails with it."""
     types: tuple[type, ...] = ()
-    """Of its arguments, which are JSON values."""
+    """The types of the arguments, which are JSON values."""
 
 
 Commands = Mapping[str, Command]
 
 
 class MadeLater(Commands):
-    """Commands that are made when somebody asks for one: most servers are never asked, and start sooner."""
+    """Commands that are made at the first request for one. Most servers never get a request, and start sooner
+    without them.
+    """
 
     def __init__(self, make: Callable[[], Commands]) -> None:
         self._make = make
@@ -54,14 +56,14 @@ UNKNOWN = "the server does not know this command; does it run another version?"
 
 
 def are_of_types(values: object, types: tuple[type, ...]) -> bool:
-    """Whether a JSON value is an array of values of these types."""
+    """True if a JSON value is an array with exactly these types, in this order."""
     return isinstance(values, list) and tuple(map(type, values)) == types
 
 
 def run(commands: Commands, name: object, arguments: Any) -> Any:
-    """The result of a command that another process has sent, or a Deferred of it.
+    """Run a command that another process has sent; return its result, or a Deferred of it.
 
-    Raises SteeringError, also if there is no such command, or it takes other arguments.
+    Raises SteeringError if the command refuses, does not exist, or takes other arguments.
     """
     command = commands.get(name) if isinstance(name, str) else None
     if command is None or not are_of_types(arguments, command.types):

@@ -1,4 +1,4 @@
-"""Asks the broker that coordinates a group, for the commands that steer groups."""
+"""Sends the requests of steering commands to the broker that coordinates the group."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
 
 API_VERSION = 5
-"""In which DescribeGroups and LeaveGroup know instance ids, and OffsetCommit no retention time."""
+"""A version in which DescribeGroups and LeaveGroup have instance ids, and OffsetCommit no retention time."""
 CLIENT_ID = "kshim"
 CLIENT_HOST = "/127.0.0.1"
 LOADING_S = 10.0
-"""How long a coordinator is waited for that is loading."""
+"""How long to wait for a coordinator that is loading."""
 
 
 class Coordinators:
-    """What it is asked goes the way of a client's request: it is answered when it is durable."""
+    """Sends requests to coordinators as a client does: each is answered when its effect is durable."""
 
     def __init__(self, broker: Broker, *, is_alone: bool = False) -> None:
-        """is_alone: whether `broker` coordinates all groups that are coordinated in this process."""
+        """is_alone: True if `broker` coordinates all groups of this process."""
         self._broker = broker
         self._is_alone = is_alone
 
     async def ask(self, request: Any) -> Any:
-        """The response to a request about one group. Raises SteeringError if nobody can answer it."""
+        """Return the response to a request about one group. Raises SteeringError if no broker can answer."""
         groups, clock = self._broker.groups, self._broker.clock
         until_s = clock.seconds() + LOADING_S
         context = self._context(request.group_id)
@@ -49,14 +49,14 @@ class Coordinators:
         return await answer if isinstance(answer, Deferred) else answer
 
     async def existing(self, group_id: str) -> DescribedGroup:
-        """A group as it is described. Raises SteeringError if there is none."""
+        """Describe a group. Raises SteeringError if it does not exist."""
         described: DescribedGroup = await self.ask(DescribeGroup(group_id))
         if described.group_state == "Dead":
             raise SteeringError(f"there is no group {group_id}")
         return described
 
     async def without_members(self, group_id: str, wanted: str) -> None:
-        """Raise SteeringError if a group has members. wanted: what cannot be done then."""
+        """Raise SteeringError if a group has members. wanted: a clause that says what is not done then."""
         described: DescribedGroup = await self.ask(DescribeGroup(group_id))
         if described.members:
             raise SteeringError(f"group {group_id} has members, so {wanted}: {listed(described.members)}")
@@ -77,5 +77,5 @@ class Coordinators:
 
 
 def listed(members: Iterable[DescribedGroupMember]) -> str:
-    """The ids of members; "none"."""
+    """The ids of members, in words; "none" if there are no members."""
     return joined(member.member_id for member in members) or "none"

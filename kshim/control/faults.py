@@ -1,6 +1,6 @@
-"""The commands about faults: errors, delays and broken connections, for the requests that somebody chooses.
+"""The commands about faults: errors, delays and broken connections, for chosen requests.
 
-A fault is a JSON object, see `kshim.faults.fault`.
+A fault is given as a JSON object; see `kshim.faults.fault`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class FaultSteering:
         usual: Callable[[], Usual] | None = None,
         why_never: Callable[[Fault], str] = lambda _: "",
     ) -> None:
-        """tell: called with each fault that strikes. usual: how requests are answered without faults, as
-        `dispatch.answer` does if it is None. why_never: why a fault can strike nothing; empty if it can.
+        """tell: called each time a fault strikes. usual: makes what answers requests without faults; None for
+        `dispatch.answer`. why_never: returns why a fault can never strike here, or an empty string.
         """
         self._brokers = brokers
         self._listeners = listeners
@@ -54,7 +54,7 @@ class FaultSteering:
         }
 
     def add(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Put a fault in force; return it as `describe` does. Raises SteeringError."""
+        """Put a fault in force, and return its description. Raises SteeringError."""
         from kshim.faults.fault import fault_of
 
         fault = _or_refuse(lambda: fault_of(given))
@@ -64,21 +64,21 @@ class FaultSteering:
         return _described(faults, faults.add(fault))
 
     def describe(self) -> list[dict[str, Any]]:
-        """All faults in the order in which they were added, as JSON values."""
+        """The descriptions of all faults, as JSON values, in the order in which they were added."""
         faults = self._faults
         return [] if faults is None else [_described(faults, rule) for rule in faults]
 
     def remove(self, number: int) -> dict[str, Any]:
-        """Remove a fault; return it as `describe` did. Raises SteeringError."""
+        """Remove a fault, and return its last description. Raises SteeringError if it does not exist."""
         faults = self._made()
         return _described(faults, _or_refuse(lambda: faults.remove(number)))
 
     def remove_all(self) -> int:
-        """Remove all faults; return how many there were."""
+        """Remove all faults, and return how many there were."""
         return 0 if self._faults is None else self._faults.remove_all()
 
     def _made(self) -> Faults:
-        """What keeps the faults, which is imported when it is first needed."""
+        """Return the server's `Faults`, imported and made at first use."""
         if self._faults is None:
             from kshim.faults.faults import Faults
 

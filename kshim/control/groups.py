@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class GroupSteering:
-    """What people may ask about groups."""
+    """Answers questions about groups."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
@@ -25,7 +25,7 @@ class GroupSteering:
         return self._groups.shard_for(group_id)
 
     def explain(self, group_id: str) -> dict[str, Any] | None:
-        """What a group is like now, and waits for; None if there is no such group."""
+        """The group's state, and what it waits for, as a JSON value; None if the group does not exist."""
         found = self._groups.waits_for(group_id)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""JSON that may be long: it is made and sent in pieces, so it takes little memory and holds nobody."""
+"""JSON that may be long. It is made and sent in pieces, so it takes little memory, and others are served."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kshim.requests.aside import Aside
 from kshim.requests.slices import Slices
 
 PIECE_BYTES = 16 * 1024
-"""Rows of a listing are sent when there is so much of them."""
+"""Rows of a listing are collected until they have about this size, and then sent."""
 RUN = 5_000
-"""Names that are sorted at a time."""
+"""Names that are sorted in one go."""
 RUN_US = 5_000
 ITEM_US = 30
 LONG_LISTS = ("members", "moved")
-"""Of a rebalance."""
+"""The fields of a rebalance that may be long lists."""
 T = TypeVar("T", bound=Any)
 
 
@@ -29,13 +29,13 @@ class Long(NamedTuple):
     """A JSON object with lists that may be long, made and sent in pieces."""
 
     facts: Mapping[str, Any]
-    """What else it has; this comes first."""
+    """The object's other fields, which come first."""
     lists: Mapping[str, AsyncIterator[Any]]
-    """JSON values, or more such objects."""
+    """By field name. An item is a JSON value, or another `Long`."""
 
 
 def encode(value: Any) -> bytes:
-    """A JSON value, readable in a terminal, which its strings cannot steer."""
+    """A JSON value as text for terminals: control characters are escaped, other characters are not."""
     text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
     if CONTROLS.search(text):
         text = CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -43,7 +43,7 @@ def encode(value: Any) -> bytes:
 
 
 async def pieces(value: Long, *, end_of_row: bytes = b"\n") -> AsyncGenerator[bytes, None]:
-    """The object, in pieces of about PIECE_BYTES."""
+    """The object as JSON, in pieces of about PIECE_BYTES."""
     piece = bytearray()
     async for part in _parts(value, end_of_row):
         piece += part
@@ -73,7 +73,7 @@ async def _parts(value: Long, end_of_row: bytes) -> AsyncIterator[bytes]:
 
 
 async def in_order(slices: Slices, items: Collection[T]) -> Iterable[T]:
-    """The items in order. Many are sorted a few at a time, and merged as they are used."""
+    """The items, sorted. Many items are sorted in slices of RUN, which are merged during the iteration."""
     if len(items) <= RUN:
         return sorted(items)
     unsorted = list(items)
@@ -85,7 +85,7 @@ async def in_order(slices: Slices, items: Collection[T]) -> Iterable[T]:
 
 
 async def long_rebalances(aside: Aside, slices: Slices, kept: Sequence[Rebalance]) -> AsyncIterator[Long]:
-    """The rebalances of a group, the oldest first. Each is made aside when the one before it is sent."""
+    """The rebalances of a group as JSON, the oldest first. Each is made aside when the last one is sent."""
     in_turn = shown_in_turn(kept)
     while (shown := await aside.run_long(partial(next, in_turn, None))) is not None:
         lists = {name: _each(slices, shown.pop(name)) for name in LONG_LISTS}

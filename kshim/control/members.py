@@ -1,4 +1,4 @@
-"""The commands that make something happen to the members of a group, or end the group."""
+"""The commands about the members of a group: rebalance, expire, fence, remove. And deleting the group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ REASON = "removed by an administrator"
 
 
 class MemberSteering:
-    """What `kshim group` does with members. It is durable when the call returns; raises SteeringError."""
+    """What `kshim group` does with members.
+
+    Each method returns when its effect is durable, and raises SteeringError if it is refused.
+    """
 
     def __init__(self, coordinators: Coordinators) -> None:
         self._coordinators = coordinators
@@ -36,7 +39,7 @@ class MemberSteering:
         }
 
     async def rebalance(self, group_id: str) -> list[str]:
-        """Let a group rebalance; return its members."""
+        """Make a group rebalance, and return the ids of its members."""
         group = await self._coordinators.existing(group_id)
         error: ErrorCode = await self._coordinators.ask(ForceRebalance(group_id))
         if error is not ErrorCode.NONE:
@@ -44,14 +47,14 @@ class MemberSteering:
         return [member.member_id for member in group.members]
 
     async def expire(self, group_id: str, member_id: str) -> None:
-        """Let a member's session end."""
+        """End a member's session, as if it had sent no heartbeat."""
         group = await self._coordinators.existing(group_id)
         error: ErrorCode = await self._coordinators.ask(ExpireMember(group_id, member_id))
         if error is not ErrorCode.NONE:
             raise SteeringError(f"group {group_id} has no member {member_id}; it has {listed(group.members)}")
 
     async def fence(self, group_id: str, group_instance_id: str) -> str:
-        """Fence a static member; return its member id."""
+        """Fence a static member, and return its member id."""
         group = await self._coordinators.existing(group_id)
         static = [member for member in group.members if member.group_instance_id]
         error: ErrorCode = await self._coordinators.ask(FenceMember(group_id, group_instance_id))
@@ -64,7 +67,7 @@ class MemberSteering:
         return next(m.member_id for m in static if m.group_instance_id == group_instance_id)
 
     async def remove(self, group_id: str, name: str) -> str:
-        """Remove a member, named by its id or its group.instance.id; return its member id."""
+        """Remove a member, and return its member id. name: its member id or its group.instance.id."""
         group = await self._coordinators.existing(group_id)
         for member in group.members:
             if name in (member.member_id, member.group_instance_id):
@@ -73,7 +76,7 @@ class MemberSteering:
         raise SteeringError(f"group {group_id} has no member {name}; it has {listed(group.members)}")
 
     async def empty(self, group_id: str) -> list[str]:
-        """Remove all members; return their ids."""
+        """Remove all members, and return their ids."""
         group = await self._coordinators.existing(group_id)
         await self._leave(group_id, *group.members)
         return [member.member_id for member in group.members]
@@ -87,7 +90,7 @@ class MemberSteering:
             raise SteeringError(f"group {group_id}: {ErrorCode(deleted.error_code).name}")
 
     async def _leave(self, group_id: str, *members: DescribedGroupMember) -> None:
-        """Remove members as Kafka's admin client does; one that has left meanwhile is no error."""
+        """Remove members as Kafka's admin client does. A member that has left meanwhile is no error."""
         leaving = tuple(
             MemberIdentity(
                 member_id=member.member_id, group_instance_id=member.group_instance_id, reason=REASON

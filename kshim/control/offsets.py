@@ -1,4 +1,4 @@
-"""The commands that set the committed offsets of a group without members, or reset them to a place."""
+"""The commands that set or reset the committed offsets of a group without members."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LATEST, EARLIEST = -1, -2
 NO_OFFSET = -1
 ALL = -1
-"""In place of a partition."""
+"""Stands for all partitions of a topic, in place of a partition's number."""
 LIST_OFFSETS_VERSION = 7
 LARGEST_OFFSET = 2**63 - 1
 
@@ -37,18 +37,20 @@ OffsetRow = tuple[str, int, int]
 
 
 class Log(NamedTuple):
-    """Where a partition's offset may be reset to."""
+    """The offsets to which a partition may be reset."""
 
     partition: Partition
     committed: int | None
     earliest: int
     latest: int
     at_time: int
-    """NO_OFFSET if no record is as late."""
+    """The first offset at or after the given time; NO_OFFSET if all records are older."""
 
 
 class OffsetSteering:
-    """What `kshim group set-offsets` and `reset-offsets` do: as Kafka's own tool, only without members."""
+    """What `kshim group set-offsets` and `reset-offsets` do. As with Kafka's tool, a group with members is
+    refused.
+    """
 
     def __init__(self, broker: Broker, coordinators: Coordinators) -> None:
         self._broker = broker
@@ -61,7 +63,7 @@ class OffsetSteering:
         }
 
     async def set(self, group_id: str, offsets: list[Any]) -> list[OffsetRow]:
-        """Commit these offsets, rows of topic, partition and offset; return them when that is durable."""
+        """Commit offsets, and return them when that is durable. offsets: rows of topic, partition, offset."""
         given = {}
         for row in offsets:
             topic, partition, offset = _row(row, str, int, int)
@@ -71,11 +73,11 @@ class OffsetSteering:
         return await self._commit(group_id, given)
 
     async def reset(self, group_id: str, partitions: list[Any], to: str, value: int) -> list[OffsetRow]:
-        """Commit the place that `to` names; return the new offsets when that is durable.
+        """Commit the offsets that `to` names, and return them when that is durable.
 
-        to: "earliest", "latest", "shift" by `value` records, or "time": the first record that is not older
-        than `value` ms since 1970, else the end. partitions: rows of topic and partition, or of topic and
-        ALL; none for all that the group has committed.
+        to: "earliest"; "latest"; "shift", by `value` records; or "time", the first record that is not older
+        than `value` ms since 1970, or the end if all are older. partitions: rows of a topic and a partition
+        or ALL; empty for all partitions that the group has committed.
         """
         if to not in PLACES:
             raise SteeringError(f"offsets are reset to {', '.join(PLACES)}, not to {to}")
@@ -100,7 +102,7 @@ class OffsetSteering:
         return await self._commit(group_id, offsets)
 
     async def _commit(self, group_id: str, offsets: Mapping[Partition, int]) -> list[OffsetRow]:
-        """Commit offsets as an administrator does, who is in no generation."""
+        """Commit offsets as an administrator does: without a member id and a generation."""
         by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, index), offset in offsets.items():
             list(self._existing([(topic, index)]))
@@ -122,7 +124,9 @@ class OffsetSteering:
         return sorted((topic, index, offset) for (topic, index), offset in offsets.items())
 
     async def _offset(self, partition: Partition, timestamp: int) -> int:
-        """The offset at a time, LATEST or EARLIEST; NO_OFFSET if there is no such record."""
+        """Return the offset that ListOffsets finds. timestamp: a time in ms, LATEST or EARLIEST. NO_OFFSET if
+        all records are older.
+        """
         from kshim.api.list_offsets import list_offsets  # no server needs it to start
         from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
@@ -143,7 +147,7 @@ class OffsetSteering:
         return answered.offset
 
     def _existing(self, named: Iterable[tuple[Any, ...]]) -> Iterable[Partition]:
-        """The partitions that are named, ALL for each of a topic. Raises SteeringError."""
+        """The named partitions; for ALL, each one of the topic. Raises SteeringError if one is missing."""
         topics = self._broker.cluster.topics
         for name, index in named:
             topic = topics.get(name)
@@ -157,7 +161,7 @@ class OffsetSteering:
 
 
 def _shifted(log: Log, by: int) -> int:
-    """Within the log, as Kafka's tool does."""
+    """The committed offset shifted `by` records, but not beyond the log's ends, as in Kafka's tool."""
     if log.committed is None:
         topic, index = log.partition
         raise SteeringError(f"{topic}-{index}: there is no committed offset that could be shifted")
@@ -173,7 +177,7 @@ PLACES: Mapping[str, Callable[[Log, int], int]] = {
 
 
 def _row(row: Any, *types: type) -> tuple[Any, ...]:
-    """A row of these types, from JSON. Raises SteeringError."""
+    """Return a JSON row as a tuple. Raises SteeringError if its values are not of these types."""
     if not are_of_types(row, types):
         raise SteeringError(UNKNOWN)
     return tuple(row)

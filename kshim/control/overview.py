@@ -1,4 +1,4 @@
-"""The question about all groups at once: how each one is, how far behind, and how restless."""
+"""The command that lists all groups: the state of each, how far it is behind, and how restless it is."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log
 
 GROUP_US = 80
-"""What a group costs, as it is looked at from several sides."""
+"""Time that reading one group takes. It is more than ROW_US, as more is read."""
 LIGHT_PARTS = 2_000
-"""Members' parts in rebalances whose scores are made at once; of more aside."""
+"""Most parts of members in rebalances for scores that are made at once; for more they are made aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Overview:
     aside: Aside
     rounds: Rounds
     wall_clock: Clock
-    """The time that is recorded."""
+    """The clock that the recorder's times come from."""
 
     def commands(self) -> Commands:
         return {"groups": Command(self.all_groups)}
 
     def all_groups(self) -> Long:
-        """The groups, by name, and the time at which the first is read."""
+        """All groups, in the order of their ids, and the server's time before they are read."""
         return Long({"now_ms": self._now_ms()}, {"groups": self._groups(Slices(self.rounds, Turn()))})
 
     async def _groups(self, slices: Slices) -> AsyncIterator[dict[str, Any]]:
@@ -79,7 +79,7 @@ class Overview:
 
 
 async def scores_of(aside: Aside, kept: Sequence[Rebalance], now_ms: int) -> dict[str, Any]:
-    """The scores of a group whose rebalances these are."""
+    """Return a group's scores, from the rebalances of it that are kept."""
     if sum(len(each.parts) for each in kept) <= LIGHT_PARTS:
         return scores(kept, now_ms)
     return await aside.run(partial(scores, kept, now_ms))

@@ -1,4 +1,4 @@
-"""The questions about the past: why groups rebalanced, and what happens."""
+"""The commands that read the recorder: why groups rebalanced, and which events happened."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_MS = 60_000
 MOST_EVENTS = 500
-"""In one answer."""
+"""Most events in one answer."""
 
 
 class Questions:
-    """What people and programs ask of the recorder. All answers are JSON values."""
+    """Answers questions from the recorder's data, with JSON values."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Questions:
         clock: Clock,
         wall_clock: Clock,
     ) -> None:
-        """clock: for waiting. wall_clock: the time that is recorded."""
+        """clock: measures how long an answer waits. wall_clock: the clock of the recorded times."""
         self._recorder = recorder
         self._groups = groups
         self._aside = aside
@@ -50,8 +50,8 @@ class Questions:
         }
 
     def why(self, group_id: str) -> Long:
-        """What a group is like now (null if it does not exist), the rebalances of it that are kept, the
-        earliest first, and what else has happened to it: `incidents`.
+        """Return the group's state now (null if it does not exist), its kept rebalances, the earliest first,
+        and its `incidents`: all other kept events about it.
         """
         kept = self._recorder.rebalances(group_id)
         incidents = self._recorder.incidents(group_id, self._groups.shard_for(group_id))
@@ -61,10 +61,9 @@ class Questions:
         return Long(shown, {"rebalances": long_rebalances(self._aside, slices, kept)})
 
     def events(self, after: int, wait_ms: int) -> Deferred[dict[str, Any]]:
-        """The events with numbers above `after`, at most MOST_EVENTS, and the number to ask for next.
+        """Return at most MOST_EVENTS events with numbers above `after`, and `last`, the next call's `after`.
 
-        If there are none, those of the next moment in which there are; waits `wait_ms` at most. after: -1 for
-        none of the past.
+        If there are none yet, wait for the next ones, at most `wait_ms`. after: -1 for new events only.
         """
         recorder = self._recorder
         after = recorder.last_number if after < 0 else after
@@ -77,7 +76,7 @@ class Questions:
             unwatch()
             if timeout.active():
                 timeout.cancel()
-            # Other events of this moment come along.
+            # In the next turn: other events of this moment are sent with it.
             self._clock.callLater(0, lambda: come.callback(_numbered(recorder.events_after(after), after)))
 
         unwatch = recorder.watch(answer)

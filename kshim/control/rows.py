@@ -1,4 +1,4 @@
-"""Groups as JSON values: a row of a table for each, with how far it is behind."""
+"""Groups as JSON values: one row for each, which also says how far the group is behind."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kshim.storage.interfaces import Log
 ROW_US = 60
 OFFSET_US = 10
 MOST_AT_ONCE = 200
-"""Offsets that are looked at before others may be served."""
+"""Offsets that are read in one go, before other requests may be served."""
 
 Json = dict[str, Any]
 
 
 class Shown(Protocol):
-    """The parts of a server that are read."""
+    """The parts of a server that rows are made from."""
 
     @property
     def cluster(self) -> Cluster: ...
@@ -32,7 +32,7 @@ class Shown(Protocol):
 
 
 async def row(shown: Shown, slices: Slices, group_id: str) -> Json | None:
-    """One row of the listing; None if the group is gone."""
+    """The row of one group; None if the group is gone."""
     await slices.spend(ROW_US)
     group = shown.groups.see(group_id)
     if group is None:
@@ -44,7 +44,7 @@ async def row(shown: Shown, slices: Slices, group_id: str) -> Json | None:
 
 
 def facts_of(group: SeenGroup) -> Json:
-    """What is known of a group without its members and offsets."""
+    """A group as JSON, without its members and offsets."""
     return {
         "group_id": group.group_id,
         "state": str(group.state),
@@ -57,16 +57,16 @@ def facts_of(group: SeenGroup) -> Json:
 
 
 class Progress(NamedTuple):
-    """How far a group is, in all partitions together."""
+    """How far a group has read, in all its partitions together."""
 
     committed: int
-    """The sum of its offsets."""
+    """The sum of the committed offsets."""
     lag: int | None
-    """None if it has committed for no partition that there is."""
+    """Records behind; None if it is known for none of the partitions."""
 
 
 async def progress(shown: Shown, slices: Slices, group: SeenGroup) -> Progress:
-    """O(partitions)."""
+    """Add up a group's offsets and lags. O(partitions), in slices."""
     offsets, behind, is_known = 0, 0, False
     partitions = list(group.partitions)
     for first in range(0, len(partitions), MOST_AT_ONCE):
@@ -84,7 +84,7 @@ async def progress(shown: Shown, slices: Slices, group: SeenGroup) -> Progress:
 
 
 async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterator[Json]:
-    """The offsets that a group has committed, by topic and partition, with how far they are behind."""
+    """A group's committed offsets, in the order of topics and partitions, each with its lag."""
     count = len(group.committed)
     for place, (topic, partition) in enumerate(await in_order(slices, list(group.partitions))):
         if place % MOST_AT_ONCE == 0:
@@ -104,7 +104,7 @@ async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterat
 
 
 def high_watermark(cluster: Cluster, log: Log, topic: str, partition: int) -> int | None:
-    """Where a partition ends; None if there is none, or an upstream knows alone."""
+    """A partition's high watermark; None if the partition does not exist, or only an upstream knows it."""
     known = cluster.topics.get(topic)
     found = None if known is None else known.partition(partition)
     end = -1 if found is None else log.offsets(found.partition_no).high_watermark

@@ -1,7 +1,7 @@
-"""The control socket, through which another process, such as `kshim cluster`, gives the server commands.
+"""The control socket: another process, such as `kshim cluster`, sends the server commands through it.
 
-Only the user who runs the server may connect. A request is one line of JSON, [command, arguments]; so is its
-reply: {"done": ...} or {"refused": "why"}.
+Only the user who runs the server may connect. A request is one line of JSON, [command, arguments]. Its reply
+is JSON, too: {"done": ...} or {"refused": "why"}.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OWNER_ONLY, OTHERS = 0o600, 0o177
-"""The mode of the socket, and what is taken from all modes while it is made."""
+"""The mode of the socket, and the umask while it is made."""
 
 
 def control_path(config: Config) -> Path | None:
-    """Where to put the socket; None for a server in memory without a configured path."""
+    """The path of the socket; None for a server in memory, if no path is configured."""
     if config.control_path:
         return Path(config.control_path)
     return None if config.in_memory else Path(config.log_dirs) / FILE_NAME
 
 
 class ControlSocket:
-    """Listens while the server runs. A client's errors go into its reply, never into the log."""
+    """Listens while the server runs. Errors in a command go into its reply, never into the log."""
 
     def __init__(self, path: Path, commands: Commands, reactor: Any) -> None:
         self._path = path
@@ -53,7 +53,7 @@ class ControlSocket:
         self._open = ExitStack()
 
     def open(self) -> None:
-        """Start to listen. Raises CannotListen."""
+        """Begin to listen. Raises CannotListen."""
         try:
             _remove_what_nobody_listens_at(self._path)
             short = self._open.enter_context(short_path(self._path))
@@ -104,7 +104,7 @@ class _Requests(Factory):
 
 
 class _Request(LineOnlyReceiver):
-    """One connection."""
+    """One connection; each line is a command."""
 
     transport: Any
     delimiter = b"\n"
@@ -166,14 +166,14 @@ class _Request(LineOnlyReceiver):
 
 
 class Flow:
-    """Waits while the other end does not read."""
+    """Makes a sender wait while the other end does not read."""
 
     def __init__(self) -> None:
         self._is_paused = False
         self._has_room: Deferred[None] | None = None
 
     async def room(self) -> None:
-        """Return when the other end has read what it was sent."""
+        """Return when the other end has read what was sent."""
         if self._is_paused:
             self._has_room = Deferred()
             await self._has_room
@@ -188,9 +188,9 @@ class Flow:
             has_room.callback(None)
 
     def stopProducing(self) -> None:
-        """The connection is lost, which cancels the answer."""
+        """Do nothing: the lost connection cancels the answer."""
 
 
 def _gone(failure: Failure) -> None:
-    """The other process has gone before its answer was sent."""
+    """Ignore that the other process has disconnected before its answer was sent."""
     failure.trap(CancelledError)

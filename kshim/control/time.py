@@ -1,8 +1,8 @@
 """The commands about time: move it ahead, hold it, let it go on.
 
-The clients' own clocks go on as ever. Therefore a member whose client is connected is taken to have sent its
-heartbeats while time was moved ahead, unless the caller wants all to be silent. And while time is held, no
-client waits for what it expects within moments.
+The clients' own clocks are not steered. So when time is moved ahead, each member with a connected client
+counts as having sent its heartbeats meanwhile, unless the caller asks for silence. And while time is held,
+answers that a client expects within moments are still given.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from kshim.requests.context import Client
 from kshim.requests.slices import others_first
 
 PULSE_S = 0.05
-"""How long clients wait, while time is held, for what they expect within moments."""
+"""How often, while time is held, answers are given that clients expect within moments."""
 LONGEST_ADVANCE_MS = 100 * 365 * 24 * 3600 * 1000
 SETTLE_S = 60.0
-"""How long the answer to `advance` waits for what has come due."""
+"""Longest time that `advance` waits for the work that has come due."""
 
 logger = logging.getLogger(__name__)
 
 
 class Now(TypedDict):
-    """What time it is on the server."""
+    """The server's time."""
 
     now_ms: int
     """Milliseconds since 1970."""
     ahead_ms: int
-    """How far that is ahead of the machine's clock."""
+    """How far `now_ms` is ahead of the machine's clock."""
     is_held: bool
 
 
 class Behind(Protocol):
-    """What does the work that has come due."""
+    """A part of the server that may have work to do that is due."""
 
     @property
     def is_behind(self) -> bool: ...
 
 
 class GroupsInTime(Behind, Protocol):
-    """The group coordinator, as far as time is steered; see `GroupRuntime`."""
+    """The part of the group coordinator that steering time needs; see `GroupRuntime`."""
 
     def keep_sessions(self, members: Iterable[tuple[str, str]], by_ms: int) -> None: ...
     def hasten(self) -> None: ...
@@ -63,7 +63,7 @@ class TimeSteering:
         transactions: Behind,
         clients: Callable[[], Iterable[Client]],
     ) -> None:
-        """clients: returns those that are connected."""
+        """clients: returns the connected clients."""
         self._clock = clock
         self._reactor = reactor
         self._groups = groups
@@ -80,7 +80,7 @@ class TimeSteering:
         }
 
     def now(self) -> Now:
-        """What time it is."""
+        """Return the server's time."""
         clock = self._clock
         return Now(
             now_ms=int(clock.seconds() * 1000),
@@ -89,16 +89,17 @@ class TimeSteering:
         )
 
     def advance(self, by_ms: int, silent: bool) -> Deferred[Now]:
-        """Move time ahead; fires when all that came due is done.
+        """Move time ahead. Fires when all work that came due is done, or after SETTLE_S.
 
-        silent: no member has sent a heartbeat meanwhile, not even those whose clients are connected.
+        silent: True if no member counts as having sent heartbeats meanwhile, even if its client is connected.
+        Raises SteeringError.
         """
         if not 0 <= by_ms <= LONGEST_ADVANCE_MS:
             raise SteeringError("time can be moved ahead by 0 to 100 years, and never back")
         return Deferred.fromCoroutine(self._advance(by_ms, silent))
 
     async def _advance(self, by_ms: int, silent: bool) -> Now:
-        await others_first(self._reactor)  # who is gone is known to be gone
+        await others_first(self._reactor)  # first notice which clients have disconnected
         if not silent:
             members = [client.member for client in self._clients() if client.member is not None]
             connected = {(member.group_id, member.member_id) for member in members}
@@ -111,7 +112,7 @@ class TimeSteering:
         return self.now()
 
     def hold(self) -> Now:
-        """Let time stand still."""
+        """Stop the server's time."""
         if not self._clock.is_held:
             self._clock.hold()
             self._beat()
@@ -119,7 +120,7 @@ class TimeSteering:
         return self.now()
 
     def resume(self) -> Now:
-        """Let time go on from where it stands."""
+        """Make time go on from where it was held."""
         if self._clock.is_held:
             self._clock.resume()
             self.stop()
@@ -127,7 +128,7 @@ class TimeSteering:
         return self.now()
 
     def stop(self) -> None:
-        """Look after no client any more: time goes on, or the server stops."""
+        """Stop the pulse, because time goes on or the server stops."""
         if self._pulse is not None:
             self._pulse.cancel()
             self._pulse = None

@@ -1,5 +1,5 @@
-"""The commands about users with passwords for SCRAM. The passwords themselves never come here: whoever sets
-one salts it first, as clients of AlterUserScramCredentials do.
+"""The commands about users with passwords for SCRAM. The server never sees a password: the sender salts it
+first, as clients of AlterUserScramCredentials do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UserSteering:
-    """What people may ask about users, and change."""
+    """What `kshim users` does."""
 
     def __init__(self, users: ScramUsers) -> None:
         self._users = users
@@ -28,7 +28,7 @@ class UserSteering:
         }
 
     def list(self) -> list[dict[str, Any]]:
-        """All users, by name and mechanism."""
+        """One JSON value for each user and mechanism, sorted."""
         found = [
             {"user": name, "mechanism": mechanism.value, "iterations": credential.iterations}
             for (name, mechanism), credential in self._users.credentials.items()
@@ -45,7 +45,7 @@ class UserSteering:
         await self._alter(Upsertion(name, number, iterations, *secrets))
 
     async def remove(self, name: str, mechanism: str) -> bool:
-        """Remove a password, if there is one; whether there was."""
+        """Remove a password. Return False if there was none."""
         found = next((each for each in ScramMechanism if each.value == mechanism), None)
         if found is None or (name, found) not in self._users.credentials:
             return False
