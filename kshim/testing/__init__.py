@@ -1,7 +1,7 @@
-"""For users' tests: start a kshim server, or a local Spark, in the least time.
+"""Starts a kshim server, or a local Spark, for users' tests, as fast as possible.
 
-`from kshim.testing import serving`. The names are imported when they are first used: pytest imports this
-package at each start, for its plugin.
+`from kshim.testing import serving`. Each name is imported at first use, as pytest imports this package at
+each start, for the plugin.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Kshim` with coroutines: each call of it runs in a thread, so the event loop goes on."""
+"""`Kshim` with coroutines. Each call runs in a thread, so the event loop goes on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _twin(
 def _asynchronous(
     method: Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, T]], wrap: Callable[[T], R]
 ) -> Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, R]]:
-    """The same coroutine, whose result has coroutines, too."""
+    """The coroutine with its result wrapped in a class that has coroutines, too."""
 
     async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return wrap(await method(self, *args, **kwargs))
@@ -46,7 +46,7 @@ def _asynchronous(
 
 
 class AsyncKshim:
-    """A running server. `sync` is the same as a `Kshim`, for threads that may wait."""
+    """A running server. `sync` is the same server as a `Kshim`, for threads that may wait."""
 
     def __init__(self, kshim: Kshim) -> None:
         self.sync = kshim
@@ -59,17 +59,17 @@ class AsyncKshim:
 
     @property
     def tls(self) -> Tls:
-        """How clients connect with TLS, to a server that was started with tls=True."""
+        """What clients need to connect with TLS, to a server that was started with tls=True."""
         return self.sync.tls
 
     @property
     def sasl_bootstrap(self) -> str:
-        """Where `users` authenticate, with PLAIN or SCRAM; empty without users."""
+        """The addresses where `users` authenticate, with PLAIN or SCRAM; empty without users."""
         return self.sync.sasl_bootstrap
 
     @property
     def log(self) -> str:
-        """What the server has logged so far."""
+        """The server's log so far."""
         return self.sync.log
 
     topic = _twin(Kshim.topic)
@@ -119,7 +119,7 @@ class AsyncKshim:
 
     @asynccontextmanager
     async def hold_time(self) -> AsyncIterator[None]:
-        """Let the server's time stand still for the block: no session and no transaction times out."""
+        """Stop the server's time within the block: no session and no transaction times out."""
         held = self.sync.hold_time()
         await asyncio.to_thread(held.__enter__)
         try:

@@ -1,7 +1,7 @@
-"""Asks the right broker: the leader of a partition, the coordinator of a group.
+"""Sends each request to the right broker: the leader of a partition, or the coordinator of a group.
 
-While leaders and coordinators move, brokers answer with errors that Kafka calls retriable. As any client, one
-call asks again until its time is over; every other error is raised as `Refused`.
+While leaders and coordinators move, brokers answer with errors that Kafka calls retriable. Like any client, a
+call then asks again until its time is over. Every other error is raised as `Refused`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Address = tuple[str, int]
 
 POLL_S = 0.01
 GRACE_S = 2.0
-"""How much longer an answer is awaited that a broker has promised for the end of the time."""
+"""How long after its time a call still waits for an answer that a broker gives at the end of the time."""
 NO_LEADER = -1
 
 
 class Refused(Exception):
-    """A broker refused a request. `error_code`: Kafka's."""
+    """A broker refused a request. `error_code` is Kafka's error code."""
 
     def __init__(self, what: str, error_code: ErrorCode, message: str | None = None) -> None:
         super().__init__(f"{what}: {error_code.name}{f': {message}' if message else ''}")
@@ -37,7 +37,7 @@ class Refused(Exception):
 
 
 class Again(Exception):
-    """A step cannot succeed yet. str() says what it lacks."""
+    """A step cannot succeed yet. str() says what is missing."""
 
 
 class Deadline:
@@ -49,7 +49,7 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left, at least a little, so that a last answer can still be read."""
+        """The seconds that are left, but at least POLL_S, so that a last answer can still be read."""
         return max(self._end_s - time.monotonic(), POLL_S)
 
     @property
@@ -57,9 +57,9 @@ class Deadline:
         return time.monotonic() >= self._end_s
 
     def until_done(self, step: Callable[[], T]) -> T:
-        """What `step` returns, as soon as it raises neither Again nor OSError.
+        """Call `step` until it raises neither Again nor OSError, and return its result.
 
-        Raises TimeoutError with what the last attempt lacked.
+        Raises TimeoutError, which says what was missing at the last attempt.
         """
         while True:
             try:
@@ -110,20 +110,22 @@ class Brokers:
     # ---- any broker
 
     def ask_any(self, api_key: ApiKey, **fields: Any) -> Any:
-        """The response of the first broker that can be reached. Raises OSError."""
+        """Return the response of the first broker that can be reached. Raises OSError if none can."""
         for address in self._bootstrap[:-1]:
             with suppress(OSError):
                 return self._ask(address, api_key, fields)
         return self._ask(self._bootstrap[-1], api_key, fields)
 
     def node_ids(self) -> list[int]:
-        """The brokers that run. Raises OSError."""
+        """The node ids of the running brokers. Raises OSError."""
         self.topics([])
         return sorted(self._addresses)
 
     def topics(self, names: list[str] | None, *, create: bool = False) -> dict[str, TopicMetadata]:
-        """Those topics, None for all, by name. Raises OSError. create: let the broker create what is missing,
-        if its configuration allows that.
+        """Describe topics, by name. Raises OSError.
+
+        names: None for all topics. create: ask the broker to create missing topics, if its configuration
+        allows that.
         """
         response = self.ask_any(
             ApiKey.METADATA,
@@ -142,7 +144,7 @@ class Brokers:
         }
 
     def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """A topic all of whose partitions have leaders. Raises Again, Refused, OSError."""
+        """Describe a topic. Raises Again if it is missing or a partition lacks a leader, Refused, OSError."""
         topic = self.topics([name], create=create)[name]
         if topic.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise Again(f"there is no topic {name}")
@@ -155,7 +157,7 @@ class Brokers:
     # ---- one broker
 
     def ask_node(self, node_id: int, api_key: ApiKey, **fields: Any) -> Any:
-        """The response of one broker. Raises OSError; Again if it does not run."""
+        """Return the response of one broker. Raises OSError, and Again if the broker does not run."""
         address = self._addresses.get(node_id)
         if address is None:
             raise Again(f"broker {node_id} does not run")

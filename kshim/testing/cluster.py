@@ -1,8 +1,7 @@
-"""What a test does with a Kafka cluster beside the program that it tests: it makes topics, writes and reads
-records, waits for consumer groups, and leaves nothing behind.
+"""A Kafka cluster for a test: make topics, write and read records, wait for groups, and clean up.
 
-It needs no Kafka client, and any cluster will do: `Cluster("127.0.0.1:9092").produce("orders", [b"first"])`.
-A call that must wait raises TimeoutError, which says what it has seen at the end.
+It needs no Kafka client, and works with any cluster: `Cluster("127.0.0.1:9092").produce("orders",
+[b"first"])`. A call that waits in vain raises TimeoutError, which says what it saw last.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _numbers = itertools.count(1)
 
 
 class LeftBehind(UserWarning):
-    """A test has left consumers running, which `reset` had to remove from their groups."""
+    """A test did not close all its consumers, so `reset` had to remove them from their groups."""
 
 
 class Cluster:
-    """Each call opens its own connections, so calls may come from several threads."""
+    """A Kafka cluster. Each call opens connections of its own, so several threads may use one object."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -45,13 +44,13 @@ class Cluster:
 
     @staticmethod
     def name(prefix: str) -> str:
-        """A name that no other test uses, not even one of another process."""
+        """Make a name that no other test uses, not even in another process."""
         return f"{prefix}-{_RUN}{os.getpid():x}-{next(_numbers)}"
 
     def topic(self, /, prefix: str = "topic", partitions: int | None = None, **configs: object) -> str:
-        """Create a topic that only this test knows, and return its name.
+        """Create a topic with a new, unique name, and return the name.
 
-        configs: Kafka's, with "_" for ".": `topic(partitions=3, cleanup_policy="compact")`.
+        configs: Kafka's topic configs, with "_" for ".": `topic(partitions=3, cleanup_policy="compact")`.
         """
         name = self.name(prefix)
         texts = {key.replace("_", "."): _text(value) for key, value in configs.items()}
@@ -59,7 +58,7 @@ class Cluster:
         return name
 
     def group(self, prefix: str = "group") -> str:
-        """A group id that only this test knows."""
+        """Make a group id that no other test uses."""
         return self.name(prefix)
 
     def create_topic(
@@ -71,12 +70,12 @@ class Cluster:
         configs: Mapping[str, str] | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """Create a topic; None is the broker's default. Raises Refused, TimeoutError."""
+        """Create a topic. None stands for the broker's default. Raises Refused, TimeoutError."""
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
             topics.create_topic(brokers, name, partitions, replicas, configs or {})
 
     def delete_topics(self, *names: str, timeout_s: float = TIMEOUT_S) -> None:
-        """Delete topics; one that is not there is no error. Raises Refused, TimeoutError."""
+        """Delete topics. A topic that does not exist is no error. Raises Refused, TimeoutError."""
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
             topics.delete_topics(brokers, names)
 
@@ -94,11 +93,11 @@ class Cluster:
         compression: Codec = "none",
         timeout_s: float = TIMEOUT_S,
     ) -> list[Position]:
-        """Append records, and return where each one is. Raises Refused, TimeoutError.
+        """Append records, and return the position of each. Raises Refused, TimeoutError.
 
-        values: a value, a pair of key and value, or a NewRecord, which has headers, a timestamp and a
-        partition, too. Without a partition the key decides, as in the Java client; records without a key go
-        to the partitions in turn.
+        values: each is a value, a pair of key and value, or a NewRecord, which may also have headers, a
+        timestamp and a partition. Without a partition the key decides, as in the Java client; records without
+        a key go to the partitions in turn.
         """
         given = [records.new_record(value) for value in values]
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
@@ -114,10 +113,10 @@ class Cluster:
         committed_only: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> list[Consumed]:
-        """Read a topic from its start without a group: what it has now, or the first `n` records.
+        """Read a topic from its start without a group, and return its records, by partition and offset.
 
-        They come in the order of partitions and offsets. If there are fewer than `n`, waits for more.
-        partition, offset: where to read, and from where on. committed_only: as
+        n: return the first `n` records, and wait until there are so many; None for those that exist now.
+        partition, offset: read only this partition, and begin at this offset. committed_only: read as with
         isolation.level=read_committed. Raises Refused, TimeoutError.
         """
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
@@ -131,7 +130,7 @@ class Cluster:
     # ---- groups
 
     def describe_group(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
-        """The group's state, members and assignments now. Raises Refused, TimeoutError."""
+        """The group's current state, members and assignments. Raises Refused, TimeoutError."""
         return self._once_reached(timeout_s, lambda brokers: groups.describe_group(brokers, group))
 
     def groups(self) -> list[str]:
@@ -145,15 +144,17 @@ class Cluster:
         return self._once_reached(timeout_s, lambda brokers: groups.offsets(brokers, group))
 
     def wait_stable(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
-        """Wait until no rebalance is under way, and members have all partitions of the topics that they
-        subscribe to. Raises Refused, TimeoutError.
+        """Wait until the group is Stable, and members have all partitions of the topics that they subscribe
+        to.
+
+        Raises Refused, TimeoutError.
         """
         return self.wait_for_assignment(group, None, timeout_s=timeout_s)
 
     def wait_for_assignment(
         self, group: str, members: int | None = 1, *, timeout_s: float = TIMEOUT_S
     ) -> Group:
-        """As `wait_stable`, with exactly that many members. Raises Refused, TimeoutError."""
+        """Wait like `wait_stable`, and for exactly that many members. Raises Refused, TimeoutError."""
         wanted = "member(s)" if members is None else f"{members} member(s)"
         return self._wait(
             f"group {group}: waited for {wanted} with all partitions",
@@ -174,8 +175,9 @@ class Cluster:
         return self._wait(f"group {group}: waited for the last member to leave", group, timeout_s, check)
 
     def wait_caught_up(self, group: str, *names: str, timeout_s: float = TIMEOUT_S) -> None:
-        """Wait until the group has committed the end of every partition of those topics. Raises Refused,
-        TimeoutError.
+        """Wait until the group has committed the end offset of every partition of the topics.
+
+        Raises Refused, TimeoutError.
         """
 
         def check(brokers: Brokers) -> None:
@@ -200,8 +202,8 @@ class Cluster:
     ) -> Quota:
         """Limit clients until the quota is removed: `with kshim.quota(client_id="c", producer_byte_rate=…):`.
 
-        user, client_id, ip: whom; an empty name stands for each that has no quota of its own. Calls of this
-        object have the client id "kshim.testing". Raises Refused, TimeoutError.
+        user, client_id, ip: which clients; an empty name stands for all that have no quota of their own.
+        Requests of this object have the client id "kshim.testing". Raises Refused, TimeoutError.
         """
         entity = quotas.new_entity(user, client_id, ip)
 
@@ -214,11 +216,10 @@ class Cluster:
     # ---- between two tests
 
     def reset(self, *, timeout_s: float = TIMEOUT_S) -> None:
-        """Delete all groups and topics; of a `Kshim`, remove all quotas and faults, too. Only Kafka's own
-        topics stay. Clients may stay connected.
+        """Delete all groups, and all topics except Kafka's own. A `Kshim` also loses all quotas and faults.
 
-        Warns with LeftBehind of consumers that a test forgot to close: they were removed from their groups,
-        and will try to join them again. Raises Refused, TimeoutError.
+        Clients may stay connected. Consumers that a test forgot to close are removed from their groups, and
+        will try to join again; a LeftBehind warning names them. Raises Refused, TimeoutError.
         """
         self._begin_reset()
         removed: list[tuple[str, Member]] = []
@@ -229,7 +230,7 @@ class Cluster:
             warnings.warn(f"reset() removed consumers that still run: {listed}", LeftBehind, stacklevel=2)
 
     def _begin_reset(self) -> None:
-        """What else begins anew."""
+        """Reset what a subclass has besides groups and topics."""
 
     # ---- waiting
 
@@ -244,7 +245,7 @@ class Cluster:
             raise TimeoutError(f"{what}; {error}{self._more_about(group)}") from None
 
     def _more_about(self, group: str) -> str:
-        """What else is known of a group that a test has waited for in vain."""
+        """More text for the TimeoutError of a call that has waited for a group in vain."""
         return ""
 
 
@@ -261,8 +262,9 @@ def _ends(brokers: Brokers, names: Collection[str]) -> dict[TopicPartition, int]
 
 
 def _forget_all(brokers: Brokers, removed: list[tuple[str, Member]]) -> None:
-    """Delete everything; adds to `removed` the members that were in the way. Raises Again, Refused,
-    OSError.
+    """Delete all groups, and all topics except Kafka's own. Raises Again, Refused, OSError.
+
+    removed: gets the members that had to leave their groups for that.
     """
     groups.forget_groups(brokers, groups.groups(brokers), removed)
     topics.delete_topics(brokers, topics.own_topics(brokers))

@@ -1,7 +1,7 @@
-"""One connection to a broker, with kshim's own messages: the kit needs no Kafka client.
+"""One connection to a broker. It uses kshim's own messages, so tests need no Kafka client for it.
 
-Each request goes in the one version that `VERSIONS` names, which Apache Kafka serves from 2.4 on; those about
-quotas, from 2.6 on.
+Each request is sent in the version in `VERSIONS`. Apache Kafka serves these versions from 2.4 on, those of
+requests about quotas from 2.6 on.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Connection:
     """Sends one request at a time. `timeout_s` limits every wait for the socket."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
-        """Raises OSError."""
+        """Connect. Raises OSError."""
         self._socket = socket.create_connection((host, port), timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._answers = self._socket.makefile("rb")
         self._ids = itertools.count()
 
     def ask(self, api_key: ApiKey, timeout_s: float, **fields: Any) -> Any:
-        """The response to the request of those fields. Raises OSError, of which ConnectionError and
-        TimeoutError are kinds.
+        """Send a request with these fields, and return the response. Raises OSError, such as ConnectionError
+        or TimeoutError.
         """
         version, correlation_id = VERSIONS[api_key], next(self._ids)
         header = RequestHeader(

@@ -1,4 +1,4 @@
-"""The faults of a test: what it may ask for, and what it may ask of one that is in force."""
+"""Faults of a test: how to describe one, and how to count what it has struck and remove it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["AsyncFault", "Fault", "Given"]
 
 
 class Given(TypedDict, total=False):
-    """One action, and which requests it strikes; a condition that is left out is always true."""
+    """One action, and conditions for the requests it strikes. A condition that is left out is always true."""
 
     error: str
-    """Kafka's name of it."""
+    """Kafka's name of the error."""
     delay_ms: int
     drop: Literal[True]
     close: Literal["before", "after"]
@@ -30,34 +30,34 @@ class Given(TypedDict, total=False):
     topic: str
     member: str
     nth: int
-    """From this one on, counted from 1."""
+    """The first request to be struck, counted from 1 among those that fit."""
     times: int
     once: bool
     probability: float
-    """Above 0, up to 1."""
+    """The share of fitting requests that are struck: above 0, up to 1."""
     seed: int
-    """With the same one the same requests are struck."""
+    """Makes `probability` repeatable: the same seed strikes the same requests."""
     for_ms: int
 
 
 class Fault:
-    """As a context manager it is removed at the end of the block."""
+    """A fault in force. As a context manager, it is removed at the end of the block."""
 
     def __init__(self, ask: Callable[..., Any], number: int) -> None:
-        """ask: gives the server a command."""
+        """ask: sends the server a command, and returns the result."""
         self._ask = ask
         self._number = number
 
     def struck(self) -> int:
-        """How many requests it has struck so far. Raises ControlError if it is removed."""
+        """How many requests the fault has struck so far. Raises ControlError if it was removed."""
         return int(self._described()["struck"])
 
     def matched(self) -> int:
-        """How many requests fitted, struck or not. Raises ControlError if it is removed."""
+        """How many requests fitted the conditions, struck or not. Raises ControlError if it was removed."""
         return int(self._described()["matched"])
 
     def remove(self) -> None:
-        """Let no further requests fail. Raises ControlError if it is removed already."""
+        """Remove the fault: it strikes no further requests. Raises ControlError if it was removed already."""
         self._ask("remove-fault", self._number)
 
     def __enter__(self) -> Self:
@@ -77,21 +77,21 @@ class Fault:
 
 
 class AsyncFault:
-    """The same with coroutines."""
+    """A `Fault` with coroutines."""
 
     def __init__(self, fault: Fault) -> None:
         self.sync = fault
 
     async def struck(self) -> int:
-        """How many requests it has struck so far. Raises ControlError if it is removed."""
+        """How many requests the fault has struck so far. Raises ControlError if it was removed."""
         return await asyncio.to_thread(self.sync.struck)
 
     async def matched(self) -> int:
-        """How many requests fitted its conditions. Raises ControlError if it is removed."""
+        """How many requests fitted the conditions, struck or not. Raises ControlError if it was removed."""
         return await asyncio.to_thread(self.sync.matched)
 
     async def remove(self) -> None:
-        """Let no further requests fail. Raises ControlError if it is removed already."""
+        """Remove the fault: it strikes no further requests. Raises ControlError if it was removed already."""
         await asyncio.to_thread(self.sync.remove)
 
     async def __aenter__(self) -> Self:

@@ -32,9 +32,7 @@ class TopicPartition(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One member of a group. What it subscribes to and has been assigned is known while the group is
-    Stable.
-    """
+    """One member of a group. Its topics and partitions are known only while the group is Stable."""
 
     member_id: str
     client_id: str
@@ -48,12 +46,12 @@ class Group(NamedTuple):
 
     group_id: str
     state: str
-    """Kafka's: Dead, Empty, PreparingRebalance, CompletingRebalance, Stable."""
+    """Kafka's name of the state: Dead, Empty, PreparingRebalance, CompletingRebalance or Stable."""
     members: tuple[Member, ...]
 
     @property
     def assigned(self) -> list[TopicPartition]:
-        """The partitions that members have, in order; one that two members have is named twice."""
+        """The partitions that members have, sorted. A partition that two members have is listed twice."""
         return sorted(partition for member in self.members for partition in member.partitions)
 
     def __str__(self) -> str:
@@ -71,7 +69,9 @@ def _listed(partitions: Iterable[TopicPartition]) -> str:
 
 
 def describe_group(brokers: Brokers, group: str) -> Group:
-    """A group as its coordinator describes it; Dead if there is none. Raises Again, Refused, OSError."""
+    """Ask a group's coordinator to describe it. A group that does not exist is Dead. Raises Again, Refused,
+    OSError.
+    """
     node_id = brokers.coordinator(group)
     (described,) = brokers.ask_node(node_id, ApiKey.DESCRIBE_GROUPS, groups=(group,)).groups
     check(f"group {group}", described.error_code)
@@ -100,7 +100,7 @@ def _member(member: Any, is_consumer: bool) -> Member:
 
 
 def unassigned(brokers: Brokers, group: Group) -> list[TopicPartition]:
-    """The partitions of the topics that members subscribe to, which no member has. Raises OSError."""
+    """The partitions of subscribed topics that no member has. Raises OSError."""
     names = {topic for member in group.members for topic in member.topics}
     topics = brokers.topics(sorted(names)) if names else {}
     existing = {TopicPartition(topic.name, index) for topic in topics.values() for index in topic.leaders}
@@ -108,9 +108,11 @@ def unassigned(brokers: Brokers, group: Group) -> list[TopicPartition]:
 
 
 def check_stable(brokers: Brokers, group_id: str, members: int | None) -> Group:
-    """A group that is Stable with that many members (None: any number above 0), which have all partitions of
-    the topics that they subscribe to, and at least one. Raises Again with the group's state, Refused,
-    OSError.
+    """Return the group if it is Stable, and its members have all partitions of the topics that they subscribe
+    to, and at least one partition.
+
+    members: how many the group must have; None for any number above 0. Raises Again with the group's state,
+    Refused, OSError.
     """
     group = describe_group(brokers, group_id)
     if group.state != "Stable" or (members is not None and len(group.members) != members):
@@ -136,7 +138,7 @@ def offsets(brokers: Brokers, group: str) -> dict[TopicPartition, int]:
 
 
 def lag(committed: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
-    """How many records the group has yet to commit; a partition without a committed offset counts whole."""
+    """How many records the group has yet to commit. Without a committed offset, a partition counts from 0."""
     return sum(max(0, end - committed.get(partition, 0)) for partition, end in ends.items())
 
 
@@ -144,7 +146,7 @@ def lag(committed: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, i
 
 
 def groups(brokers: Brokers) -> dict[str, int]:
-    """The node id of the coordinator of every group. Raises Again, Refused, OSError."""
+    """The node id of each group's coordinator, by group id. Raises Again, Refused, OSError."""
     found: dict[str, int] = {}
     for node_id in brokers.node_ids():
         response = brokers.ask_node(node_id, ApiKey.LIST_GROUPS)
@@ -154,7 +156,9 @@ def groups(brokers: Brokers) -> dict[str, int]:
 
 
 def forget_groups(brokers: Brokers, names: Mapping[str, int], removed: list[tuple[str, Member]]) -> None:
-    """Delete groups with their offsets; adds to `removed` the members that had to leave their group for that.
+    """Delete groups with their offsets. names: each group's coordinator, by group id. removed: gets the
+    members that had to leave their groups for that.
+
     Raises Again if a member has joined meanwhile, Refused, OSError.
     """
     for group, node_id in names.items():

@@ -1,4 +1,4 @@
-"""The partition of a key, as Kafka's Java client chooses it: murmur2 over the bytes of the key."""
+"""Chooses the partition of a key as Kafka's Java client does: by murmur2 over the key's bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
 
 
 def partition_for(key: bytes, partitions: int) -> int:
-    """One of `partitions`, always the same for the same key."""
+    """Return a partition's number, from 0 to `partitions` - 1; always the same for the same key."""
     return (_murmur2(key) & 0x7FFFFFFF) % partitions
 
 

@@ -18,7 +18,7 @@ STARTING = frozenset({"kshim", "new_kshim"})
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Begin to start the server while other fixtures are made, if a test that will run needs it."""
+    """Begin to start the server while other fixtures are made, if any selected test needs it."""
     if any(map(_needs_server, session.items)) and not session.config.getoption("collectonly", default=False):
         from kshim.testing.processes import warm_up
 
@@ -26,26 +26,28 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _needs_server(item: pytest.Item) -> bool:
-    """Whether a test uses one of the fixtures below; other fixtures may have their names."""
+    """True if a test uses one of the fixtures below. A fixture of another module may have the same name."""
     used = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return any(used[name][-1].func.__module__ == __name__ for name in STARTING & used.keys())
 
 
 @pytest.fixture(scope="session")
 def kshim_properties() -> Mapping[str, str]:
-    """The properties of `kshim`, for a conftest.py to override."""
+    """The server's properties; a conftest.py may override this fixture."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def kshim_brokers() -> int:
-    """The number of brokers of `kshim`, for a conftest.py to override."""
+    """The server's number of brokers; a conftest.py may override this fixture."""
     return 1
 
 
 @pytest.fixture(scope="session")
 def kshim_tls() -> bool | Sequence[str]:
-    """Whether `kshim` has a listener with TLS, for a conftest.py to override."""
+    """True if the server has a listener with TLS, or the names of clients that get certificates. A
+    conftest.py may override this fixture.
+    """
     return False
 
 
@@ -53,8 +55,8 @@ def kshim_tls() -> bool | Sequence[str]:
 def kshim(
     kshim_brokers: int, kshim_properties: Mapping[str, str], kshim_tls: bool | Sequence[str]
 ) -> Iterator[Kshim]:
-    """One server for all tests; each test needs its own names for topics and groups, as
-    `kshim_topic` and `kshim_group` give, or resets the server, as `clean_kshim` does.
+    """One server for all tests. A test either uses unique names of topics and groups, as `kshim_topic` and
+    `kshim_group` make, or resets the server, as `clean_kshim` does.
     """
     from kshim.testing.server import serving
 
@@ -64,14 +66,14 @@ def kshim(
 
 @pytest.fixture
 def clean_kshim(kshim: Kshim) -> Kshim:
-    """The same server without the topics and groups of earlier tests."""
+    """The server of `kshim`, reset: without the topics and groups of earlier tests."""
     kshim.reset()
     return kshim
 
 
 @pytest.fixture
 def kshim_topic(kshim: Kshim) -> Iterator[str]:
-    """A new topic that only this test knows, deleted after it. `kshim.topic(partitions=3)` makes others."""
+    """A new topic with a unique name, deleted after the test. `kshim.topic(partitions=3)` makes others."""
     name = kshim.topic()
     yield name
     kshim.delete_topics(name)
@@ -79,13 +81,16 @@ def kshim_topic(kshim: Kshim) -> Iterator[str]:
 
 @pytest.fixture
 def kshim_group(kshim: Kshim) -> str:
-    """A group id that only this test knows."""
+    """A group id that no other test uses."""
     return kshim.group()
 
 
 @pytest.fixture
 def new_kshim() -> Iterator[Callable[..., Kshim]]:
-    """Starts servers for one test: `new_kshim(brokers=3)`. For the arguments see `serving`."""
+    """A function that starts servers for one test: `new_kshim(brokers=3)`.
+
+    It takes the arguments of `serving`.
+    """
     from kshim.testing.server import serving
 
     with ExitStack() as servers:

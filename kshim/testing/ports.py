@@ -1,8 +1,8 @@
-"""Ports that stay a server's own while it is stopped.
+"""Ports that stay reserved for a server while it is stopped.
 
-A free port that the system picks may, while the server is down, become the port of some client's own
-connection. These are held all the time: by a bound socket that lets only a server beside it, as
-SO_REUSEADDR allows on Linux. Elsewhere they are released while the server runs, and taken again after it.
+While a server is down, the system might give its port to some client's outgoing connection. So a bound socket
+holds each port all the time. On Linux, SO_REUSEADDR lets the server listen beside that socket. On other
+systems the port is released while the server runs, and taken again after that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 
 HOST = "127.0.0.1"
 RANGE = range(20_000, 32_000)
-"""Below the ports from which systems pick for connections."""
+"""Below the range from which systems pick ports for outgoing connections."""
 BESIDE = sys.platform == "linux"
 
 
@@ -38,7 +38,7 @@ class Ports:
             holder = socket.socket()
             self._held.append(holder)
             holder.bind((HOST, self.first + len(self._held) - 1))
-            if BESIDE:  # only now: whoever binds after this must allow it, too
+            if BESIDE:  # after bind: a second holder, which lacks the option when it binds, fails
                 holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
     def let_server_bind(self) -> None:

@@ -1,7 +1,8 @@
-"""Starts servers of this process, by way of one helper process that has imported kshim already.
+"""Starts servers, by way of one helper process that has imported kshim already.
 
-The helper, `kshim.cli.warm`, forks them: the first takes as long as an interpreter takes to import kshim, all
-others some milliseconds. It ends, with all its servers, when this process ends, however that happens.
+The helper, `kshim.cli.warm`, forks them. The first server takes as long as an interpreter needs to import
+kshim, all others take some milliseconds. The helper and all its servers end when this process ends, however
+that happens.
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ MAX_STATUS_BYTES = 16
 
 
 class ServerProcess:
-    """A server that was started, until it has ended."""
+    """The process of a server that was started."""
 
     def __init__(self, helper: _Helper, pid: int, output: BinaryIO, end: socket.socket) -> None:
         self._helper, self._pid, self._output, self._end = helper, pid, output, end
 
     def read_line(self) -> str:
-        """The next line that it prints; empty when it has ended."""
+        """Return the next line that the server prints; empty once it has ended."""
         return self._output.readline().decode()
 
     def end(self, number: signal.Signals, timeout_s: float) -> None:
-        """Send a signal, and wait until the process has ended; kill it when the time is over."""
+        """Send a signal, and wait until the process has ended. If it takes longer than `timeout_s`, kill it,
+        and raise TimeoutError.
+        """
         try:
             self._helper.ask("signal", self._pid, int(number))
             self.wait(timeout_s)
@@ -46,13 +49,13 @@ class ServerProcess:
             self._end.close()
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until the process has ended, and all that it held is free. Raises TimeoutError."""
+        """Wait until the process has ended, and its ports and files are free. Raises TimeoutError."""
         self._end.settimeout(timeout_s)
         self._end.recv(MAX_STATUS_BYTES)
 
 
 class _Helper:
-    """The helper process and the commands to it."""
+    """The helper process; sends it commands."""
 
     def __init__(self) -> None:
         self._commands, theirs = socket.socketpair()
@@ -69,7 +72,7 @@ class _Helper:
 
     @property
     def runs(self) -> bool:
-        """Whether it is this process's, which may itself be a fork, and takes commands."""
+        """True if the helper runs, and this process started it. A fork of this process needs another one."""
         return self.owner == os.getpid() and self._process.poll() is None
 
     def ask(self, *command: Any, descriptors: tuple[int, ...] = ()) -> Any:
@@ -84,7 +87,7 @@ class _Helper:
         return json.loads(answer)
 
     def close(self) -> None:
-        """Let it end its servers and itself."""
+        """End the helper and its servers."""
         if self.runs:
             self._answers.close()
             self._commands.close()
@@ -101,7 +104,7 @@ def warm_up() -> None:
 
 
 def start(properties: Mapping[str, str], log: BinaryIO) -> ServerProcess:
-    """Start `kshim serve` with those properties; its log is appended to `log`."""
+    """Start `kshim serve` with these properties. Its log is appended to `log`."""
     helper = _running_helper()
     readable, writable = os.pipe()
     end, theirs = socket.socketpair()

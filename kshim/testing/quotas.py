@@ -1,4 +1,4 @@
-"""The quotas of a test: which clients it limits, and how."""
+"""Quotas of a test: limits for chosen clients."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 class Limits(TypedDict, total=False):
-    """What may be limited, a second; all but the last for clients, the last for addresses."""
+    """Limits, each per second. They are for clients, except the last one, which is for addresses."""
 
     producer_byte_rate: float
     consumer_byte_rate: float
     request_percentage: float
-    """Of the server's one thread."""
+    """Time of the server's one thread, in percent."""
     controller_mutation_rate: float
-    """Partitions that are made or deleted."""
+    """Partitions created and deleted."""
     connection_creation_rate: float
 
 
 class Quota:
-    """As a context manager it is removed at the end of the block."""
+    """A quota in force. As a context manager, it is removed at the end of the block."""
 
     def __init__(self, remove: Callable[[], object]) -> None:
         self._remove = remove
 
     def remove(self) -> None:
-        """Limit nobody by it any more. Raises Refused, TimeoutError."""
+        """Remove the quota: it limits nobody any more. Raises Refused, TimeoutError."""
         self._remove()
 
     def __enter__(self) -> Self:
@@ -48,13 +48,13 @@ class Quota:
 
 
 class AsyncQuota:
-    """The same with coroutines."""
+    """A `Quota` with coroutines."""
 
     def __init__(self, quota: Quota) -> None:
         self.sync = quota
 
     async def remove(self) -> None:
-        """Limit nobody by it any more. Raises Refused, TimeoutError."""
+        """Remove the quota: it limits nobody any more. Raises Refused, TimeoutError."""
         await asyncio.to_thread(self.sync.remove)
 
     async def __aenter__(self) -> Self:
@@ -65,7 +65,9 @@ class AsyncQuota:
 
 
 def new_entity(user: str | None, client_id: str | None, ip: str | None) -> Entity:
-    """Whom a quota limits; an empty name is the default, which is each one's own."""
+    """Return the entity that a quota limits. An empty name is Kafka's default entity, whose limit each user,
+    client id or address without a quota has for itself.
+    """
     named = {"user": user, "client-id": client_id, "ip": ip}
     return tuple((kind, name or None) for kind, name in named.items() if name is not None)
 

@@ -1,4 +1,4 @@
-"""Rebalances as a test asserts on them."""
+"""Rebalances as values that a test can check."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["Moved", "Rebalance", "Role", "rebalance_of"]
 
 
 class Moved(NamedTuple):
-    """A partition that got another owner."""
+    """A partition that moved to another member."""
 
     topic: str
     partition: int
     before: str | None
-    """The client id of its owner before; None for the first."""
+    """The previous owner's client id; None if the partition had no owner before."""
     after: str
     unowned_ms: int | None
-    """How long nobody had it; None if that is not known."""
+    """How long the partition had no owner; None if that is not known."""
 
 
 class Role(NamedTuple):
@@ -27,13 +27,13 @@ class Role(NamedTuple):
     member_id: str
     group_instance_id: str | None
     gone: str | None
-    """None if it is still a member; "left", "removed", "expired", "evicted", "silent", "replaced",
-    "refused".
+    """Why it is no longer a member: "left", "removed", "expired", "evicted", "silent", "replaced" or
+    "refused"; None if it still is one.
     """
     joined_ms: int | None
-    """How long after the beginning it joined."""
+    """How long after the rebalance began it joined; None if it did not."""
     paused_ms: int | None
-    """How long it could not consume; None if it had partitions all the time."""
+    """How long it had no partitions to consume; None if it had some all the time."""
 
 
 class Rebalance(NamedTuple):
@@ -42,16 +42,16 @@ class Rebalance(NamedTuple):
     group: str
     generation: int
     cause: str
-    """In words: "a member joined"; docs/why.md has them all."""
+    """The cause in words, such as "a member joined"; docs/why.md lists them all."""
     by: tuple[str, ...]
-    """The client ids of those who set it off."""
+    """The client ids of the members that set it off."""
     reason: str
-    """What the client said (KIP-800)."""
+    """The reason that the client gave (KIP-800)."""
     detail: str
-    """What else is known of the cause, such as the topic that changed."""
+    """More about the cause, such as the topic that changed."""
     took_ms: int
     is_complete: bool
-    """Whether all members got their assignments before the next one began."""
+    """True if all members got their assignments before the next rebalance began."""
     members: tuple[Role, ...]
     moved: tuple[Moved, ...]
     story: tuple[str, ...]
@@ -61,7 +61,7 @@ class Rebalance(NamedTuple):
 
 
 def rebalance_of(value: Mapping[str, Any]) -> Rebalance:
-    """A rebalance from the JSON value that a server gives."""
+    """Return a rebalance from a server's JSON value."""
     client_ids = {each["member_id"]: each["client_id"] for each in value["members"]}
     moved = (
         Moved(

@@ -1,6 +1,6 @@
-"""Produces and reads the records of a test: what was written where, and what a consumer would be given.
+"""Produces records, and reads records as a consumer would get them.
 
-Keys go to the partitions that the Java client's partitioner would choose for them.
+Records with a key go to the partition that the Java client's partitioner would choose.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REQUEST_TIMEOUT_MS = 30_000
 
 
 class NewRecord(NamedTuple):
-    """A record to be produced. `timestamp_ms` None is now; `partition` None follows from the key."""
+    """A record to produce. `timestamp_ms`: None for now. `partition`: None to choose it by the key."""
 
     value: Text = None
     key: Text = None
@@ -55,7 +55,7 @@ class NewRecord(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a produced record is."""
+    """The partition and offset of a produced record."""
 
     partition: int
     offset: int
@@ -74,7 +74,7 @@ class Consumed(NamedTuple):
 
 
 def new_record(given: NewRecord | tuple[Text, Text] | Text) -> NewRecord:
-    """What a test wrote for a record: a NewRecord, a value, or a pair of key and value."""
+    """Make a NewRecord from what a test gave: a NewRecord, a value, or a pair of key and value."""
     if isinstance(given, NewRecord):
         return given
     if isinstance(given, tuple):
@@ -93,8 +93,10 @@ def _bytes(text: Text) -> bytes | None:
 def produce(
     brokers: Brokers, topic: str, records: Sequence[NewRecord], compression: Compression
 ) -> list[Position]:
-    """Append records in one batch a partition, acknowledged by all replicas; where each one is, in their
-    order. Creates the topic if the broker does that for producers. Raises Refused, TimeoutError.
+    """Append records, with one batch for each partition, acknowledged by all replicas. Return their
+    positions.
+
+    Creates a missing topic if the broker does that for producers. Raises Refused, TimeoutError.
     """
     found = brokers.deadline.until_done(lambda: brokers.topic(topic, create=True))
     chosen = [_partition(record, number, len(found.leaders)) for number, record in enumerate(records)]
@@ -108,7 +110,7 @@ def produce(
 
 
 def _partition(record: NewRecord, number: int, partitions: int) -> int:
-    """Its own, else that of its key; records without a key go round."""
+    """Return the record's own partition, else the one of its key; without a key, each partition in turn."""
     if record.partition is not None:
         return record.partition
     key = _bytes(record.key)
@@ -137,7 +139,7 @@ def _pairs(headers: Headers) -> Iterable[tuple[str, Text]]:
 
 
 def _append(brokers: Brokers, topic: str, partition: int, data: bytes) -> int:
-    """The offset of the batch's first record. Raises Again, Refused, OSError."""
+    """Append a batch, and return the offset of its first record. Raises Again, Refused, OSError."""
     response = brokers.ask_node(
         _leader(brokers.topic(topic), partition),
         ApiKey.PRODUCE,
@@ -205,9 +207,10 @@ def fetch(
     *,
     committed_only: bool,
 ) -> None:
-    """Add to `into` what the partitions have from their `positions` on, which are moved behind it.
+    """Read each partition from its position on, add the records to `into`, and move the positions behind
+    them.
 
-    Waits a little where nothing is. Raises Again, Refused, OSError, perhaps after some records.
+    Waits a little if there are no records. Raises Again, Refused, OSError, perhaps after adding some records.
     """
     led = _by_leader(topic, positions)
     longest_ms = min(brokers.deadline.left_s * 1000, LONGEST_FETCH_MS) / len(led)
@@ -233,12 +236,12 @@ def fetch(
 
 
 class Reading:
-    """A topic, or one of its partitions, being read from an offset on; None is the first."""
+    """Reads a topic, or one of its partitions, from an offset on. offset: None for the first one."""
 
     def __init__(
         self, brokers: Brokers, topic: str, partition: int | None, offset: int | None, committed_only: bool
     ) -> None:
-        """Waits until the topic is there. Raises Refused, TimeoutError."""
+        """Wait until the topic exists. Raises Refused, TimeoutError."""
         self._brokers, self._topic, self._committed_only = brokers, topic, committed_only
         found = brokers.deadline.until_done(lambda: brokers.topic(topic))
         mine = found.leaders if partition is None else [partition]
@@ -248,7 +251,7 @@ class Reading:
         self._read: list[Consumed] = []
 
     def all(self) -> list[Consumed]:
-        """The records that are there now. Raises Refused, TimeoutError."""
+        """Return all records that exist now. Raises Refused, TimeoutError."""
         deadline = self._brokers.deadline
         ends = deadline.until_done(lambda: end_offsets(self._brokers, self._brokers.topic(self._topic)))
         while any(position < ends[at] for at, position in self._positions.items()):
@@ -256,7 +259,7 @@ class Reading:
         return sorted(record for record in self._read if record.offset < ends[record.partition])
 
     def first(self, n: int) -> list[Consumed]:
-        """The first `n` records, once there are so many. Raises Refused, TimeoutError."""
+        """Wait until there are `n` records, and return the first `n`. Raises Refused, TimeoutError."""
         deadline = self._brokers.deadline
         while len(self._read) < n:
             if deadline.is_over:
@@ -278,8 +281,8 @@ class Reading:
 
 
 def _consumed(topic: str, answered: Any, positions: dict[int, int]) -> Iterator[Consumed]:
-    """The records of one partition's answer without markers, and without what the transactions that it calls
-    aborted have written.
+    """The records in one partition's answer, without transaction markers, and without the records of the
+    transactions that the answer lists as aborted.
     """
     partition = answered.partition_index
     wanted = positions[partition]

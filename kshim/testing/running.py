@@ -1,4 +1,4 @@
-"""A server's process, and what a test does with it: end, start, steer its brokers and time, fail."""
+"""A running server for tests: stop, kill and start it, and steer its brokers, groups, time and faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ __all__ = ["Kshim", "NotStarted"]
 STOP_TIMEOUT_S = 20
 READY = "kshim ready "
 FOR_TESTS: Final = {"flush.policy": "os"}
-"""No test loses power, and `kill` loses nothing that was written: nobody has to wait for the disk."""
+"""Properties of a test's server. It does not wait for the disk: tests do not lose power, and `kill` does not
+lose what was written.
+"""
 LINES_TOLD = 5
 
 
@@ -36,7 +38,7 @@ class NotStarted(Exception):
 
 
 class Kshim(Cluster):
-    """A running server. Across `kill` and `start` it keeps its data and its addresses."""
+    """A running server. It keeps its data and its addresses across `kill` and `start`."""
 
     def __init__(
         self,
@@ -48,7 +50,7 @@ class Kshim(Cluster):
     ) -> None:
         super().__init__("")
         self.sasl_bootstrap = ""
-        """Where `users` authenticate, with PLAIN or SCRAM; empty without users."""
+        """The addresses where `users` authenticate, with PLAIN or SCRAM; empty without users."""
         self._users = users or {}
         self._clients = ("client",) if tls is True else tls or ()
         self._tls: Tls | None = None
@@ -60,12 +62,12 @@ class Kshim(Cluster):
 
     @property
     def log(self) -> str:
-        """What the server has logged so far, for example why each group has rebalanced."""
+        """The server's log so far. It says, for example, why each group has rebalanced."""
         return (self._directory / "log").read_text()
 
     @property
     def tls(self) -> Tls:
-        """How clients connect with TLS, to a server that was started with tls=True."""
+        """What clients need to connect with TLS, to a server that was started with tls=True."""
         if self._tls is None:
             raise AttributeError("this server has no listener with TLS; start it with serving(tls=True)")
         return self._tls
@@ -115,15 +117,15 @@ class Kshim(Cluster):
             self.add_user(name, password)
 
     def stop(self) -> None:
-        """Send SIGTERM, and wait until the process has ended; does nothing if it already has."""
+        """Send SIGTERM, and wait until the process has ended. Does nothing if it has ended already."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send SIGKILL, which loses nothing that was acknowledged. `start` starts the server again."""
+        """Send SIGKILL. Nothing that was acknowledged is lost. `start` starts the server again."""
         self._end(signal.SIGKILL)
 
     def close(self) -> None:
-        """Stop, and give the addresses up; the server cannot be started again."""
+        """Stop, and release the ports. The server cannot be started again."""
         try:
             self.stop()
         finally:
@@ -145,15 +147,18 @@ class Kshim(Cluster):
         return described
 
     def move_leader(self, topic: str, partition: int, to: int) -> None:
-        """Let the broker `to` lead a partition. Like all of these, raises ControlError if refused."""
+        """Make the broker `to` lead a partition.
+
+        Like all steering methods, raises ControlError if refused.
+        """
         self._ask("move-leader", topic, partition, to)
 
     def move_coordinator(self, group_id: str, to: int) -> None:
-        """Let the broker `to` coordinate a group."""
+        """Make the broker `to` coordinate a group."""
         self._ask("move-coordinator", group_id, to)
 
     def stop_broker(self, node_id: int) -> None:
-        """Shut a broker down; brokers in the ISR take over its partitions."""
+        """Shut a broker down. Brokers in the ISR take over its partitions."""
         self._ask("stop-broker", node_id)
 
     def start_broker(self, node_id: int) -> None:
@@ -163,14 +168,14 @@ class Kshim(Cluster):
     # ---- its users
 
     def add_user(self, name: str, password: str) -> None:
-        """Let a user authenticate with SCRAM, or with another password; PLAIN has the users of the start."""
+        """Add a user for SCRAM, or change its password. The users of PLAIN are fixed at the start."""
         from kshim.testing.users import put_user
 
         for command in put_user(name, password):
             self._ask(*command)
 
     def remove_user(self, name: str) -> None:
-        """Let a user authenticate no more with SCRAM; who is connected stays so."""
+        """Remove a user's password for SCRAM. Open connections stay open."""
         from kshim.testing.users import MECHANISMS
 
         for mechanism in MECHANISMS[1:]:
@@ -179,11 +184,11 @@ class Kshim(Cluster):
     # ---- its groups
 
     def rebalances(self, group: str) -> list[Rebalance]:
-        """The last 100 rebalances of a group that are over, the earliest first."""
+        """The last 100 rebalances of a group, the earliest first, without one that is under way."""
         return [rebalance_of(value) for value in self._ask("why", group)["rebalances"]]
 
     def rebalance(self, group: str) -> None:
-        """Begin a rebalance."""
+        """Make a group rebalance."""
         self._ask("rebalance-group", group)
 
     def expire(self, group: str, member_id: str) -> None:
@@ -191,15 +196,15 @@ class Kshim(Cluster):
         self._ask("expire-member", group, member_id)
 
     def fence(self, group: str, group_instance_id: str) -> None:
-        """Fence a static member, as if another one had come with its group.instance.id."""
+        """Fence a static member, as if another client had joined with its group.instance.id."""
         self._ask("fence-member", group, group_instance_id)
 
     def remove(self, group: str, member: str) -> None:
-        """Remove a member, named by its id or its group.instance.id, as Kafka's admin client does."""
+        """Remove a member, as Kafka's admin client does. member: its member id or its group.instance.id."""
         self._ask("remove-member", group, member)
 
     def empty_group(self, group: str) -> None:
-        """Remove all members."""
+        """Remove all members of a group."""
         self._ask("empty-group", group)
 
     def delete_group(self, group: str) -> None:
@@ -220,8 +225,9 @@ class Kshim(Cluster):
     ) -> dict[TopicPartition, int]:
         """Move the committed offsets of a group without members, and return them.
 
-        topics: none for all partitions that the group has committed. to: a time is that of the first record
-        that is not older. shift: in place of `to`, a number of records, below 0 to read some again.
+        topics: if none is given, all partitions that the group has committed. to: "earliest", "latest", or a
+        time: the first record that is not older. shift: in place of `to`, a number of records, negative to
+        read records again.
         """
         if (to is None) == (shift is None):
             raise ValueError("give either to or shift")
@@ -235,10 +241,10 @@ class Kshim(Cluster):
     # ---- its faults
 
     def fault(self, api: str | None = None, **given: Unpack[Given]) -> Fault:
-        """Let requests fail, until the fault is removed: `with kshim.fault("Heartbeat", error=…, group=…):`.
+        """Make requests fail, until the fault is removed: `with kshim.fault("Heartbeat", error=…, group=…):`.
 
-        api: such as "OffsetCommit"; None for all. Without `client_id` the requests of this object are spared.
-        docs/faults.md says what each action does. Raises ControlError.
+        api: such as "OffsetCommit"; None for all. Without `client_id`, the requests of this object do not
+        fail. docs/faults.md says what each action does. Raises ControlError.
         """
         spared = {} if given.get("client_id") else {"not_client_id": CLIENT_ID}
         return Fault(self._ask, self._ask("add-fault", {**spared, **given, "api": api})["number"])
@@ -258,17 +264,17 @@ class Kshim(Cluster):
         seconds: float = 0,
         silent: bool = False,
     ) -> datetime:
-        """Move the server's time ahead; return it when all that came due is done.
+        """Move the server's time ahead, and return the new time when all work that came due is done.
 
-        Members whose clients are connected stay in their groups, as if they had sent heartbeats meanwhile.
-        silent: they have not.
+        Members with connected clients stay in their groups, as if they had sent heartbeats meanwhile. silent:
+        True if they count as not having sent any.
         """
         by = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         return _time(self._ask("clock-advance", round(by.total_seconds() * 1000), silent))
 
     @contextmanager
     def hold_time(self) -> Iterator[None]:
-        """Let the server's time stand still for the block: no session and no transaction times out."""
+        """Stop the server's time within the block: no session and no transaction times out."""
         self._ask("clock-hold")
         try:
             yield
@@ -276,8 +282,8 @@ class Kshim(Cluster):
             self._ask("clock-resume")
 
     def _begin_reset(self) -> None:
-        """Time that is held goes on, no more requests fail, and nobody is limited."""
-        with suppress(ControlError):  # nobody listens: that is told soon enough
+        """Make held time go on, and remove all faults and quotas."""
+        with suppress(ControlError):  # no server listens: the next request raises a clearer error
             self._ask("clock-resume")
             self._ask("remove-faults")
             self._once_reached(TIMEOUT_S, forget_quotas)
@@ -292,7 +298,7 @@ class Kshim(Cluster):
     # ---- explaining
 
     def _more_about(self, group: str) -> str:
-        """Who keeps the others waiting, and why the group rebalanced before, as the log says."""
+        """Say who keeps the others waiting, and why the group rebalanced before, from the log."""
         try:
             found = self._ask("explain-group", group) or {}
         except ControlError as error:

@@ -1,4 +1,4 @@
-"""A server for one test or many: its own process, on its own ports, ended with the block.
+"""A server for one test or many: a process of its own, on free ports, ended at the end of the block.
 
 with serving(brokers=3) as kshim:
     producer = KafkaProducer(bootstrap_servers=kshim.bootstrap)
@@ -28,11 +28,11 @@ __all__ = ["Kshim", "NotStarted", "serving"]
 
 
 class serving:  # noqa: N801 (it is used as a function, as open is)
-    """A server in its own directory, which is removed at the end. Raises NotStarted.
+    """A server with a temporary directory, which is removed at the end. Raises NotStarted.
 
-    properties: those that `kshim config` lists, as in {"num.partitions": "3"}. tls: whether it also has a
-    listener with TLS, for which see `Kshim.tls`; or the names of the clients that get certificates. users:
-    passwords by name, for clients that authenticate (SASL) at `Kshim.sasl_bootstrap`.
+    properties: those that `kshim config` lists, as in {"num.partitions": "3"}. tls: True for a second
+    listener with TLS (see `Kshim.tls`), or the names of the clients that get certificates. users: passwords
+    by name, for clients that authenticate (SASL) at `Kshim.sasl_bootstrap`.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""A local Spark with its Kafka source for tests, started in the least time.
+"""A local Spark with its Kafka source for tests, started as fast as possible.
 
     with spark_session() as spark:
         spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)...
 
-For so short a life the JVM compiles without the optimising compiler, and collects garbage in one thread.
+Its JVM lives only shortly, so it runs without the optimising compiler, and collects garbage in one thread.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 def settings(cache: Path, jars: Sequence[str | os.PathLike[str]] = ()) -> dict[str, str]:
     """Spark's configuration for a short-lived local session, with the installed PySpark's connector.
 
-    cache: where the connector is kept. jars: files of the connector and its dependencies; without them they
-    are fetched from Maven's central repository, once.
+    cache: the directory where the connector is kept. jars: files of the connector and its dependencies; if
+    none are given, they are downloaded once from Maven's central repository.
     """
     connecting = jars or connector_jars(pyspark.__version__, spark_jars(), cache, {})
     return {
@@ -54,8 +54,8 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A session that is stopped, with its JVM, when the block ends.
 
-    jars: as in `settings`. conf: settings that override all others. Raises SparkUnavailable without Java, or
-    without a connector.
+    jars: as in `settings`. conf: settings that override all others. Raises SparkUnavailable if Java or the
+    connector is missing.
     """
     cache = cache or default_cache()
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""The listener with TLS that a test's server may have, with certificates of its own, and what clients need.
+"""A TLS listener for a test's server: its certificates, and the settings that clients need.
 
 with serving(tls=True) as kshim:
     producer = KafkaProducer(**kshim.tls.kafka_python)
@@ -18,8 +18,10 @@ __all__ = ["Tls"]
 
 @dataclass(frozen=True)
 class Tls:
-    """A client's certificate is `ssl.client.auth=requested`, unless the properties say otherwise: clients may
-    connect without one, as ANONYMOUS.
+    """Addresses, certificates and client settings of a TLS listener.
+
+    It has `ssl.client.auth=requested`, unless the properties say otherwise: a client without a certificate
+    may connect, as ANONYMOUS.
     """
 
     bootstrap: str
@@ -29,7 +31,7 @@ class Tls:
 
     @property
     def directory(self) -> Path:
-        """Where the certificates are; docs/security.md says which files there are."""
+        """The directory of the certificates; docs/security.md lists its files."""
         return self.made.directory
 
     @property
@@ -49,15 +51,15 @@ class Tls:
 
     @property
     def java(self) -> dict[str, str]:
-        """Properties of Java's clients, and, each with kafka. in front, options of Spark."""
+        """Properties for Java clients. With "kafka." before each key they are options for Spark."""
         return {"bootstrap.servers": self.bootstrap, **self.chosen.java}
 
     def client(self, name: str) -> Tls:
-        """The same for another client, named as its files are. Raises KeyError."""
+        """Return the settings of another client. name: the name of its files. Raises KeyError."""
         return replace(self, chosen={client.name: client for client in self.made.clients}[name])
 
 
 def new_tls(directory: Path, ports: Sequence[int], clients: Sequence[str]) -> Tls:
-    """Make the certificates. clients: names, such as alice or CN=alice,OU=Sales. Raises ValueError."""
+    """Make the certificates. clients: their names, such as alice or CN=alice,OU=Sales. Raises ValueError."""
     made = make(directory, hosts=("localhost", HOST), clients=clients)
     return Tls(",".join(f"{HOST}:{port}" for port in ports), made, made.clients[0])

@@ -18,8 +18,9 @@ NOT_THERE = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 def create_topic(
     brokers: Brokers, name: str, partitions: int | None, replicas: int | None, configs: Mapping[str, str]
 ) -> None:
-    """Create a topic, and wait until its partitions have leaders. None: the broker's default. Raises Refused,
-    TimeoutError.
+    """Create a topic, and wait until its partitions have leaders. None stands for the broker's default.
+
+    Raises Refused, TimeoutError.
     """
     topic = CreatableTopic(
         name=name,
@@ -37,13 +38,14 @@ def create_topic(
 
 
 def own_topics(brokers: Brokers) -> list[str]:
-    """The topics that are not Kafka's own. Raises OSError."""
+    """The names of all topics except internal ones. Raises OSError."""
     return sorted(topic.name for topic in brokers.topics(None).values() if not topic.is_internal)
 
 
 def delete_topics(brokers: Brokers, names: Collection[str]) -> None:
-    """Delete those topics, and wait until no broker names them; one that is not there is no error. Raises
-    Refused, TimeoutError.
+    """Delete topics, and wait until no broker lists them. A topic that does not exist is no error.
+
+    Raises Refused, TimeoutError.
     """
 
     def delete() -> None:

@@ -1,4 +1,4 @@
-"""Users of a test's server: a second listener, where clients authenticate, and their passwords."""
+"""Users of a test's server: their passwords, and the second listener, where they authenticate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 def with_users(users: Mapping[str, str]) -> dict[str, str]:
-    """The properties of the listener. users: passwords by name."""
+    """The properties of the listener for users. users: passwords by name."""
     options = " ".join(f'"user_{_quoted(name)}"="{_quoted(each)}"' for name, each in users.items())
     return {
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
