@@ -1,1 +1,1 @@
-"""Where records and metadata are kept: a durable store (LMDB) and one in memory, with the same interface."""
+"""Stores of records and metadata: a durable one (LMDB) and one in memory, with the same interface."""

@@ -1,12 +1,11 @@
 """A partition's log is a sequence of chunks, each of one or more whole record batches, in offset order.
 
-A store keeps chunks in an ordered map by their last offset, so the first chunk that ends at or after an
-offset is the one that holds it. Each chunk has the largest timestamp of the partition so far, which never
-falls from one chunk to the next: the first record since a point in time is found by bisection, without an
-index.
+A store keeps chunks in an ordered map by their last offset. So the chunk that holds an offset is the first
+one that ends at or after it. Each chunk has the largest timestamp of the partition so far, which never falls
+from one chunk to the next. So the first record since a point in time is found by bisection, without an index.
 
-All functions are pure; they ask a store only for `seek` (the first chunk whose last offset is at least the
-one given) or for the chunks from there on.
+All functions are pure. A store passes them `seek`, which returns the first chunk whose last offset is at
+least the one given, or the chunks from that one on.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,7 +31,8 @@ class Chunk(NamedTuple):
     max_timestamp_so_far: int
     """The largest timestamp in the partition up to the end of this chunk, -1 if there is none.
 
-    Too large if compaction has removed the record that had it and has not reached this chunk yet.
+    It is too large if compaction has removed the record with that timestamp and has not reached this chunk
+    yet.
     """
     batches: bytes | memoryview
 
@@ -45,7 +45,7 @@ Seek = Callable[[int], Chunk | None]
 
 
 class Placed(NamedTuple):
-    """Batches that have been given their offsets."""
+    """Batches with their final offsets, timestamps and leader epoch."""
 
     batches: bytearray | memoryview
     next_offset: int
@@ -57,10 +57,11 @@ class Placed(NamedTuple):
 def place(
     batch: bytes | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None
 ) -> Placed:
-    """Number the records of the batches from `base_offset` on: in place if they can be written to, in a copy
-    if not.
+    """Number the records of the batches from `base_offset` on. A writable memoryview is changed in place;
+    anything else is copied.
 
-    They get the topic's timestamp type: LogAppendTime with `log_append_time_ms`, or CreateTime if it is None.
+    The batches get the topic's timestamp type: LogAppendTime with `log_append_time_ms`, or CreateTime if that
+    is None.
     """
     timestamp_type = (
         TimestampType.CREATE_TIME if log_append_time_ms is None else TimestampType.LOG_APPEND_TIME
@@ -87,8 +88,9 @@ def place(
 def read(chunks: Iterable[Chunk], offset: int, end: int, max_bytes: int, min_one: bool) -> bytes:
     """Whole batches from the one that holds `offset` up to `end`, at most `max_bytes`.
 
-    With `min_one` the first batch is returned even if it is larger. `max_bytes` divides only the first chunk:
-    otherwise the next read begins at the start of a chunk and need not search in it.
+    With `min_one` the first batch is returned even if it is larger. Only the first chunk may be cut at
+    `max_bytes`; every other chunk is returned whole or not at all, so that the next read begins at the start
+    of a chunk and need not search in it.
     """
     parts: list[bytes | memoryview] = []
     left = max_bytes

@@ -1,4 +1,4 @@
-"""Removes old records every log.retention.check.interval.ms."""
+"""Removes old records every `log.retention.check.interval.ms`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class Cleaning:
-    """Calls `Log.clean` from start() to stop(), the first time at start()."""
+    """Calls `Log.clean` at start(), and then every `interval_ms` until stop()."""
 
     def __init__(self, of_log: Log, clock: Clock, interval_ms: int) -> None:
         self._log = of_log

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 
 class Clock(Protocol):
-    """The used part of Twisted's IReactorTime: the reactor, or `twisted.internet.task.Clock` in tests."""
+    """The part of Twisted's IReactorTime that kshim uses: the reactor, or in tests
+    `twisted.internet.task.Clock`.
+    """
 
     def seconds(self) -> float: ...
     def callLater(self, delay: float, callable: Callable[..., object], *args: Any, **kwargs: Any) -> Any: ...

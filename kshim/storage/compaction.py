@@ -1,11 +1,12 @@
 """Compaction keeps the last record of each key, and a tombstone for some time.
 
-A pass reads a log twice, up to the first open transaction. First `Latest` learns where the last record of
-each key is, then `Compacted` removes from each batch the records that are no longer needed. A batch never
-moves: it loses records, or is removed. Kafka's rules (KIP-58, KIP-98, KIP-534): records of an aborted
-transaction are removed; a tombstone, or a marker whose transaction has no records left, stays for
-delete.retention.ms after the first pass that finds it so; a batch without records stays if it is the last of
-its producer.
+A pass reads a log twice, up to the first open transaction. First `Latest` notes the offset of the last record
+of each key. Then `Compacted` removes the records that are no longer needed from each batch. A batch never
+moves: it loses records, or is removed.
+
+These are Kafka's rules (KIP-58, KIP-98, KIP-534). Records of an aborted transaction are removed. A tombstone
+stays for delete.retention.ms after the first pass that finds it, and so does a marker whose transaction has
+no records left. A batch without records stays if it is the last of its producer.
 """
 
 from collections.abc import Iterable
@@ -24,26 +25,28 @@ from schemas.records.end_txn_marker import decode_marker
 from schemas.records.rewriting import retain
 
 MAX_KEYS = 200_000
-"""Keys in one pass, at about 200 bytes each; a log with more keys takes several passes."""
+"""Most keys in one pass, at about 200 bytes of memory each. A log with more keys takes several passes."""
 
 MAX_RECORDS = 50_000
 MAX_BYTES = 16 * 1024 * 1024
-"""A batch of more, when decompressed, stays as it is: a step of a pass would take more than 100 ms."""
+"""A batch with more records, or more bytes when decompressed, is not compacted: a step of a pass would take
+more than 100 ms.
+"""
 
 View = bytes | bytearray | memoryview
 
 
 class Transactions:
-    """Tells to which transaction a batch belongs, as a pass reads the log from its beginning."""
+    """Finds the aborted transaction of each batch. A pass calls it for all batches of a log, in order."""
 
     def __init__(self, aborted: Iterable[Aborted]) -> None:
         self._to_come = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
         self._aborted: dict[int, Aborted] = {}
         self._seen: set[int] = set()
-        """The producers with a record since their last marker."""
+        """The ids of producers that have written records since their last marker."""
 
     def is_aborted(self, header: RecordBatchHeader) -> bool:
-        """Whether a batch of records belongs to an aborted transaction."""
+        """True if a batch of records belongs to an aborted transaction."""
         if not header.is_transactional or header.producer_id < 0:
             return False
         self._go_to(header.last_offset)
@@ -51,7 +54,11 @@ class Transactions:
         return header.producer_id in self._aborted
 
     def ended_by(self, header: RecordBatchHeader) -> tuple[bool, Aborted | None]:
-        """Whether a batch of the marker's transaction was seen, and the transaction that it aborts."""
+        """Return True if a batch of the marker's transaction was seen, and the transaction that the marker
+        aborts, or None.
+
+        header: of the marker.
+        """
         self._go_to(header.last_offset)
         was_seen = header.producer_id in self._seen
         self._seen.discard(header.producer_id)
@@ -67,7 +74,7 @@ class Latest:
     """The offset of the last record of each key, below offset `end`."""
 
     def __init__(self, start: int, aborted: Iterable[Aborted] = ()) -> None:
-        """An earlier pass has compacted the batches before `start`: their keys are skipped."""
+        """start: an earlier pass has compacted the batches before this offset, so their keys are skipped."""
         self.end = self._start = start
         self._offsets: dict[bytes, int] = {}
         self._transactions = Transactions(aborted)
@@ -77,7 +84,7 @@ class Latest:
         return len(self._offsets) >= MAX_KEYS
 
     def note(self, batch: memoryview) -> None:
-        """Take in the next batch of the log."""
+        """Note the keys of the next batch of the log."""
         header = decode_header(batch)
         if header.is_control:
             self._transactions.ended_by(header)
@@ -90,12 +97,14 @@ class Latest:
             self.end = header.next_offset
 
     def is_last(self, record: Record) -> bool:
-        """Whether no later record with its key is known. Records without a key are removed, as by Kafka."""
+        """True if no later record with the same key is known. False for a record without a key: Kafka removes
+        these, too.
+        """
         return record.key is not None and self._offsets.get(_digest(record.key), 0) <= record.offset
 
 
 class Compacted:
-    """Removes unneeded records from the batches of a log, which are passed in order from its beginning."""
+    """Removes unneeded records from batches. A pass calls it for all batches of a log, in order."""
 
     def __init__(
         self,
@@ -111,10 +120,10 @@ class Compacted:
         self._transactions = Transactions(aborted)
         self._producers = producers or Producers()
         self.gone: list[Aborted] = []
-        """The aborted transactions of which only the marker was left: their index entries can go."""
+        """The aborted transactions of which only the marker was left. Their index entries can be deleted."""
 
     def left_of(self, batch: memoryview) -> View | None:
-        """What is left of a batch: `batch` itself if all of it stays, None if all of it goes."""
+        """The batch without unneeded records: `batch` itself if all of it stays, None if all of it goes."""
         header = decode_header(batch)
         if header.base_offset >= self._latest.end or header.records_count > MAX_RECORDS:
             return batch
@@ -149,7 +158,7 @@ class Compacted:
         return header.delete_horizon_ms is not None and self._now_ms >= header.delete_horizon_ms
 
     def _is_last_of_producer(self, header: RecordBatchHeader) -> bool:
-        """Whether it is the last batch that its producer has sent, or the marker after that."""
+        """True for the last batch that a producer has sent, and for a marker after it."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
             return False
@@ -159,7 +168,9 @@ class Compacted:
 
 
 def _last_offsets(batch: memoryview) -> dict[bytes, int]:
-    """The last offset of each key in a batch; none if it cannot be decoded, so that all before it is kept."""
+    """The last offset of each key in a batch. Empty if the batch cannot be decoded or is too large; then
+    earlier records with its keys are kept.
+    """
     if decode_header(batch).records_count > MAX_RECORDS:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""How long things take: a histogram, to which one thread adds while another one may read it."""
+"""A histogram of durations. One thread adds to it while another one may read it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ BOUNDS_S: Final = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
-"""From a heartbeat that is answered at once to a rebalance that waits for a member."""
+"""Bounds that fit both a heartbeat that is answered at once and a rebalance that waits for a member."""
 
 
 class Measured(NamedTuple):
-    """All durations so far."""
+    """The durations that were counted so far."""
 
     counts: Sequence[int]
-    """How many were at most as long as each of the bounds; the last one is of all."""
+    """The number of durations up to each bound; the last item is the number of all durations."""
     sum_s: float
 
 
 class Durations:
-    """Counts durations between `bounds_s`."""
+    """Counts durations in the ranges between `bounds_s`."""
 
     __slots__ = ("_counts", "_sum_s", "bounds_s")
 
@@ -33,10 +33,10 @@ class Durations:
         self._sum_s = 0.0
 
     def add(self, duration_s: float, times: int = 1) -> None:
-        """Count a duration, or some that were alike."""
+        """Count a duration `times` times."""
         self._counts[bisect_left(self.bounds_s, duration_s)] += times
         self._sum_s += times * duration_s
 
     def measured(self) -> Measured:
-        """What was counted so far."""
+        """The durations that were counted so far."""
         return Measured(tuple(accumulate(self._counts)), self._sum_s)

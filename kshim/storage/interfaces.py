@@ -1,8 +1,8 @@
-"""What kshim asks of a store: a `Log` of record batches, a `Metadata` map, and a `Journal` over a Log.
+"""The interfaces of a store: a `Log` of record batches, a `Metadata` map, and a `Journal` over a Log.
 
-Everything is called on the reactor thread and answers at once, or with a Deferred that fires there.
-A `partition_no` is a number from 0 to 2**32 - 1 that the cluster hands out and never uses twice; a
-partition_no that was never appended to is an empty log.
+Everything is called on the reactor thread, and returns its result at once, or a Deferred that fires on that
+thread. A `partition_no` is a number from 0 to 2**32 - 1 that the cluster assigns and never uses twice. A
+partition_no without appends is an empty log.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class StorageError(Exception):
-    """The store cannot do what was asked. str() is one line fit for a log or a terminal."""
+    """The store cannot do what it was asked to do. str() is one line fit for a log or a terminal."""
 
 
 class StorageFull(StorageError):
@@ -47,7 +47,7 @@ class StorageFull(StorageError):
 
 
 class StorageDamaged(StorageError):
-    """What was read is not what was written; to read it again is no use."""
+    """The stored bytes are damaged; reading them again is no use."""
 
 
 class DataDirLocked(StorageError):
@@ -55,7 +55,7 @@ class DataDirLocked(StorageError):
 
 
 class Appended(NamedTuple):
-    """Where an append went, as Produce answers it."""
+    """The place and time of an append, as Produce answers them."""
 
     base_offset: int
     log_start_offset: int
@@ -84,49 +84,49 @@ class TimestampOffset(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A part of a search: `do()` may be called anywhere, on any thread."""
+    """A part of a search. `do()` may be called on any thread."""
 
     cost_us: int
-    """About how long it takes."""
+    """About how long `do()` takes, in microseconds."""
     do: Callable[[], Any] = lambda: None
 
 
 Search = Generator[Step, Any, TimestampOffset | None]
-"""Send it what each step returns; it returns what was found."""
+"""A generator of steps. The caller sends it the result of each step; it returns the record that was found."""
 
 
 class EpochBoundary(NamedTuple):
-    """Where the records of a leader epoch end, and the epochs on both sides."""
+    """The end of a leader epoch's records, and the epochs on both sides."""
 
     epoch: int
-    """The largest epoch with records that is not above the one asked for, else -1."""
+    """The largest epoch with records up to the requested one; -1 if there is none."""
     next_epoch: int
-    """The smallest epoch with records above the one asked for, else -1."""
+    """The smallest epoch with records above the requested one; -1 if there is none."""
     offset: int
-    """Where the records of `next_epoch` begin, else the high watermark."""
+    """The first offset of `next_epoch`; the high watermark if there is no such epoch."""
 
 
 class Compaction(NamedTuple):
-    """How a partition is compacted; the fields are topic configs."""
+    """The rules of a partition's compaction; the fields are topic configs."""
 
     delete_retention_ms: int = 24 * 60 * 60 * 1000
     min_cleanable_dirty_ratio: float = 0.5
 
 
 class Retention(NamedTuple):
-    """How long records are kept; the fields are topic configs. -1 is no limit."""
+    """The limits for old records; the fields are topic configs. -1 is no limit."""
 
     retention_ms: int = 7 * 24 * 60 * 60 * 1000
     retention_bytes: int = -1
 
 
 class Cleanup(NamedTuple):
-    """How old records of a partition are removed (cleanup.policy)."""
+    """The ways in which old records of a partition are removed (cleanup.policy)."""
 
     compaction: Compaction | None = None
-    """None unless records that a later one replaces are removed."""
+    """None if the partition is not compacted."""
     retention: Retention | None = None
-    """None unless the oldest records are removed."""
+    """None if the partition keeps its oldest records."""
 
 
 class Log(Protocol):
@@ -145,8 +145,8 @@ class Log(Protocol):
 
         Offsets are assigned before this returns, so appends are ordered by their calls. With
         `log_append_time` every batch is stamped with `now_ms` (message.timestamp.type=LogAppendTime).
-        `batch` is given away if it can be written to, and else copied. The Deferred fires when the records
-        are durable and below the high watermark; it errbacks StorageError, and then none of them was kept.
+        A writable `batch` belongs to the log from now on; any other is copied. The Deferred fires when the
+        records are durable and below the high watermark. It errbacks StorageError; then no record was stored.
         """
         ...
 
@@ -161,56 +161,56 @@ class Log(Protocol):
     ) -> bytes:
         """Whole batches from the one that holds `offset` up to the high watermark, at most `max_bytes`.
 
-        Reading stops at offset `up_to`, if that comes first. b"" if there is nothing from `offset` on. With
-        `min_one` the first batch is returned even if it alone is larger than `max_bytes`.
+        Reading stops at offset `up_to`, if that comes first. Returns b"" if no record follows from `offset`
+        on. With `min_one` the first batch is returned even if it alone is larger than `max_bytes`.
         """
         ...
 
     def offsets(self, partition_no: int) -> Offsets: ...
 
     def producers(self, partition_no: int) -> Producers:
-        """The producers of a partition as of its log end offset. Do not keep them: they change."""
+        """The producers of a partition as of its log end offset. Do not store the object: it changes."""
         ...
 
     def forget_producers(self, silent_since_ms: int) -> None:
-        """Forget, in all partitions, producers that are idle since `silent_since_ms` and have no open
+        """Forget, in all partitions, producers that have been idle since `silent_since_ms` and have no open
         transaction.
         """
         ...
 
     def last_aborted_offset(self, partition_no: int) -> int:
-        """The offset of the last marker of an aborted transaction, -1 if there is none."""
+        """The offset of the last marker of an aborted transaction; -1 if there is none."""
         ...
 
     def aborted_transactions(self, partition_no: int, start: int, end: int) -> tuple[Aborted, ...]:
-        """The aborted transactions that have records between two offsets, in the order of their markers.
+        """The aborted transactions with records between two offsets, in the order of their markers.
 
-        `end` is at most the high watermark.
+        end: at most the high watermark.
         """
         ...
 
     def offset_for_time(self, partition_no: int, timestamp_ms: int) -> Search:
-        """The first record whose timestamp is at least `timestamp_ms`, or None (ListOffsets by time)."""
+        """Find the first record whose timestamp is at least `timestamp_ms`, or None (ListOffsets by time)."""
         ...
 
     def max_timestamp(self, partition_no: int) -> Search:
-        """The first record that has the partition's largest timestamp, or None (ListOffsets -3, KIP-734)."""
+        """Find the first record with the partition's largest timestamp, or None (ListOffsets -3, KIP-734)."""
         ...
 
     def epoch_boundary(self, partition_no: int, leader_epoch: int) -> EpochBoundary:
-        """Where the records of `leader_epoch` and of those before it end (OffsetForLeaderEpoch)."""
+        """Find the end of the records of `leader_epoch` and of all earlier epochs (OffsetForLeaderEpoch)."""
         ...
 
     def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
         """(last offset, bytes) of some stored chunks, from the one that holds `offset` on; none at the end.
 
-        As many chunks as can be looked at in the time that a request may take.
+        Returns only as many chunks as a request has time for.
         """
         ...
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback()` each time the high watermark or the log start offset has moved, when the
-        partition is deleted, and when it is woken.
+        partition is deleted, and at `wake`.
 
         The returned function removes the callback.
         """
@@ -223,9 +223,9 @@ class Log(Protocol):
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
         """Set how old records of a partition are removed, until the store is closed.
 
-        Compaction keeps the last record of each key, and a tombstone for some time; no record changes its
-        offset, and reads skip what is removed. A store that ends with the process need not compact.
-        Retention: see `clean`.
+        Compaction keeps the last record of each key, and a tombstone for some time. No record changes its
+        offset, and reads skip removed records. A store that ends with the process need not compact. `clean`
+        applies the retention.
         """
         ...
 
@@ -237,34 +237,34 @@ class Log(Protocol):
         ...
 
     def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:
-        """Raise the log start offset to `offset`, from 0 to the high watermark; it never falls.
+        """Raise the log start offset to `offset`; no-op if it is higher already (DeleteRecords, KIP-107).
 
-        Fires with the log start offset when it is durable; from then on records below it cannot be read, and
-        their space is freed in steps. Errbacks StorageError (DeleteRecords, KIP-107).
+        offset: from 0 to the high watermark. Fires with the log start offset when it is durable. From then on
+        records below it cannot be read, and their space is freed in steps. Errbacks StorageError.
         """
         ...
 
     def delete(self, partition_no: int) -> None:
-        """Delete a partition. It is empty at once and appends to it fail; its space is freed in steps."""
+        """Delete a partition. At once it is empty and appends to it fail; its space is freed in steps."""
         ...
 
 
 class Metadata(Protocol):
-    """A small durable map for what the cluster must remember. Reads see only what is durable."""
+    """A small durable map for the cluster's state. Reads see only durable values."""
 
     def get(self, key: bytes) -> bytes | None: ...
 
     def items(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """All entries whose key begins with `prefix`, by key; as they were when this was called."""
+        """All entries whose key begins with `prefix`, sorted by key, as they are at the call."""
         ...
 
     def put(self, changes: Mapping[bytes, bytes | None]) -> Deferred[None]:
-        """Make all changes or none; None deletes a key. Fires when durable; errbacks StorageError."""
+        """Make all changes or none; None deletes a key. Fires when that is durable; errbacks StorageError."""
         ...
 
 
 NO_PRODUCER = (-1, -1)
-"""The producer id and epoch of records that are part of no transaction."""
+"""The producer id and epoch of records outside a transaction."""
 
 
 class JournalBatch(NamedTuple):
@@ -273,13 +273,15 @@ class JournalBatch(NamedTuple):
     records: Sequence[tuple[bytes, bytes | None]]
     """(key, value) of each record; a value of None is a tombstone."""
     producer: tuple[int, int] = NO_PRODUCER
-    """Id and epoch of the producer whose transaction they are part of."""
+    """Id and epoch of the producer in whose transaction the records are."""
     skips_unreadable: bool = False
-    """Whether a record that cannot be read is skipped, as others may have written it; else it is damage."""
+    """True if an unreadable record is skipped, because others may have written it. If False, it is damage."""
 
 
 class Journal(Protocol):
-    """The records of __consumer_offsets; its partition `shard` holds what shard `shard` has committed."""
+    """The records of __consumer_offsets. Partition `shard` holds the records of the coordinator's shard
+    `shard`.
+    """
 
     def append(
         self,
@@ -289,33 +291,34 @@ class Journal(Protocol):
         *,
         producer: tuple[int, int] = NO_PRODUCER,
     ) -> Deferred[Any]:
-        """Append (key, value) records, as in a `JournalBatch`. Fires when durable; errbacks StorageError.
+        """Append (key, value) records, as in a `JournalBatch`. Fires when they are durable; errbacks
+        StorageError.
 
-        Without records it fires when it is sure that no other process appends to the shard.
+        Without records it fires when it is certain that no other process appends to the shard.
         """
         ...
 
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
-        """Append the end of a transaction. Fires when durable; errbacks StorageError."""
+        """Append the end of a transaction. Fires when it is durable; errbacks StorageError."""
         ...
 
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
-        """Read everything that is durable in the shard, oldest first, in bounded memory.
+        """Read all durable records of the shard, oldest first, in bounded memory.
 
-        Records of neighbouring appends that are part of no transaction may come as one batch.
+        Records of neighbouring appends outside a transaction may come as one batch.
         """
         ...
 
 
 class Activity(NamedTuple):
-    """What a store does at the moment, and how long it took so far."""
+    """The current work of a store, and the durations of its work so far."""
 
     queued: int = 0
-    """Writes that wait."""
+    """The number of waiting writes."""
     durations: Mapping[str, Durations] = {}
-    """By what was done."""
+    """Durations by the kind of work: "commit", "sync"."""
     failure: str = ""
-    """Why writes are refused, in words; empty if they are not."""
+    """The reason why writes are refused; empty if they are not refused."""
 
 
 class Store(Protocol):
@@ -334,5 +337,5 @@ class Store(Protocol):
     def activity(self) -> Activity: ...
 
     def close(self) -> Deferred[None]:
-        """Finish what is queued, and close the store. Fires when done; never errbacks."""
+        """Finish the queued writes, and close the store. Fires when it is closed; never errbacks."""
         ...

@@ -1,4 +1,4 @@
-"""The journal of the group coordinator: __consumer_offsets as Kafka keeps it, in partitions of a Log."""
+"""The journal of the group coordinator: Kafka's records of __consumer_offsets in partitions of a Log."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,14 +14,15 @@ __all__ = ["LogJournal"]
 
 LOAD_BYTES = 1024 * 1024
 LOAD_RECORDS = 500
-"""How many records of neighbouring batches are loaded as one entry, more or less: about a millisecond."""
+"""About how many records of neighbouring batches are loaded as one entry. That takes about a millisecond."""
 
 
 class LogJournal:
     """Implements `kshim.storage.interfaces.Journal`: each append is one record batch with CreateTime.
 
-    Batches of a transaction are transactional and name its producer, but have no sequence; a transaction ends
-    with a control batch. `partition_nos[shard]` is the partition_no of __consumer_offsets-<shard>.
+    Batches of a transaction are transactional and have its producer's id and epoch, but no sequence. A
+    transaction ends with a control batch. `partition_nos[shard]` is the partition_no of
+    __consumer_offsets-<shard>.
     """
 
     def __init__(self, log: Log, partition_nos: Sequence[int]) -> None:
@@ -76,8 +77,8 @@ class LogJournal:
 
 
 def _entry(batch: memoryview) -> JournalBatch | EndTxnMarker | None:
-    """The entry in a batch; None for a control batch that ends no transaction. Records without a key are
-    skipped. Raises CorruptRecordBatch.
+    """The entry in a batch; None for a control batch that ends no transaction. Skips records without a key.
+    Raises CorruptRecordBatch.
     """
     header = decode_header(batch)
     if header.is_control:

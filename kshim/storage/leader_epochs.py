@@ -1,8 +1,8 @@
-"""Where in a log the records of a leader epoch end.
+"""Finds the end of a leader epoch's records in a log.
 
-Kafka keeps a file of epochs and their first offsets (KIP-101). Here they are read from the batches, each of
-which has the epoch of the leader that appended it. Epochs never fall from one batch to the next, so the place
-is found by bisection: no file has to be written, and none can be lost.
+Kafka keeps a file of epochs and their first offsets (KIP-101). kshim reads them from the batches: each has
+the epoch of the leader that appended it. Epochs never fall from one batch to the next, so the end of one is
+found by bisection, and no file has to be written.
 """
 
 from kshim.storage.chunk import Chunk, Seek
@@ -13,7 +13,7 @@ NO_EPOCH = -1
 
 
 def epoch_boundary(seek: Seek, start: int, end: int, leader_epoch: int) -> EpochBoundary:
-    """The end of `leader_epoch` between the offsets `start` and `end`."""
+    """Find the end of `leader_epoch` between the offsets `start` and `end`."""
     if start == end:
         return EpochBoundary(NO_EPOCH, NO_EPOCH, end)
     before = _chunk_at(seek, start)  # the last chunk found that does not begin with a later epoch

@@ -1,4 +1,4 @@
-"""A store in memory, for tests and `--data-dir :memory:`: an append is durable at once, for this process."""
+"""A store in memory, for tests and `--data-dir :memory:`. An append counts as durable at once."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -170,7 +170,9 @@ class MemoryLog:
         self._watchers.notify((partition_no,))
 
     def configure(self, partition_no: int, cleanup: Cleanup) -> None:
-        """Compact nothing: it would hold up the reactor, for a log that is never loaded again."""
+        """Set the retention. This log is never compacted: that would block the reactor, and no restart loads
+        the log again.
+        """
         self._retentions[partition_no] = cleanup.retention
 
     def clean(self, now_ms: int) -> None:

@@ -1,7 +1,7 @@
 """The state of a partition's producers: epochs, the last five batches of each, open transactions.
 
-Pure. `Producers.replay` takes batches in unchecked: `kshim.producing.rules` checks them before they are
-appended. Its changes become durable together with the batches, so a restart loses none. Kafka keeps the same
+Pure. `Producers.replay` applies batches without checks: `kshim.producing.rules` checks them before they are
+appended. The changes become durable together with the batches, so a restart loses none. Kafka keeps the same
 state (KIP-98), in snapshots and in the index of aborted transactions.
 """
 
@@ -16,7 +16,9 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 REMEMBERED_BATCHES = 5
 MAX_PRODUCERS = 5000
-"""In one partition. Beyond that, the longest idle producer without an open transaction is forgotten."""
+"""Most producers of one partition. Beyond it, the longest idle one is forgotten, but none with an open
+transaction.
+"""
 NO_TRANSACTION = -1
 
 PRODUCER = Struct(">hiqq")
@@ -24,7 +26,7 @@ BATCH = Struct(">iiqq")
 
 
 class SentBatch(NamedTuple):
-    """A batch in the log. Its sequences are -1 if a coordinator wrote it."""
+    """A batch in the log. Its sequences are -1 if a coordinator has written it."""
 
     base_sequence: int
     last_sequence: int
@@ -38,7 +40,7 @@ class ProducerState(NamedTuple):
 
     producer_epoch: int
     coordinator_epoch: int
-    """The coordinator epoch of its last marker, -1 if there was none."""
+    """The coordinator epoch of its last marker; -1 if there was none."""
     last_timestamp_ms: int
     """The timestamp of its last batch or marker."""
     transaction_start: int
@@ -58,7 +60,7 @@ class Aborted(NamedTuple):
     first_offset: int
     last_offset: int
     last_stable_offset: int
-    """The last stable offset after the marker: no transaction that ends later begins below it."""
+    """The last stable offset after the marker. No transaction that ends later begins below it."""
 
 
 class Produced(NamedTuple):
@@ -68,14 +70,14 @@ class Produced(NamedTuple):
     base_offset: int
     timestamp_ms: int
     marker: EndTxnMarker | None
-    """The end of a transaction, if this is the control batch for it."""
+    """The marker in this batch; None if the batch ends no transaction."""
 
 
 class Changes(NamedTuple):
     """The changes that batches make to the state of their producers."""
 
     producers: dict[int, ProducerState | None]
-    """By producer id; None for a producer that is forgotten."""
+    """The new states by producer id; None for a forgotten producer."""
     aborted: tuple[Aborted, ...]
 
 
@@ -88,9 +90,9 @@ class Producers:
     __slots__ = ("_ended", "_idle", "_open", "_producers")
 
     def __init__(self, known: Iterable[tuple[int, ProducerState]] = ()) -> None:
-        # In the order of their last batches: the first has been idle for longest.
+        # In the order of the producers' last batches: the first producer has been idle for longest.
         self._producers = dict(sorted(known, key=_last_offset))
-        # Those without an open transaction, in the same order.
+        # The producers without an open transaction, in the same order.
         self._idle = {id_: None for id_, producer in self._producers.items() if _is_idle(producer)}
         # Producer id by the first offset of its open transaction; ascending, as new ones begin at the end.
         self._open = {
@@ -110,14 +112,16 @@ class Producers:
         return iter(self._producers.items())
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """The first offset of a transaction not ended below the high watermark, else the high watermark."""
+        """The first offset of the oldest transaction that has not ended below the high watermark; the high
+        watermark if there is none.
+        """
         if self._ended:
             self._ended = [ended for ended in self._ended if ended[1] >= high_watermark]
         undecided = next(iter(self._open), high_watermark)
         return min(high_watermark, undecided, *(first for first, _ in self._ended))
 
     def replay(self, batches: Sequence[Produced]) -> Changes:
-        """Take in batches that were appended. Returns what they change."""
+        """Apply appended batches. Returns the changes that they make."""
         if not batches:
             return NO_CHANGES
         changed: dict[int, ProducerState | None] = {}
@@ -136,7 +140,7 @@ class Producers:
         return Changes(changed, tuple(aborted))
 
     def forget(self, silent_since_ms: int) -> list[int]:
-        """Forget producers that are idle since `silent_since_ms` and have no open transaction.
+        """Forget producers that have been idle since `silent_since_ms` and have no open transaction.
 
         Returns their ids.
         """
@@ -206,7 +210,7 @@ def _last_offset(item: tuple[int, ProducerState]) -> int:
 def between(aborted: Iterable[Aborted], start: int, end: int) -> tuple[Aborted, ...]:
     """The transactions that have records between the offsets `start` and `end`.
 
-    `aborted` must be in the order of the markers, with all from `start` on.
+    aborted: in the order of the markers, with all markers from `start` on.
     """
     found = []
     for transaction in aborted:

@@ -1,7 +1,7 @@
-"""Finds the oldest records that must go: by their age (retention.ms) or their size (retention.bytes).
+"""Finds the oldest records that must be removed, by their age (retention.ms) or their size (retention.bytes).
 
-The unit is the chunk, where Kafka's is the segment: a chunk goes when its youngest record is too old, or when
-retention.bytes are left without it. Pure; works in steps, because a log may be long.
+The unit is the chunk, as Kafka's is the segment. A chunk is removed when its youngest record is too old, or
+when retention.bytes are left without it. Pure. Works in steps, because a log may be long.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -11,13 +11,13 @@ from kshim.storage.interfaces import Retention
 from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
 
 Sizes = Callable[[int], Iterator[Sequence[tuple[int, int]]]]
-"""(last offset, bytes) of each chunk from an offset on, some chunks at a time."""
+"""Takes an offset; returns (last offset, bytes) of each chunk from that offset on, some chunks at a time."""
 
 
 def expired(
     seek: Seek, sizes: Sizes, start: int, end: int, retention: Retention, now_ms: int
 ) -> Generator[None, None, int]:
-    """Find the new log start offset of a log from `start` to `end`; yields after each step."""
+    """Find the new log start offset of a log from `start` to `end`. Yields after each step."""
     if retention.retention_ms >= 0:
         start = yield from _expired_by_time(seek, start, end, now_ms - retention.retention_ms)
     if retention.retention_bytes >= 0:
@@ -26,7 +26,7 @@ def expired(
 
 
 def run(looking: Generator[None, None, int]) -> int:
-    """Run all steps at once; returns the result."""
+    """Run all steps at once, and return the result."""
     while True:
         try:
             next(looking)
@@ -37,10 +37,10 @@ def run(looking: Generator[None, None, int]) -> int:
 def _expired_by_time(seek: Seek, start: int, end: int, horizon_ms: int) -> Generator[None, None, int]:
     since = first_since(seek, start, end, horizon_ms)
     last = seek(since - 1) if since > start else None
-    if last is not None and last.max_timestamp_so_far > NO_TIMESTAMP:  # else their age is unknown
+    if last is not None and last.max_timestamp_so_far > NO_TIMESTAMP:  # else their age is not known
         start = since
     yield
-    # Later chunks may only seem young: their max_timestamp_so_far may be that of a removed record.
+    # Later chunks may only seem young: their max_timestamp_so_far may be the timestamp of a removed record.
     while start < end and (chunk := seek(start)) and NO_TIMESTAMP < _largest_timestamp(chunk) < horizon_ms:
         start = chunk.last_offset + 1
         yield

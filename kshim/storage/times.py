@@ -1,6 +1,6 @@
-"""Finds a record by its time, in steps: the first since a point in time, or that of the largest timestamp.
+"""Finds a record by its time, in steps: the first since a point in time, or that with the largest timestamp.
 
-Headers may promise a timestamp that no record has, so a search may be as long as the log.
+A header may have a max timestamp that no record has, so a search may read the whole log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FEW_RECORDS = 1000
 
 
 def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Search:
-    """The first record between offsets `start` and `end` whose timestamp is at least `timestamp_ms`."""
+    """Find the first record between offsets `start` and `end` whose timestamp is at least `timestamp_ms`."""
     low = first_since(seek, start, end, timestamp_ms)
     while low < end and (chunk := seek(low)) is not None:
         for batch in batches(chunk.batches):
@@ -40,12 +40,12 @@ def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Sear
 
 
 def max_timestamp(seek: Seek, start: int, end: int) -> Search:
-    """The first record between `start` and `end` that has the largest timestamp."""
+    """Find the first record with the largest timestamp between the offsets `start` and `end`."""
     last = seek(end - 1) if start < end else None
     if last is None:
         return None
     found = yield from offset_for_time(seek, start, end, last.max_timestamp_so_far)
-    if found is None:  # compaction has removed the record that had it, or the log starts after it
+    if found is None:  # compaction has removed that record, or the log starts after it
         largest = yield from _largest_timestamp(seek, start, end)
         if largest is not None:
             found = yield from offset_for_time(seek, start, end, largest)
@@ -53,7 +53,7 @@ def max_timestamp(seek: Seek, start: int, end: int) -> Search:
 
 
 def _largest_timestamp(seek: Seek, start: int, end: int) -> Generator[Step, Any, int | None]:
-    """The largest timestamp of the records between `start` and `end`, None if there are none."""
+    """Find the largest timestamp between the offsets `start` and `end`; None if there are no records."""
     largest: int | None = None
     low = start
     while low < end and (chunk := seek(low)) is not None:
@@ -71,7 +71,9 @@ def _largest_timestamp(seek: Seek, start: int, end: int) -> Generator[Step, Any,
 
 
 def _cost_us(batch: memoryview) -> int:
-    """How long decoding may take; a compressed batch may expand to a hundred times its size."""
+    """The longest time that decoding may take, in microseconds. A compressed batch may expand to a hundred
+    times its size.
+    """
     header = decode_header(batch)
     expanded_us = header.size // 10 if header.attributes & COMPRESSION_MASK else 0
     return BATCH_COST_US + header.records_count + expanded_us
@@ -90,13 +92,15 @@ def _largest_since(batch: memoryview, start: int) -> int | None:
 
 
 def _timestamps(batch: memoryview) -> Iterator[tuple[int, int]]:
-    """(offset, timestamp) of each record. A batch that cannot be decoded counts as one at its base offset."""
+    """(offset, timestamp) of each record. A batch that cannot be decoded counts as one record, at its base
+    offset and with its max timestamp.
+    """
     header = decode_header(batch)
     try:
         if header.records_count <= FEW_RECORDS:
             yield from [(record.offset, record.timestamp_ms) for record in records(batch)]
             return
-        for _ in records(batch):  # all of them together may be many times the size of the batch
+        for _ in records(batch):  # checked one by one: a list may be many times the size of the batch
             pass
     except CorruptRecordBatch:
         yield header.base_offset, header.max_timestamp

@@ -1,4 +1,4 @@
-"""The callbacks that wait for changes of a partition, such as of its high watermark."""
+"""Callbacks for changes of a partition, such as a new high watermark."""
 
 from collections.abc import Callable, Iterable
 
@@ -27,7 +27,7 @@ class Watchers:
         return unwatch
 
     def notify(self, partition_nos: Iterable[int]) -> None:
-        """Call the callbacks of these partitions; if one raises, that is logged and the others are called."""
+        """Call the callbacks of these partitions. If one raises, that is logged and the others are called."""
         for partition_no in partition_nos:
             callbacks = self._callbacks.get(partition_no)
             if not callbacks:

@@ -1,4 +1,4 @@
-"""The chores of the writer thread when nothing is queued, by priority: freeing space comes first."""
+"""The chores that the writer thread does when nothing is queued. Those that free space come first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Chores(NamedTuple):
     compactor: Compactor
 
     def delete(self, partition_no: int) -> None:
-        """Drop all work for a partition, and free its space."""
+        """Drop all other work for a partition, and begin to free its space."""
         self.trimming.forget(partition_no)
         self.compactor.forget(partition_no)
         self.deletion.add(partition_no)
 
 
 def new_chores(environment: Environment) -> Chores:
-    """The chores, with the work that was left when the store was closed."""
+    """The chores, with the work that was unfinished when the store was closed."""
     return Chores(Deletion(environment), Trimming(environment), Expiry(environment), Compactor(environment))

@@ -1,8 +1,8 @@
 """Compacts partitions, in bounded steps of the writer thread between queued writes.
 
-A step reads some chunks and gathers what is left of them; once that fills a chunk, it replaces them in one
-transaction. So every transaction leaves a correct log. Only the end of a pass is recorded: one that is cut
-short is begun anew.
+A step reads some chunks and gathers their remaining batches. Once these fill a chunk, it replaces the old
+chunks in one transaction. So every transaction leaves a correct log. Only the end of a pass is stored: an
+interrupted pass starts again from the beginning.
 """
 
 from collections import deque
@@ -22,15 +22,15 @@ from kshim.storage.producers import Aborted, Producers
 from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
 
 STEP_BYTES = 16 * 1024
-"""Bytes that a step reads; one chunk, if that is larger."""
+"""Most bytes that a step reads. A larger chunk is read in one step."""
 STEP_CHUNKS = 256
-"""How many chunks one transaction may replace."""
+"""Most chunks that one transaction replaces."""
 
 logger = Logger()
 
 
 class Progress(NamedTuple):
-    """How far a partition is compacted, and how many records it has below that offset."""
+    """The offset up to which a partition is compacted, and the number of records below it."""
 
     end: int = 0
     records: int = 0
@@ -43,7 +43,7 @@ def load_progress(environment: Environment, partition_no: int) -> Progress:
 
 
 class Pass(NamedTuple):
-    """A pass over one partition, below `last_stable_offset`; the chunk that ends there is left alone."""
+    """A pass over one partition, below `last_stable_offset`. The newest chunk below it is not compacted."""
 
     partition_no: int
     last_stable_offset: int
@@ -52,7 +52,7 @@ class Pass(NamedTuple):
 
 
 class Compactor:
-    """Makes the passes that were added, one after the other. Used by the writer thread alone."""
+    """Makes the added passes one after the other. Only the writer thread uses it."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -73,7 +73,7 @@ class Compactor:
         return bool(self._passes)
 
     def step(self) -> Pass | None:
-        """Do a little work. Returns the pass if it has ended with this step, or has failed."""
+        """Do a little work. Returns the pass if this step has ended it, or if it has failed."""
         if self._steps is None:
             self._steps = _Compacting(self._environment, self._passes[0]).steps()
         try:
@@ -81,7 +81,7 @@ class Compactor:
             ended = None
         except StopIteration:
             ended = self._passes.popleft()
-        except Exception as error:  # the partition stays as it is, and the writer must go on
+        except Exception as error:  # the partition stays as it is, and the writer goes on
             ended = self._passes.popleft()
             logger.error("partition {no} is not compacted: {error}", no=ended.partition_no, error=error)
         if ended is not None:
@@ -90,7 +90,7 @@ class Compactor:
 
 
 class _Compacting:
-    """One pass under way: the chunks read but not yet replaced, and what is left of them."""
+    """A pass under way: the chunks that were read but not replaced yet, and their remaining batches."""
 
     def __init__(self, environment: Environment, wanted: Pass) -> None:
         self._environment = environment
@@ -103,7 +103,7 @@ class _Compacting:
         self._begin_chunk()
 
     def steps(self) -> Iterator[None]:
-        """Do the pass; each yield ends a step."""
+        """Make the pass. Each yield ends a step."""
         start = load_progress(self._environment, self._partition_no).end
         aborted, producers = self._load()
         latest = Latest(start, aborted)
@@ -131,7 +131,7 @@ class _Compacting:
             return aborted, load_producers(self._environment, transaction, self._partition_no)
 
     def _read(self) -> Iterator[list[Chunk]]:
-        """Copies of all chunks but the newest, as many at a time as a step may read."""
+        """Copies of all chunks but the newest, as lists of at most STEP_BYTES."""
         offset = 0
         while found := self._next_chunks(offset):
             yield found
@@ -153,7 +153,7 @@ class _Compacting:
         return found
 
     def _take(self, chunk: Chunk, latest: Latest, compacted: Compacted) -> None:
-        """Add what is left of a chunk to the one being made; begin another if that is full."""
+        """Add the remaining batches of a chunk to the new chunk. If that is full, write it first."""
         left: list[bytes] = []
         is_same = True
         max_timestamp = self._max_timestamp
@@ -184,9 +184,10 @@ class _Compacting:
         self._is_same = True
 
     def _replace(self, progress: Progress | None = None, gone: Sequence[Aborted] = ()) -> None:
-        """Replace the chunks that were read by the chunk that was made of them.
+        """Replace the chunks that were read by the new chunk.
 
-        At the end of the pass, also store the progress and forget the aborted transactions in `gone`.
+        progress, gone: given at the end of the pass. Then the progress is stored, too, and the aborted
+        transactions in `gone` are forgotten.
         """
 
         def change(transaction: WriteTransaction) -> None:
@@ -202,7 +203,9 @@ class _Compacting:
         self._begin_chunk()
 
     def _put(self, transaction: WriteTransaction) -> None:
-        """Write the new chunk, and record from the first one on that the partition may lack records."""
+        """Write the new chunk. The first write also stores an empty Progress, which says that the partition
+        may lack records.
+        """
         begun = PROGRESS.pack(*Progress())
         name = PARTITION_KEY.pack(self._partition_no)
         transaction.put(name, begun, overwrite=False, db=self._environment.compacted)

@@ -1,4 +1,6 @@
-"""The data directory belongs to one server at a time: a lock on a file in it, which dies with the process."""
+"""A lock on a file in the data directory, so that only one server at a time uses it. The lock ends with the
+process.
+"""
 
 import fcntl
 import os
@@ -18,7 +20,7 @@ class DataDirLock:
         try:
             data_dir.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
             self._fd = open_own(data_dir / LOCK_FILE)
-            for file in data_dir.glob("*.mdb"):  # an earlier version has left them to be read by all
+            for file in data_dir.glob("*.mdb"):  # earlier versions made them readable for everybody
                 if not file.is_symlink():
                     file.chmod(FILE_MODE)
         except OSError as error:

@@ -1,8 +1,8 @@
-"""The data file as LMDB lays it out: finds out whether pages are missing at its end.
+"""Finds out whether pages are missing at the end of LMDB's data file.
 
-LMDB reads the file through a map, and a page behind the end kills the process. Pages at the end that were
-allocated and freed in one transaction are never written, so a short file is whole if all that it lacks is
-free.
+LMDB reads the file through a map, and access to a page behind the file's end kills the process. Pages at the
+end that one transaction has both allocated and freed are never written. So a short file is whole if all the
+pages that it lacks are free.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MAGIC: Final = 0xBEEFC0DE
 _META: Final = Struct("<16xII16xI36xQ48xQQ")
 """A meta page: magic, version, page size, root of the free list, last page, transaction number."""
 _PAGE: Final = Struct("<10xHH2x")
-"""What a page begins with: its flags, and where its table of entries ends."""
+"""The beginning of a page: its flags, and the end of its table of entries."""
 _ENTRY: Final = Struct("<IHH")
-"""What an entry begins with: the size of its value, flags, the size of its key. In a branch the first two are
-the number of a page.
+"""The beginning of an entry: the size of its value, flags, the size of its key. In a branch page the first
+two are the number of another page.
 """
 _NUMBER: Final = Struct("<Q")
 _BRANCH, _LEAF, _ON_OTHER_PAGES = 1, 2, 1
@@ -44,7 +44,9 @@ class _Meta(NamedTuple):
 
 
 def refuse_cut_file(data_dir: Path) -> None:
-    """Raise StorageDamaged if pages that are in use are missing. LMDB refuses a file of another kind."""
+    """Raise StorageDamaged if the file lacks pages that are in use. LMDB itself refuses a file of another
+    kind.
+    """
     path = data_dir / DATA_FILE
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -66,7 +68,7 @@ def refuse_cut_file(data_dir: Path) -> None:
 
 
 def _last_meta(fd: int) -> _Meta | None:
-    """The later of the two meta pages; None if the file does not begin with them."""
+    """The later of the two meta pages; None if the file does not begin with a meta page."""
     first = _meta(fd, 0)
     if first is None or sys.byteorder != "little":
         return None
@@ -83,7 +85,7 @@ def _meta(fd: int, position: int) -> _Meta | None:
 
 
 def _are_free(fd: int, meta: _Meta, first: int) -> bool:
-    """True if all pages from `first` to the last are in the free list, and the list itself is there."""
+    """True if the free list is complete and has all pages from `first` to the last."""
     missing = set(range(first, meta.last_page + 1))
     try:
         for page in _free_pages(fd, meta):
@@ -96,8 +98,8 @@ def _are_free(fd: int, meta: _Meta, first: int) -> bool:
 
 
 def _free_pages(fd: int, meta: _Meta) -> Iterator[int]:
-    """The numbers in the free list, which is a B-tree. Raises ValueError, IndexError, struct.error if a page
-    is missing or makes no sense.
+    """The page numbers in the free list, which is a B-tree. Raises ValueError, IndexError, struct.error if a
+    page of the list is missing or makes no sense.
     """
     pages, seen = [meta.free_root], set[int]()
     while pages:

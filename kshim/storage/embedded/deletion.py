@@ -1,7 +1,7 @@
 """Deletes partitions: a bounded number of chunks in one transaction, until none is left.
 
-The next transaction, whatever it writes, also notes which partitions are being deleted; so does closing the
-store. So a restart goes on with a deletion, and no write that was queued after it is durable without it.
+The next transaction, whatever it writes, also stores which partitions are being deleted; so does closing the
+store. So a restart goes on with a deletion, and no write that was queued after it becomes durable before it.
 """
 
 from kshim.storage.embedded.environment import Environment, WriteTransaction
@@ -11,7 +11,7 @@ from kshim.storage.embedded.rows import PARTITION_KEY
 
 
 class Deletion:
-    """The partitions that are still to be freed. Used by the writer thread once it runs."""
+    """The partitions that are still to be freed. Only the writer thread uses it, once that runs."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -28,17 +28,17 @@ class Deletion:
         self.pending.append(partition_no)
 
     def close(self) -> None:
-        """Note which partitions are to be freed, unless that is done. Raises StorageError."""
+        """Store which partitions are to be freed, unless that is done already. Raises StorageError."""
         if self._noted < len(self.pending):
             self._environment.write(self.note, frees=True)
 
     def note(self, transaction: WriteTransaction) -> None:
-        """Write down which partitions are to be freed, as part of any transaction."""
+        """Store which partitions are to be freed, as part of any transaction."""
         for partition_no in self.pending[self._noted :]:
             transaction.put(PARTITION_KEY.pack(partition_no), b"", db=self._environment.deleted)
 
     def step(self) -> None:
-        """Note which partitions are to be freed, and free some chunks of the first."""
+        """Store which partitions are to be freed, and free some chunks of the first one."""
         self._environment.write(self._erase, frees=True)
         if self._erased:
             self.pending.pop(0)
@@ -47,7 +47,7 @@ class Deletion:
     def _erase(self, transaction: WriteTransaction) -> None:
         environment = self._environment
         self.note(transaction)
-        # The last step only notes the end, in a transaction of its own: LMDB reuses freed pages from the
+        # The last step only stores the end, in a separate transaction: LMDB reuses freed pages from the
         # second transaction after the one that freed them.
         first = self.pending[0]
         freed = free_chunks(environment, transaction, first, None)

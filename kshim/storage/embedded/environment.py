@@ -1,17 +1,17 @@
 """The LMDB environment: its databases, read transactions, and write transactions that make the map grow.
 
-The map is address space, not disk or memory: the file holds what was written. It begins at
-`FIRST_MAP_BYTES` and doubles when full, up to the limit of the store. Growing moves the map, so it happens
-under `_map_lock`, which every read transaction holds. No read transaction outlives the call that began it:
-an open one would also keep LMDB from reusing freed pages.
+The map is address space, not disk or memory: the file is only as large as its pages. The map begins at
+`FIRST_MAP_BYTES` and doubles when it is full, up to the limit of the store. Growing moves the map, so it
+happens under `_map_lock`, which every read transaction holds. No read transaction outlives the call that
+began it: an open one would also keep LMDB from reusing freed pages.
 
-A commit takes two syncs: of its pages, and then of the page that says where they begin. The second is left to
-the next commit, whose first sync does both, or to `sync()`. Until then a loss of power costs the last commit,
-but no earlier one and not the file (LMDB's MDB_NOMETASYNC). A commit that changes no page syncs
-nothing; LMDB's transaction number tells.
+A commit takes two syncs: one of its pages, and one of the meta page, which says where they begin. The second
+is left to the next commit, whose first sync does both, or to `sync()`. Until then a loss of power costs the
+last commit, but no earlier one and not the file (LMDB's MDB_NOMETASYNC). A commit that changes no page syncs
+nothing; then LMDB's transaction number stays the same.
 
-Where the disk is nearly full, the map ends with the pages that the file has, so that only free pages are used
-again; a change that frees some may go beyond (`room`).
+When the disk is nearly full, the map is limited to the pages that the file already has, so that writes use
+only free pages. A change that frees pages may go beyond (`room`).
 
 After a failed sync nothing is trusted (`reopen`).
 """
@@ -37,11 +37,11 @@ __all__ = ["Environment", "Read", "WriteTransaction"]
 
 FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
-"""How far beyond the limit a change that frees space may go: freeing pages first takes some."""
+"""A change that frees space may exceed the limit by so much, because freeing pages first takes some."""
 NO_MORE_PAGES = 1
-"""As the limit of the map: LMDB makes it as large as the pages that the file has."""
+"""A limit of the map for which LMDB makes the map as large as the pages that the file has."""
 MAP_LOCK_FILE, MAP_LOCK_BYTES = "lock.mdb", 8192
-"""LMDB maps this file, too; a page that the disk has no room for would kill the process."""
+"""LMDB maps this file, too. If the disk had no room for one of its pages, access would kill the process."""
 
 if TYPE_CHECKING:
     ReadTransaction = lmdb.Transaction[memoryview]
@@ -60,9 +60,11 @@ class Environment:
         self._data_dir = data_dir
         self._max_bytes = max_bytes
         self.is_synced = sync
-        """Whether commits must outlive a loss of power; else the system decides when they are on disk."""
+        """True if commits must survive a loss of power. If False, the system decides when they reach the
+        disk.
+        """
         self.is_trusted = True
-        """False from a sync that has failed until `reopen`; nothing is read or written in between."""
+        """False after a failed sync until `reopen` has succeeded; nothing is read or written meanwhile."""
         self._map_lock = threading.Lock()
         self._room = Room(data_dir)
         self._open()
@@ -71,7 +73,7 @@ class Environment:
         refuse_cut_file(self._data_dir)
         self._take_room_for_map_lock()
         self._limit = self._max_bytes
-        """How large the map may become for the change that is made."""
+        """The largest size of the map for the current change, in bytes."""
         self._map_bytes = min(FIRST_MAP_BYTES, self._max_bytes)
         try:
             self._env = lmdb.Environment(
@@ -83,7 +85,7 @@ class Environment:
                 metasync=False,
                 mode=FILE_MODE,
             )
-            # An existing file may be larger than what was asked for.
+            # An existing file may be larger than the requested map.
             self._map_bytes = self._env.info()["map_size"]
             try:
                 self._open_databases()
@@ -105,7 +107,7 @@ class Environment:
             raise kind(f"cannot use data directory {self._data_dir}: {error.strerror}") from None
 
     def _open_databases(self) -> None:
-        self._env.reader_check()  # readers that were killed would keep freed pages from being reused
+        self._env.reader_check()  # entries of killed readers would keep freed pages from being reused
         with self._env.begin(write=True) as transaction:
             self._check_format(transaction)
             self.log = self._env.open_db(b"log", transaction)
@@ -127,11 +129,11 @@ class Environment:
             raise StorageError(f"data directory {self._data_dir} holds {held}; need format {FORMAT.decode()}")
 
     def read(self, database: Database) -> "Read":
-        """Begin a read transaction, for a `with` that must end before control returns to the reactor."""
+        """A read transaction, for a `with` that must end before control returns to the reactor."""
         return Read(self, database)
 
     def begin_read(self, database: Database) -> ReadTransaction:
-        """Used by `Read`. Raises lmdb.Error, StorageError."""
+        """Begin a read transaction for `Read`. Raises lmdb.Error, StorageError."""
         self._map_lock.acquire()
         try:
             self._refuse_untrusted()
@@ -141,22 +143,23 @@ class Environment:
             raise
 
     def end_read(self, transaction: ReadTransaction) -> None:
-        """Used by `Read`."""
+        """End a read transaction of `Read`."""
         transaction.abort()
         self._map_lock.release()
 
     def write(
         self, change: Callable[[WriteTransaction], None], *, size: int = 0, frees: bool = False
     ) -> bool:
-        """Commit what `change` does to a transaction; it is called again with a new one if the map has grown.
+        """Call `change` with a write transaction, and commit it. If the map must grow, `change` is called
+        again with a new transaction.
 
-        size: how many bytes it writes, about. frees: it frees space or prepares that, so it may use the
-        reserve, and go beyond the limit.
+        size: about how many bytes `change` writes. frees: `change` frees space or prepares that, so it may
+        use the reserve, and go beyond the limit.
 
-        On return the commit outlives this process; once the next write that returns True, or sync(), has
-        returned, also a loss of power. False: no page has changed, so the commit has synced nothing. Raises
-        StorageFull, StorageError; then nothing was changed, and `is_trusted` says whether what was written
-        before can still be made durable.
+        On return the commit survives the end of this process. It survives a loss of power once sync(), or the
+        next write that returns True, has returned. Returns False if no page has changed, so that the commit
+        has synced nothing. Raises StorageFull, StorageError; then nothing was changed, and `is_trusted` says
+        whether earlier commits can still be made durable.
         """
         self._refuse_untrusted()
         self._limit_map(self._largest(frees=frees) if self._room.has(size) else NO_MORE_PAGES)
@@ -179,9 +182,10 @@ class Environment:
         return self._env.info()["last_txnid"] == number
 
     def _commit(self, transaction: WriteTransaction) -> None:
-        """If the map or the disk is full, LMDB fails before it syncs; else its sync may have failed.
+        """Commit; after a failure that may be that of a sync, set `is_trusted` to False.
 
-        LMDB calls a write that is cut short an input/output error, so it is not trusted after that either.
+        If the map or the disk is full, LMDB fails before it syncs. For a write that is cut short it reports
+        an input/output error, which counts as a failed sync unless the disk is short of room.
         """
         try:
             transaction.commit()
@@ -193,12 +197,12 @@ class Environment:
             raise
 
     def has_room(self, size: int) -> bool:
-        """True if the disk has room for a transaction of `size` bytes. Any thread may ask."""
+        """True if the disk has room for a transaction of `size` bytes. Any thread may call it."""
         return self._room.has_free(size)
 
     def sync(self) -> None:
-        """Make the last commit outlive a loss of power. Raises StorageFull, StorageError; then it may be
-        lost, and another sync that succeeds proves nothing.
+        """Make the last commit survive a loss of power. Raises StorageFull, StorageError; then the commit may
+        be lost, even if a later sync succeeds.
         """
         self._refuse_untrusted()
         if self.is_synced:
@@ -213,12 +217,11 @@ class Environment:
             raise StorageError(f"a sync has failed, and {self._data_dir} is not open again")
 
     def reopen(self) -> None:
-        """Begin again with what the data file holds after a commit or sync that has failed.
+        """Open the data file again after a commit or sync has failed, and trust its contents.
 
-        The kernel may have dropped pages that it could not write, and may call the next sync a success
-        nevertheless. So the file is opened anew: it begins with the last commit or the one before, both
-        whole. A commit of its own and a sync make it durable. Raises StorageError; then nothing is trusted
-        still.
+        The kernel may have dropped pages that it could not write, and the next sync may succeed nevertheless.
+        So the file is opened anew. It then holds the last commit or the one before, both whole. Another
+        commit and a sync make that durable. Raises StorageError; then `is_trusted` stays False.
         """
         with self._map_lock:
             self._env.close()
@@ -244,11 +247,11 @@ class Environment:
         return StorageError(f"writing to {self._data_dir}: {error}")
 
     def _largest(self, *, frees: bool) -> int:
-        """How large the map may become where the disk has room."""
+        """The largest size of the map while the disk has room, in bytes."""
         return self._max_bytes + DELETION_BYTES if frees else self._max_bytes
 
     def _limit_map(self, limit: int) -> None:
-        """Make the map no larger than `limit`, but for pages that the file has."""
+        """Limit the map to `limit` bytes, or to the pages that the file has, if these are more."""
         if limit != self._limit and limit < self._map_bytes:
             self._resize(limit)
         self._limit = limit
@@ -269,7 +272,7 @@ class Environment:
 
     def close(self) -> None:
         if self.is_trusted:
-            with suppress(lmdb.Error):  # whatever was reported as durable is so already
+            with suppress(lmdb.Error):  # all that was reported as durable is durable without it
                 self._env.sync(True)
         self._env.close()
 
@@ -279,7 +282,7 @@ def _is_quota(error: lmdb.Error) -> bool:
 
 
 class Read:
-    """A read transaction for the length of a `with`. LMDB's errors become StorageError."""
+    """A read transaction within a `with`. LMDB's errors become StorageError."""
 
     __slots__ = ("_database", "_environment", "_transaction")
 

@@ -1,4 +1,6 @@
-"""Finds records that exceed retention: the writer thread searches in steps, the reactor moves the start."""
+"""Finds records that exceed their retention. The writer thread searches in steps, and the reactor thread then
+moves the log start offset.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,21 +14,21 @@ from kshim.storage.retention import expired
 
 
 class Check(NamedTuple):
-    """A search of all partitions that have a retention, by partition_no."""
+    """A search through all partitions with a retention. retentions: by partition_no."""
 
     retentions: Mapping[int, Retention]
     now_ms: int
 
 
 class Expired(NamedTuple):
-    """The result for one partition: its log should start at this offset."""
+    """The result for one partition: the offset at which its log should start."""
 
     partition_no: int
     log_start_offset: int
 
 
 class Expiry:
-    """Does one check at a time; a check that is added while another is under way is dropped."""
+    """Makes one check at a time. A check that is added while another one is under way is dropped."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -48,7 +50,7 @@ class Expiry:
             self._steps = None
             return None
         except BaseException:
-            self._steps = None  # until the next check
+            self._steps = None  # the next check begins anew
             raise
 
     def _check(self, check: Check) -> Iterator[Expired | None]:
@@ -63,7 +65,9 @@ class Expiry:
 
 
 class _Looking:
-    """One partition, as `expired` reads it. All that is stored is durable: its end is the high watermark."""
+    """One partition, as `expired` reads it. All stored chunks are durable, so the last one ends at the high
+    watermark.
+    """
 
     def __init__(self, environment: Environment, partition_no: int) -> None:
         self._environment = environment

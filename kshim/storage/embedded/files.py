@@ -1,4 +1,4 @@
-"""Opens files of the data directory. Others may have put symbolic links there, which are not followed."""
+"""Opens files of the data directory. It follows no symbolic link, which another user may have put there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 
 FILE_MODE: Final = 0o600
-"""Records may be secret: only the user who runs the server reads them."""
+"""Only the user who runs the server may read files, because records may be secret."""
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """The errors of a disk without room."""
 _UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
 def open_own(path: Path) -> int:
-    """Open or create a file to read and write. Raises OSError, also if it is a symbolic link."""
+    """Open or create a file for reading and writing. Raises OSError, also for a symbolic link."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         return os.open(path, flags, FILE_MODE)
@@ -26,7 +26,7 @@ def open_own(path: Path) -> int:
 
 
 def take_room(fd: int, size: int) -> None:
-    """Make the disk hold the first `size` bytes of a file, whose content stays. Raises OSError."""
+    """Allocate the first `size` bytes of a file on the disk; its content stays. Raises OSError."""
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(fd, 0, size)

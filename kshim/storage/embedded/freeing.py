@@ -1,4 +1,4 @@
-"""Frees chunks: a bounded number in one transaction, because its commit holds up the next append."""
+"""Frees chunks: a bounded number in one transaction, because the next append waits for its commit."""
 
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.rows import CHUNK_KEY
@@ -9,9 +9,9 @@ STEP_CHUNKS = 64
 def free_chunks(
     environment: Environment, transaction: WriteTransaction, partition_no: int, end: int | None
 ) -> int:
-    """Delete the oldest chunks of a partition that lie wholly below offset `end`; any, if that is None.
+    """Delete the oldest chunks of a partition that lie wholly below offset `end`; None deletes any chunk.
 
-    Returns how many, at most STEP_CHUNKS.
+    Returns the number of deleted chunks, at most STEP_CHUNKS.
     """
     cursor = transaction.cursor(environment.log)
     cursor.set_range(CHUNK_KEY.pack(partition_no, 0))

@@ -1,6 +1,6 @@
-"""The log in LMDB, as the reactor thread sees it: where each partition ends, and what is committed.
+"""The log in LMDB on the reactor thread: the end of each partition, and its committed part.
 
-A partition's state is loaded from the key of its last chunk when it is first needed.
+A partition's state is loaded at its first use, from the key of its last chunk.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,11 +42,11 @@ from kshim.storage.watchers import Watchers
 from schemas.records.batch import NO_TIMESTAMP
 
 MIN_DIRTY_RECORDS = 5000
-"""Fewer are not worth a pass: loading them takes some milliseconds."""
+"""Fewest uncompacted records for a pass. Loading fewer takes only some milliseconds."""
 
 
 class _Partition:
-    """Queued appends move `end` and `max_timestamp`; committed ones move `high_watermark`."""
+    """One partition. Queued appends move `end` and `max_timestamp`; committed ones move `high_watermark`."""
 
     __slots__ = (
         "compact_at",
@@ -64,9 +64,9 @@ class _Partition:
         self.start = start
         self.end = self.high_watermark = end
         self.max_timestamp = max_timestamp
-        self.progress = Progress()  # of all passes so far
+        self.progress = Progress()  # the result of all passes so far
         self.is_compacting = False
-        self.compact_at = MAX_OFFSET  # the high watermark from which on a pass is worth it
+        self.compact_at = MAX_OFFSET  # the high watermark at which the next pass begins
         self.producers = Producers()
         self.last_aborted_offset = -1
 
@@ -222,7 +222,7 @@ class EmbeddedLog:
             self._watchers.notify((partition_no,))
 
     def _copy_of(self, partition_no: int, end: int, offset: int) -> Chunk | None:
-        """The chunk that holds `offset`, as long as it may be needed."""
+        """A copy of the chunk that holds `offset`, which outlives the read transaction; None at the end."""
         with self._environment.read("log") as transaction:
             found = _seek(transaction, partition_no, end)(offset)
             return None if found is None else found._replace(batches=bytes(found.batches))
@@ -254,11 +254,11 @@ class EmbeddedLog:
         cleanup = self._cleanups.get(found.partition_no)
         if cleanup is not None and cleanup.retention is not None:
             trim = Trim(partition_no=found.partition_no, log_start_offset=found.log_start_offset)
-            trim.settled.addErrback(lambda _: None)  # the next check finds it again
+            trim.settled.addErrback(lambda _: None)  # the next check finds these records again
             self._writer.submit(trim)
 
     def _trimmed(self, trim: Trim) -> None:
-        """Raise the log start offset; nothing reads below it from now on, so its space may be freed."""
+        """Raise the log start offset. From now on nothing reads below it, so that space may be freed."""
         partition = self._partition(trim.partition_no)
         partition.start = max(partition.start, trim.log_start_offset)
         self._writer.order(partial(self._chores.trimming.add, trim.partition_no, partition.start))
@@ -270,7 +270,7 @@ class EmbeddedLog:
         partition.is_compacting = False
         before = partition.progress
         self._load_progress(ended.partition_no, partition)
-        if partition.progress.end == before.end:  # it failed, or only the newest chunk is dirty
+        if partition.progress.end == before.end:  # the pass failed, or only the newest chunk is dirty
             partition.compact_at = max(partition.compact_at, partition.high_watermark + MIN_DIRTY_RECORDS)
         self._maybe_begin_pass(ended.partition_no, partition)
 
@@ -324,7 +324,7 @@ class EmbeddedLog:
     def _forget_silent(self, partition_no: int, producers: Producers) -> None:
         if silent := producers.forget(self._silent_since_ms):
             forget = Forget(partition_no=partition_no, producer_ids=silent)
-            forget.settled.addErrback(lambda _: None)  # they are loaded again, and forgotten again
+            forget.settled.addErrback(lambda _: None)  # after a failure they are loaded and forgotten again
             self._writer.submit(forget)
 
 

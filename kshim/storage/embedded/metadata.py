@@ -1,4 +1,4 @@
-"""The metadata map in LMDB. Reads go to the committed state; there is no cache to be wrong."""
+"""The metadata map in LMDB. Reads return the committed state, without a cache."""
 
 from collections.abc import Iterator, Mapping
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import lmdb
 
 STEP_ROWS = 1000
-"""How many rows one transaction may free."""
+"""Most rows that one transaction frees."""
 
 
 def put_changes(
     environment: Environment, transaction: WriteTransaction, partition_no: int, changes: Sequence[Changes]
 ) -> None:
-    """Write the changes that the batches of a partition have made, in their order."""
+    """Write the changes that the batches of a partition make. changes: in the order of the batches."""
     states: dict[int, ProducerState | None] = {}
     for change in changes:
         states.update(change.producers)
@@ -85,13 +85,15 @@ def forget_aborted(
 
 
 def free_producers(environment: Environment, transaction: WriteTransaction, partition_no: int) -> int:
-    """Delete a step of the rows of a partition. Returns how many rows, at most STEP_ROWS."""
+    """Delete some rows of a partition's producers and aborted transactions. Returns how many, at most
+    STEP_ROWS.
+    """
     freed = _free(transaction, environment.producers, partition_no, MAX_OFFSET)
     return freed or free_aborted(environment, transaction, partition_no, MAX_OFFSET)
 
 
 def free_aborted(environment: Environment, transaction: WriteTransaction, partition_no: int, end: int) -> int:
-    """Delete the aborted transactions that end below offset `end`, at most STEP_ROWS. Returns how many."""
+    """Delete aborted transactions that end below offset `end`. Returns how many, at most STEP_ROWS."""
     return _free(transaction, environment.aborted, partition_no, end)
 
 

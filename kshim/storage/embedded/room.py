@@ -1,8 +1,8 @@
-"""The room on the disk: a file that is kept in reserve, so that space can be freed when the disk is full.
+"""A file that reserves room on the disk, so that space can be freed when the disk is full.
 
-To free pages LMDB first writes some. Records and offsets leave the reserve alone: they are refused before the
-disk is full, and use what is free in the data file. So LMDB never meets a full disk, unless others fill it,
-and an input/output error means that the disk has failed.
+To free pages, LMDB first writes some. Writes of records and offsets never use the reserve: they use free
+pages of the data file, and are refused before the disk is full. So LMDB never meets a full disk, unless other
+programs fill it, and an input/output error means that the disk has failed.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from kshim.storage.embedded.files import FILE_MODE, take_room
 RESERVE_FILE: Final = "kshim.reserve"
 RESERVE_BYTES = 8 * 1024**2
 LEFT_BYTES = 1024**2
-"""Left free beside the reserve: a transaction also writes pages that lead to the records."""
+"""The space that stays free beside the reserve, because a transaction also writes inner pages of trees."""
 FREEING_BYTES = 64 * 1024
-"""Free space without which nothing is written behind the end of the data file, even to free some."""
+"""The least free space for which a transaction that frees pages may make the data file longer."""
 OVERHEAD_BYTES = 64 * 1024
-"""The pages that a small transaction may write."""
+"""The size of the pages that even a small transaction may write."""
 PAGES = 2
-"""A transaction may write so many times its size: every value begins a page."""
+"""A transaction may write pages of so many times its size, because every value begins a page."""
 UNASKED_SHARE = 16
-"""The disk is asked for its free space when this part of it may be used up: others may use it, too."""
+"""The free space is read again once one part in so many may be used up: other programs use it, too."""
 AGAIN_S = 10.0
-"""The pause before the reserve is made again, if that failed."""
+"""The pause between two attempts to make the reserve."""
 
 
 class Room:
-    """How much of the disk may be used. Belongs to the writer thread once that runs."""
+    """Decides whether the disk has room for a transaction. Only the writer thread uses it, once that runs."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._file = data_dir / RESERVE_FILE
         self._tried_s = -AGAIN_S
         self._unasked_bytes = 0
-        """How much may be written before the disk is asked again for its free space."""
+        """The bytes that may be written before the free space is read again."""
         self._is_kept = self._is_there()
 
     def free_bytes(self) -> int:
-        """The free space on the disk that this process may use; plenty, if the directory is gone."""
+        """The free space on the disk that this process may use; sys.maxsize if the directory is gone."""
         try:
             disk = os.statvfs(self._data_dir)
         except OSError:
@@ -54,7 +54,7 @@ class Room:
 
     def has_free(self, size: int) -> bool:
         """True if the disk has room for a transaction of `size` bytes. Changes nothing, so any thread may
-        ask.
+        call it.
         """
         return self.free_bytes() >= LEFT_BYTES + PAGES * size
 
@@ -75,8 +75,8 @@ class Room:
         return False
 
     def give_up(self, size: int) -> bool:
-        """Give up the reserve to a transaction of `size` bytes that frees space; return whether there is room
-        for it now.
+        """Remove the reserve for a transaction of `size` bytes that frees space. Returns True if the disk has
+        room for it now.
         """
         self._is_kept = False
         self._unasked_bytes = 0
@@ -85,7 +85,7 @@ class Room:
         return self.free_bytes() >= FREEING_BYTES + PAGES * size
 
     def is_short(self) -> bool:
-        """True if the disk may have had no room for a write that has failed."""
+        """True if a write may have failed for want of room on the disk."""
         self._unasked_bytes = 0
         return self.free_bytes() < RESERVE_BYTES + LEFT_BYTES
 
@@ -97,7 +97,7 @@ class Room:
         return stat.S_ISREG(status.st_mode) and status.st_blocks * 512 >= RESERVE_BYTES
 
     def _make(self) -> None:
-        """Fill the file, so that its blocks are taken."""
+        """Make the reserve: a file whose blocks are allocated."""
         now_s = time.monotonic()
         if now_s - self._tried_s < AGAIN_S:
             return

@@ -1,4 +1,4 @@
-"""Opens the data directory: the lock, the environment, the writer; and closes them in reverse order."""
+"""Opens the lock, the environment and the writer of a data directory, and closes them in reverse order."""
 
 import os
 from contextlib import suppress
@@ -19,10 +19,11 @@ __all__ = ["EmbeddedStore"]
 
 
 class EmbeddedStore:
-    """Implements `kshim.storage.interfaces.Store`; `log` and `metadata` are there from open() on.
+    """Implements `kshim.storage.interfaces.Store`; `log` and `metadata` exist from open() on.
 
     `max_bytes` bounds the file: appends beyond it fail with StorageFull. With `sync=False` the system
-    decides when a commit reaches the disk: a crash of this process loses nothing, loss of power may.
+    decides when a commit reaches the disk: a crash of this process loses nothing, a loss of power may lose
+    commits.
     """
 
     log: EmbeddedLog
@@ -66,7 +67,7 @@ class EmbeddedStore:
         return writer.close().addCallback(self._release)
 
     def _release(self, _: None) -> None:
-        with suppress(StorageError):  # if nothing can be written, nor could the deletion of the topic
+        with suppress(StorageError):  # if writing fails, the topic's deletion is not durable either
             self._chores.deletion.close()
         self._environment.close()
         self._lock.release()

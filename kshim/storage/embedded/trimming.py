@@ -1,6 +1,6 @@
 """Frees chunks below the log start offsets, a bounded number in one transaction.
 
-A log start offset is durable before anything below it is freed, so a restart goes on with it.
+A log start offset is durable before chunks below it are freed, so a restart goes on with the freeing.
 """
 
 from kshim.storage.embedded.environment import Environment, WriteTransaction
@@ -10,7 +10,7 @@ from kshim.storage.embedded.rows import CHUNK_KEY, OFFSET, PARTITION_KEY
 
 
 class Trimming:
-    """The partitions with chunks still to be freed. Used by the writer thread once it runs."""
+    """The partitions with chunks still to be freed. Only the writer thread uses it, once that runs."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -45,8 +45,8 @@ class Trimming:
             freed = free_chunks(self._environment, transaction, partition_no, start)
             freed += free_aborted(self._environment, transaction, partition_no, start)
             if not freed:
-                # A change of its own: LMDB reuses freed pages from the second transaction after the one that
-                # freed them, and on a full disk there may be no other.
+                # Write an unchanged value: LMDB reuses freed pages from the second transaction after the one
+                # that freed them, and on a full disk no other transaction may come.
                 key = PARTITION_KEY.pack(partition_no)
                 found = transaction.get(key, OFFSET.pack(start), db=self._environment.starts)
                 transaction.put(key, found, db=self._environment.starts)

@@ -1,12 +1,13 @@
-"""The writer thread: takes all that is queued, makes it one transaction, and tells the reactor in one call.
+"""The writer thread: commits all queued writes in one transaction, and reports that to the reactor thread.
 
-A transaction becomes durable with the next one. If more is queued, the writer commits that and then reports
-the transaction before it; else it syncs. So under load a transaction costs one sync instead of two.
+A transaction becomes durable with the next one. If more writes are queued, the writer commits these and then
+reports the transaction before them; else it syncs. So under load a transaction costs one sync instead of two.
 
-Offsets are assigned when an append is queued, so when an append fails, all that is queued behind it fails,
-too. Every write carries the generation in which it was queued. When one fails, the writer refuses the rest of
-its generation, and the reactor begins another from what is durable. Only the order of their messages ties the
-two threads together: neither waits for the other. What frees space depends on no append, and goes on.
+Offsets are assigned when an append is queued, so when an append fails, all writes behind it fail, too. Every
+write carries the generation in which it was queued. When a write fails, the writer refuses the rest of its
+generation, and the reactor thread begins another generation from the durable state. The two threads depend
+only on the order of their messages: neither waits for the other. Writes that free space depend on no append,
+so on a full disk they go on.
 """
 
 import signal
@@ -30,48 +31,48 @@ TRANSACTION_BYTES = 32 * 1024 * 1024
 PAUSES = 2
 """The pause after a step of a chore, as a multiple of the time of the step."""
 CALM_S = 5.0
-"""Time without a failure before a recovery is logged: on a full disk small writes still succeed."""
+"""The time without a failure before a recovery is logged. On a full disk small writes still succeed."""
 LARGE_BYTES = 1024 * 1024
-"""A write for which a disk has room again: that of a large batch."""
+"""The size of a large batch. A disk with room for it counts as one that is not full."""
 FULL = "the disk is full: records and offsets are refused"
 FAILS = "the disk fails: records and offsets are refused"
 RETRY_S = 1.0
-"""The pause after a step that failed."""
+"""The pause after a failed step."""
 logger = Logger()
 T = TypeVar("T")
 
 
 class Ledger(Protocol):
-    """Keeps account of what is durable. Called on the reactor thread."""
+    """Tracks which writes are durable. Its methods are called on the reactor thread."""
 
     def committed(self, writes: Sequence[Write]) -> None:
-        """`writes` are durable now; their Deferreds fire next."""
+        """Called when `writes` have become durable, before their Deferreds fire."""
 
     def notify(self, writes: Sequence[Write]) -> None:
-        """The Deferreds of `writes` have fired."""
+        """Called when the Deferreds of `writes` have fired."""
 
     def failed(self) -> None:
-        """Go back to what is durable: nothing that is queued will be."""
+        """Go back to the durable state: none of the queued writes will become durable."""
 
     def tell(self, news: object) -> None:
-        """Take in what a step of a chore has returned."""
+        """Called with the result of a step of a chore."""
 
 
 class Chore(Protocol):
-    """Work for when nothing is queued, done a little at a time, on the writer thread alone."""
+    """Work that the writer thread does in small steps while nothing is queued."""
 
     @property
     def due(self) -> bool:
-        """Whether step() has something to do."""
+        """True if step() has something to do."""
         ...
 
     def step(self) -> object:
-        """Do a little. Returns news for the ledger, or None. If it raises, it is tried again later."""
+        """Do a little work. Returns a result for the ledger, or None. After an error it is tried again."""
         ...
 
 
 class Writer:
-    """Runs from start() to close(). Everything but `_run` and what it calls belongs to the reactor thread."""
+    """Runs from start() to close(). Only `_run` and the methods that it calls run on the writer thread."""
 
     def __init__(self, reactor: IReactorFromThreads, environment: Environment) -> None:
         self._reactor = reactor
@@ -85,13 +86,13 @@ class Writer:
         self._held_generation = self._failed_generation = -1
         self._error = self._failed_with = StorageError()
         self.durations = {"commit": Durations(), "sync": Durations()}
-        """How long transactions took, with what they wrote, and syncs without one."""
+        """The durations of commits, including the writing, and of syncs outside a commit."""
 
     def failure(self) -> str:
-        """Why writes are refused, in words; empty if they are not, as far as is known.
+        """The reason why writes are refused; empty if none is known.
 
-        After CALM_S without a failure they count as taken where the disk has room, so that clients that stay
-        away from a server that is not ready come back to it.
+        After CALM_S without a failure, writes count as accepted if the disk has room. Otherwise clients that
+        avoid a server that is not ready would never come back.
         """
         if not self._environment.is_trusted:
             return FAILS
@@ -107,13 +108,13 @@ class Writer:
 
     @property
     def queued(self) -> int:
-        """How many writes wait."""
+        """The number of waiting writes."""
         return self._queue.qsize()
 
     def start(
         self, ledger: Ledger, chores: Sequence[Chore], note: Callable[[WriteTransaction], None]
     ) -> None:
-        """The first chore that is due goes first. `note` is called inside every write transaction."""
+        """Start the thread. chores: by priority. note: called within every write transaction."""
         self._ledger = ledger
         self._chores = chores
         self._note = note
@@ -128,11 +129,11 @@ class Writer:
             self._queue.put((self._generation, write))
 
     def order(self, order: Callable[[], None]) -> None:
-        """Call `order` on the writer thread after what is queued, to give a chore something to do."""
+        """Call `order` on the writer thread after all queued writes, to give a chore work."""
         self._queue.put(order)
 
     def close(self) -> Deferred[None]:
-        """Fires when all that was queued is settled and the thread has ended."""
+        """Refuse new writes. Fires when all queued writes are settled and the thread has ended."""
         if self._closed is None:
             self._closed = Deferred()
             self._queue.put(None)
@@ -166,7 +167,7 @@ class Writer:
     # ---- on the writer thread
 
     def _run(self) -> None:
-        # A signal that this thread received would not wake the reactor, which is to act on it.
+        # A signal that this thread received would not wake the reactor, which handles it.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         is_open = True
         while is_open:
@@ -180,10 +181,10 @@ class Writer:
         self._reactor.callFromThread(self._on_end)
 
     def _write(self, queued: Sequence[tuple[int, Write]], size: int) -> None:
-        """Commit the queued writes, and hold them; the commit makes the writes held before durable."""
+        """Commit the queued writes and hold them. The commit makes the writes held before it durable."""
         is_new = queued[0][0] > self._failed_generation
         writes = [write for _, write in queued] if is_new else self._not_refused(queued)
-        # They are of one generation: the next begins only when the reactor is told of a failure.
+        # All have one generation: the reactor thread begins another only after the report of a failure.
         if not writes:
             return
         generation = queued[-1][0]
@@ -201,12 +202,14 @@ class Writer:
                     return
         if self._environment.is_trusted:
             self._sync()
-        else:  # the sync of this commit was to make the held writes durable, too
+        else:  # this commit's sync should have made the held writes durable, too
             writes, self._held = [*self._held, *writes], ()
         self._fail(writes, generation, error)
 
     def _not_refused(self, queued: Sequence[tuple[int, Write]]) -> list[Write]:
-        """Refuse what is of a generation that has failed; return the rest."""
+        """Refuse the writes of failed generations, and return the others. On a full disk, writes that free
+        space are not refused.
+        """
         failed, is_full = self._failed_generation, isinstance(self._error, StorageFull)
         writes: list[Write] = []
         refused: list[Write] = []
@@ -218,7 +221,7 @@ class Writer:
         return writes
 
     def _commit(self, writes: Sequence[Write], size: int, generation: int) -> StorageError | None:
-        """Commit writes of `size` bytes and hold them, or return why that failed."""
+        """Commit writes of `size` bytes and hold them. Returns the error if that failed."""
         frees = all(write.frees for write in writes)
         began_s = time.perf_counter()
         has_changed, error = _result_of(
@@ -236,7 +239,7 @@ class Writer:
         apply(self._environment, transaction, writes)
 
     def _sync(self) -> None:
-        """Make the held writes durable, if there are any."""
+        """Make the held writes durable; no-op if there are none."""
         error = None
         if self._held:
             began_s = time.perf_counter()
@@ -258,7 +261,8 @@ class Writer:
         self._reactor.callFromThread(self._on_failed, writes, generation, error)
 
     def _take(self) -> tuple[list[tuple[int, Write]], int, bool]:
-        """Take all that is queued, up to TRANSACTION_BYTES. Also returns its size, and whether more can come.
+        """Take the queued writes, up to TRANSACTION_BYTES. Returns them, their size in bytes, and False once
+        the queue has ended.
 
         Waits for the first write or until a chore is due, but not while writes are held.
         """
@@ -292,7 +296,7 @@ class Writer:
         started_at = time.monotonic()
         try:
             news = chore.step()
-        except Exception as error:  # the writer must go on, whatever went wrong
+        except Exception as error:  # the writer goes on, whatever went wrong
             if not isinstance(error, StorageError):
                 logger.failure("a step of {chore} failed", chore=type(chore).__name__)
             self._rested_at = time.monotonic() + RETRY_S
@@ -303,7 +307,9 @@ class Writer:
         self._rested_at = now + PAUSES * (now - started_at)
 
     def _reopen(self) -> None:
-        """Begin again after a failed commit or sync; until that succeeds, nothing is read or written."""
+        """Open the data file again after a failed commit or sync. Until that succeeds, nothing is read or
+        written.
+        """
         _, error = _result_of(self._environment.reopen)
         if error is None:
             logger.warn("the data file is open again, and what it holds is durable")
@@ -312,7 +318,7 @@ class Writer:
 
 
 def _result_of(change: Callable[[], T]) -> tuple[T | None, StorageError | None]:
-    """What `change` returns, or raises as a StorageError: queued writes must be answered in any case."""
+    """Return the result of `change`, or any error of it as a StorageError, which the queued writes get."""
     try:
         return change(), None
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""The writes that the writer is given, and the rows that a transaction makes of them."""
+"""The kinds of writes, and the rows that a transaction makes from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ from kshim.storage.interfaces import Appended
 from kshim.storage.producers import NO_CHANGES, Changes
 
 CHUNK_BYTES = 64 * 1024
-"""Appends of one commit to one partition share chunks up to this size: LMDB gives values of more than about
-2 KiB whole pages, and every value costs the writer two changes of thread."""
+"""The appends of one commit to one partition share chunks of up to this size: LMDB stores a value of more
+than about 2 KiB in whole pages, and every value costs the writer two changes of thread."""
 
 STEP_SIZES = 32
-"""How many chunks one call tells the size of: asking for it touches a chunk from end to end."""
+"""Most chunks whose size one call returns, because finding a size touches a chunk from end to end."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Append:
-    """Append batches that have been given their offsets."""
+    """Append batches that have their offsets already."""
 
     frees: ClassVar = False
-    """Whether the write frees space, or may be needed for that: then it may use the reserve, and goes on when
-    appends fail, which it never depends on.
+    """True if the write frees space, or may be needed to free some. Such a write depends on no append: it may
+    use the reserve, and goes on when appends fail on a full disk.
     """
     partition_no: int
     last_offset: int
@@ -43,7 +43,7 @@ class Append:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Put:
-    """Change metadata; None deletes a key. Topics are deleted so, and given another retention."""
+    """Change metadata; None deletes a key. To delete a topic, or to change its retention, frees space."""
 
     frees: ClassVar = True
     changes: Mapping[bytes, bytes | None]
@@ -91,7 +91,7 @@ Write = Append | Put | Trim | Forget
 def apply(environment: Environment, transaction: WriteTransaction, writes: Sequence[Write]) -> None:
     """Put all writes into a transaction.
 
-    `Forget` goes before all appends: a producer that has come back since then is known again.
+    `Forget` is applied before all appends, so a producer that has come back since is stored again.
     """
     appends: dict[int, list[Append]] = {}
     for write in writes:
@@ -133,7 +133,7 @@ def _apply_changes(
 
 
 def last_chunk_key(transaction: ReadTransaction, partition_no: int) -> bytes | memoryview | None:
-    """The key of a partition's last chunk, None if it has none."""
+    """The key of a partition's last chunk; None if the partition has no chunk."""
     cursor = transaction.cursor()
     found = cursor.set_range(CHUNK_KEY.pack(partition_no, MAX_OFFSET))
     found = cursor.prev() if found else cursor.last()
@@ -141,7 +141,9 @@ def last_chunk_key(transaction: ReadTransaction, partition_no: int) -> bytes | m
 
 
 def chunk_sizes(transaction: ReadTransaction, partition_no: int, offset: int) -> list[tuple[int, int]]:
-    """(last offset, bytes) of some chunks from the one that holds `offset` on; none at the end."""
+    """(last offset, bytes) of at most STEP_SIZES chunks, from the one that holds `offset` on; none at the
+    end.
+    """
     found: list[tuple[int, int]] = []
     cursor = transaction.cursor()
     if not cursor.set_range(CHUNK_KEY.pack(partition_no, offset)):
