@@ -16,16 +16,8 @@ from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, write
 from kshim.storage.interfaces import Cleanup
 from schemas.records.batch import Record, decode_header, records
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
+from tests.storage.compacting import DAY_MS, DEFAULTS, await_passes, fill, last_values, one, stored_batches
 from tests.storage.reactor import Reactor
-from tests.storage.test_compaction import (
-    DAY_MS,
-    DEFAULTS,
-    await_passes,
-    fill,
-    last_values,
-    one,
-    stored_batches,
-)
 
 OpenStore = Callable[..., EmbeddedStore]
 P, Q = 7, 8

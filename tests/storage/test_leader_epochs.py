@@ -3,8 +3,8 @@
 import pytest
 
 from kshim.storage.interfaces import EpochBoundary, Store
+from tests.storage.batches import batch_of
 from tests.storage.reactor import Reactor
-from tests.storage.test_log import batch_of
 
 BIG = b"x" * 40_000  # two of them exceed one chunk
 

@@ -6,26 +6,16 @@ from twisted.internet.defer import Deferred
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
 from schemas.records.batch import (
     Compression,
-    Record,
     TimestampType,
     batches,
     decode_header,
-    encode,
     records,
     set_max_timestamp,
     validate,
 )
+from tests.storage.batches import batch_of
 from tests.storage.reactor import Reactor
 from tests.storage.searches import find
-
-
-def batch_of(
-    *timestamps_ms: int, value: bytes = b"value", compression: Compression = Compression.NONE
-) -> bytes:
-    return encode(
-        (Record(delta, timestamp_ms, b"key", value) for delta, timestamp_ms in enumerate(timestamps_ms)),
-        compression=compression,
-    )
 
 
 def stored_offsets(data: bytes) -> list[int]:

@@ -13,8 +13,8 @@ from kshim.storage.interfaces import Aborted, Log, Offsets, StorageError, Store
 from kshim.storage.producers import NO_TRANSACTION, ProducerState, SentBatch
 from schemas.records.batch import Record, batches, decode_header, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
+from tests.storage.embedded import when_deleted
 from tests.storage.reactor import Reactor
-from tests.storage.test_embedded import when_deleted
 
 OpenStore = Callable[..., EmbeddedStore]
 P, Q = 7, 8  # producer ids
