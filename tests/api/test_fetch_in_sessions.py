@@ -15,8 +15,8 @@ from kshim.requests import Broker, Turn
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
+from tests.api.fetches import append, offsets, request, wanted
 from tests.api.harness import advance, ask, collect, context, create, new_broker
-from tests.api.test_fetch import append, offsets, request, wanted
 
 EMPTY = FetchRequest(max_wait_ms=0, min_bytes=1, isolation_level=0, topics=())
 

@@ -11,8 +11,8 @@ from schemas.messages.fetch import PartitionData
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.records.batch import Record, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
+from tests.api.fetches import offsets, read_one, request, wanted
 from tests.api.harness import NOW_MS, advance, ask, batch, collect, context, create, new_broker, result
-from tests.api.test_fetch import offsets, read_one, request, wanted
 
 COMMITTED = 1
 

@@ -24,8 +24,8 @@ from schemas.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from tests.api.fetches import request, wanted
 from tests.api.harness import NOW_MS, ask, batch, collect, context, create, new_broker, result
-from tests.api.test_fetch import request, wanted
 
 NOT_LEADER, FENCED, UNKNOWN = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
