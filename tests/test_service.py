@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
-from twisted.internet.testing import MemoryReactorClock
 
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
@@ -41,6 +40,7 @@ from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import decode_response, encode_request
 from tests.network.frames import frame
 from tests.network.transport import Transport
+from tests.ports_in_memory import Client, Reactor
 
 CONFIG = Config(log_dirs=":memory:", listeners="127.0.0.1:9092")
 API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")
@@ -60,29 +60,6 @@ class Store(MemoryStore):
     def close(self) -> Deferred[None]:
         self.history.append("close")
         return super().close()
-
-
-class Reactor(MemoryReactorClock):
-    """A reactor whose ports can be taken."""
-
-    def __init__(self, error: CannotListenError | None = None) -> None:
-        super().__init__()
-        self._error = error
-        self.listens = True
-
-    def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> Any:  # noqa: N802
-        if self._error:
-            raise self._error
-        self.port = super().listenTCP(port, factory, backlog, interface)
-        self.port.stopListening = self._stop_listening
-        return self.port
-
-    def _stop_listening(self) -> None:
-        self.listens = False
-
-    @property
-    def factory(self) -> Any:
-        return self.tcpServers[0][1]
 
 
 def results(deferred: Deferred[Any]) -> list[Any]:
@@ -250,31 +227,6 @@ def test_stop_answers_a_parked_member() -> None:
     assert response.error_code == ErrorCode.NOT_COORDINATOR
     connection.connectionLost()
     assert reactor.getDelayedCalls() == []
-
-
-class Client:
-    """A connection to one broker, and the answers that it received."""
-
-    def __init__(self, reactor: Reactor, broker: int, client_id: str = "c") -> None:
-        self._reactor, self._transport, self._client_id = reactor, Transport(), client_id
-        self.connection = reactor.tcpServers[broker - 1][1].buildProtocol(self._transport.peerAddr)
-        self.connection.makeConnection(self._transport)
-
-    def ask(self, key: ApiKey, request: Any, version: int) -> Any:
-        """The response; None if there is none yet."""
-        self._key, self._version = key, version
-        self._transport.clear()
-        header = RequestHeader(
-            api_key=self._key, api_version=version, correlation_id=7, client_id=self._client_id
-        )
-        self.connection.dataReceived(frame(encode_request(header, request)))
-        self._reactor.advance(0)
-        return self.answer
-
-    @property
-    def answer(self) -> Any:
-        sent = self._transport.value()
-        return decode_response(self._key, self._version, sent[4:])[1] if sent else None
 
 
 @pytest.fixture

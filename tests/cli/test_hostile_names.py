@@ -25,9 +25,9 @@ from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.api.harness import AtOnce
-from tests.cli.test_cli import Run
+from tests.cli.running import Run
 from tests.http.harness import Kshim, commit, create_topic, join
-from tests.test_service import Client
+from tests.ports_in_memory import Client
 
 NAMES = {
     "colours": "\x1b[31mred\x1b[0m",

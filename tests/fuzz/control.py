@@ -12,7 +12,7 @@ from twisted.protocols.basic import LineOnlyReceiver
 
 from kshim.control.commands import Commands
 from kshim.control.socket import _Requests
-from tests.control.test_steering import World
+from tests.control.steered import World
 from tests.faults import world as faults
 from tests.fuzz.target import Target
 

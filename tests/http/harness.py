@@ -37,7 +37,7 @@ from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssign
 from schemas.records.batch import Record, encode
 from tests.api.harness import AtOnce
 from tests.network.transport import Transport
-from tests.test_service import Client, Reactor
+from tests.ports_in_memory import Client, Reactor
 
 CONFIG = Config(
     log_dirs=":memory:",
