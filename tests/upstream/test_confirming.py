@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from kshim.upstream.confirming import FRESH_S, PATIENCE_S, Confirming
 from kshim.upstream.link import LinkError
 from tests.api.harness import result
-from tests.upstream.test_topics import A, B, Upstream
+from tests.upstream.known_topics import A, B, Upstream
 
 
 class World:

@@ -7,33 +7,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred
 
-from kshim.configs.endpoint import Endpoint
-from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
-from kshim.coordination.loading import Leader
 from kshim.network.dispatch import now_or_deferred
-from kshim.requests import Client, Refused, Turn
-from kshim.requests.later import Promise
-from kshim.requests.once import Once
-from kshim.storage.journal import LogJournal
-from kshim.storage.memory import MemoryStore
-from kshim.upstream.brokers import Brokers
+from kshim.requests import Refused, Turn
 from kshim.upstream.confirming import FRESH_S
-from kshim.upstream.fellows import Fellow
-from kshim.upstream.front import HERE, LARGE_BYTES, Front
-from kshim.upstream.indexes import Indexes
+from kshim.upstream.front import LARGE_BYTES
 from kshim.upstream.link import LinkError
-from kshim.upstream.merged_groups import MergedGroups
-from kshim.upstream.mirror import Mirror
-from kshim.upstream.own_topic import OwnTopic
 from kshim.upstream.table import TABLE, Way
-from kshim.upstream.topics import Topics
-from kshim.upstream.upstream_groups import UpstreamGroups
-from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -54,13 +37,7 @@ from schemas.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
-    MetadataResponsePartition,
     MetadataResponseTopic,
-)
-from schemas.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
 )
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -69,161 +46,15 @@ from schemas.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from schemas.messages.produce import NodeEndpoint, ProduceRequest, ProduceResponse
-from schemas.registry import VERSIONS, decode_request, decode_response, encode_request, encode_response
-from tests.api.harness import PENDING, AtOnce, advance, new_broker, result
-from tests.upstream.kafka_groups import KafkaGroups
-
-ADVERTISED = Endpoint("kshim", 9100)
-OURSELVES = Fellow(1000, {"PLAINTEXT": Endpoint("kshim", 9100)})
-OTHER = Fellow(1001, {"PLAINTEXT": Endpoint("other", 9200)})
-SHARDS = 8
-TOPIC_ID, NEW_ID = UUID(int=77), UUID(int=78)
-
-
-class Passage:
-    """Remembers what is forwarded."""
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-        self.is_read: list[bool] = []
-        self.promise: Promise[Any] = Promise()
-
-    def send(self, frame: bytes) -> None:
-        self.sent.append(frame)
-
-    def forward(self, frame: bytes, turn: Turn, *, is_read: bool) -> Promise[Any]:
-        self.sent.append(frame)
-        self.is_read.append(is_read)
-        self.promise = Promise()
-        return self.promise
-
-
-class Relay:
-    def __init__(self) -> None:
-        self.is_inside = True
-        self.passage = Passage()
-
-
-class Port:
-    def suspend(self) -> Any: ...
-    def resume(self) -> Any: ...
-
-
-class Shards:
-    """Another kshim leads the shards in `elsewhere`; there is none while that is None."""
-
-    group_id = "__kshim"
-
-    def __init__(self) -> None:
-        self.elsewhere: set[int] | None = None
-        self.topic = "groups"
-        self.open: set[int] = set()
-        self.journal = self
-        self.read: Deferred[None] = Deferred()
-
-    def has_open_transactions(self, shard: int) -> bool:
-        return shard in self.open
-
-    def append(self, shard: int, records: tuple[()], now_ms: int) -> Deferred[None]:
-        assert shard in self.open
-        return self.read
-
-    def leader(self, shard: int) -> Fellow | None:
-        if self.elsewhere is None:
-            return None
-        return OTHER if shard in self.elsewhere else OURSELVES
-
-    def fellows(self) -> list[Fellow]:
-        return [] if self.elsewhere is None else [OURSELVES, OTHER]
-
-    def gone(self) -> list[Fellow]:
-        return []
-
-
-class World:
-    def __init__(self, *, has_twins: bool = True) -> None:
-        self.here = replace(new_broker(), node_id=HERE)
-        coordinator = new_coordinator(
-            self.here.config, SHARDS, topic_id_of=lambda name: self.topics.id_of(name)
-        )
-        self.groups = GroupRuntime(coordinator, LogJournal(MemoryStore().log, range(SHARDS)), self.here.clock)
-        self.groups.start({shard: Leader(HERE) for shard in range(SHARDS)})
-        self.upstream_topics: dict[str, UUID] = {}
-        self.is_down = False
-        self.topics = Topics(self.ask_upstream, self.here.clock)
-        self.topics.on_deletion(self.groups.forget_topics)
-        mirror = Mirror(self.here.config, self.topics)
-        self.here = replace(self.here, groups=self.groups, cluster=mirror)
-        self.brokers = Brokers(Indexes(None), lambda node_id, index: Port())
-        self.brokers.told({1: Endpoint("10.0.0.1", 9092), 2: Endpoint("10.0.0.2", 9092)})
-        self.shards = Shards()
-        self.kafka = KafkaGroups(brokers=2)
-        theirs = UpstreamGroups(self.here.clock, self.kafka)
-        merged: Any = MergedGroups(
-            self.groups, theirs, self.topics, Once(self.here.clock), has_twins=has_twins
-        )
-        here = replace(self.here, groups=merged)
-        self.linked: list[int] = []
-        self.link: Deferred[Any] = Deferred()
-        self.versions = BrokerVersions(self.here.clock, self._connect)
-        self.own = OwnTopic(self.shards.topic)
-        self.front = Front(here, self.brokers, self.topics, self.shards, theirs, self.own, self.versions)
-        self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
-        self.client.relay = Relay()
-
-    def _connect(self, node_id: int) -> Deferred[Any]:
-        self.linked.append(node_id)
-        return self.link
-
-    @property
-    def passage(self) -> Passage:
-        return self.client.relay.passage
-
-    def ask_upstream(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
-        if self.is_down:
-            return fail(LinkError("down"))
-        answer: Deferred[MetadataResponse] = Deferred()
-        known = [
-            MetadataResponseTopic(name=name, topic_id=it, partitions=(MetadataResponsePartition(),))
-            for name, it in self.upstream_topics.items()
-            if any(asked.name == name or asked.topic_id == it for asked in request.topics or ())
-        ]
-        answer.callback(MetadataResponse(topics=tuple(known)))
-        return answer
-
-    def send(self, key: ApiKey, version: int, request: Any, at: int = 1, *, is_decoded: bool = False) -> Any:
-        """What `answer` returns; `at` is the broker whose port it arrives at."""
-        header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="c")
-        broker = replace(self.here, node_id=at)
-        decoded = (header, request) if is_decoded else None
-        return self.front.answer(broker, encode_request(header, request), self.client, Turn(), decoded)
-
-    def ask(self, key: ApiKey, version: int, request: Any, at: int = 1) -> Any:
-        """The response that kshim gives by itself."""
-        answer = now_or_deferred(self.send(key, version, request, at))
-        advance(self.here)  # what was committed in this turn becomes durable
-        reply = result(answer)
-        assert reply is not PENDING
-        assert not self.passage.sent
-        return decode_response(key, version, bytes(reply))[1]
-
-    def forwarded(self, key: ApiKey, version: int, request: Any, response: Any) -> Any:
-        """The response that a client gets of one that the upstream gives."""
-        reply = result_of(self.send(key, version, request), self.passage)
-        assert reply is PENDING
-        reply = now_or_deferred(self.send(key, version, request))
-        self.passage.promise.answer(encode_response(key, version, 7, response), {})
-        return decode_response(key, version, bytes(result(reply)))[1]
-
-    def group_at(self, node_id: int) -> str:
-        """A group whose coordinator is found at that broker's port."""
-        names = (f"g{n}" for n in range(1000))
-        return next(name for name in names if self.brokers.home(self.groups.shard_for(name)) == node_id)
-
-
-def result_of(answer: Any, passage: Passage) -> Any:
-    assert passage.sent
-    return result(now_or_deferred(answer))
+from schemas.registry import VERSIONS, decode_request, decode_response, encode_response
+from tests.api.harness import AtOnce, advance, result
+from tests.upstream.front_world import (
+    NEW_ID,
+    TOPIC_ID,
+    Relay,
+    World,
+    commit,
+)
 
 
 def test_each_api_goes_its_way() -> None:
@@ -417,15 +248,6 @@ def test_a_member_is_answered_at_any_port() -> None:
     for at in (1, 2):
         answered = world.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group_id="g", member_id="m"), at)
         assert answered.error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def commit(world: World, version: int, group_id: str = "g", topic_id: UUID = TOPIC_ID) -> int:
-    """The error of a commit for the first partition of "t"."""
-    partition = OffsetCommitRequestPartition(committed_offset=5)
-    topic = OffsetCommitRequestTopic(name="t", topic_id=topic_id, partitions=(partition,))
-    request = OffsetCommitRequest(group_id=group_id, topics=(topic,))
-    (answered,) = world.ask(ApiKey.OFFSET_COMMIT, version, request).topics
-    return int(answered.partitions[0].error_code)
 
 
 @pytest.mark.parametrize("version", VERSIONS[ApiKey.OFFSET_COMMIT])

@@ -13,7 +13,6 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_groups import DeleteGroupsRequest
 from schemas.messages.describe_groups import DescribeGroupsRequest
-from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -27,8 +26,8 @@ from schemas.messages.offset_fetch import (
 )
 from schemas.registry import VERSIONS, decode_response
 from tests.api.harness import PENDING, advance, result
+from tests.upstream.front_world import TOPIC_ID, World, commit, join
 from tests.upstream.kafka_groups import Group
-from tests.upstream.test_front import TOPIC_ID, World, commit
 
 OFFSETS = {("t", 0): (41, 2, "there")}
 COMMIT = 9
@@ -51,22 +50,6 @@ def both() -> World:
     assert commit(world, COMMIT, "ours") == ErrorCode.NONE
     world.kafka.groups = {"ours": Group(), "theirs": Group(offsets=dict(OFFSETS)), "__kshim": Group("Stable")}
     return world
-
-
-def join(world: World, group_id: str) -> None:
-    """Let a group have a member here."""
-    request = JoinGroupRequest(
-        group_id=group_id,
-        session_timeout_ms=30_000,
-        rebalance_timeout_ms=30_000,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
-    )
-    result(now_or_deferred(world.send(ApiKey.JOIN_GROUP, 3, request)))
-    advance(world.here)
-    seen = world.groups.see(group_id)
-    assert seen is not None
-    assert len(seen.members) == 1
 
 
 # ---- lists

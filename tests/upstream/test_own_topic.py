@@ -64,7 +64,7 @@ from schemas.registry import (
     encode_response,
 )
 from tests.api.harness import result
-from tests.upstream.test_front import World
+from tests.upstream.front_world import World
 
 OWN_ID = UUID(int=5 << 64 | 3)
 OTHER_ID = UUID(int=6 << 64 | 4)

@@ -10,8 +10,8 @@ from kshim.network.connection import MAX_IN_FLIGHT
 from kshim.upstream.lost import Lost
 from kshim.upstream.passage import EARLY_BYTES
 from tests.network.frames import frame
-from tests.upstream.test_relay import MOST_BYTES, World
-from tests.upstream.test_requests import produce
+from tests.upstream.produced import produce
+from tests.upstream.relay_world import MOST_BYTES, World
 
 PRODUCE = produce(100_000)
 

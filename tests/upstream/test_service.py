@@ -17,7 +17,7 @@ from kshim.upstream.service import LOOK_S, SILENT_S, UpstreamServer
 from schemas.api_key import ApiKey
 from schemas.messages.metadata import MetadataResponse
 from tests.api.harness import result
-from tests.upstream.test_link import SERVED, Upstream
+from tests.upstream.link_end import SERVED, Upstream
 
 MODULES = "org.apache.kafka.common.security"
 BOOTSTRAP = {

@@ -15,8 +15,8 @@ from twisted.python.failure import Failure
 from kshim.upstream import splicing
 from kshim.upstream.splicing import PassingClientSocket
 from tests.network.frames import frame
-from tests.upstream.test_relay import World
-from tests.upstream.test_requests import produce
+from tests.upstream.produced import produce
+from tests.upstream.relay_world import World
 
 RESPONSE = bytes(range(256)) * 8192
 REQUEST = produce(2_000_000)

@@ -28,9 +28,8 @@ from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.offset_commit import OffsetCommitRequest
 from schemas.messages.offset_fetch import OffsetFetchRequest
 from tests.api.harness import advance
+from tests.upstream.front_world import TOPIC_ID, World, commit, join
 from tests.upstream.kafka_groups import Group
-from tests.upstream.test_front import TOPIC_ID, World, commit
-from tests.upstream.test_merged_groups import join
 
 RETENTION_MS = 7 * 24 * 3_600_000
 RENEW_MS = RETENTION_MS // RENEWALS_A_RETENTION

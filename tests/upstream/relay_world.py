@@ -1,0 +1,106 @@
+"""A relay between a client and a broker, both in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from kshim.network.connection import Shared
+from kshim.network.intake import Intake
+from kshim.requests import Client, Turn
+from kshim.requests.later import Promised
+from kshim.requests.once import Once
+from kshim.requests.rounds import Rounds
+from kshim.requests.unread import Unread
+from kshim.upstream.passage import Passage
+from kshim.upstream.relay import Relay
+from tests.network.frames import frame
+from tests.network.transport import Transport as ClientTransport
+
+MOST_BYTES = 1 << 20
+OWN = b"own"
+"""The topic of kshim."""
+
+
+class Transport(ClientTransport):
+    """Counts what is held while its reader does not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_read = True
+        self.bufferSize = 0
+
+    def send_at_once(self, pieces: Iterable[Any]) -> None:
+        for piece in pieces:
+            self.write(bytes(piece))
+        if not self.is_read and self.producer is not None:
+            self.producer.pauseProducing()
+
+    writeSequence = send_at_once  # noqa: N815
+
+    def read(self) -> None:
+        self.is_read = True
+        if self.producer is not None:
+            self.producer.resumeProducing()
+
+    def taken(self) -> bytes:
+        value = bytes(self.value())
+        self.clear()
+        return value
+
+
+class World:
+    """Requests that begin with "k" are answered by kshim, others by the broker; "z" has no answer."""
+
+    def __init__(self, *, is_connected: bool = True) -> None:
+        self.clock = Clock()
+        self.unread = Unread(self.clock)
+        self.ours: dict[bytes, Deferred[bytes]] = {}
+        self.passages: list[Passage] = []
+        self.client, self.broker = Transport(), Transport()
+        shared = Shared(
+            answer=self.answer,
+            clock=self.clock,
+            rounds=Rounds(self.clock),
+            unread=self.unread,
+            intake=Intake(self.clock, self.unread, 1 << 24),
+            once=Once(self.clock),
+            max_request_bytes=MOST_BYTES,
+        )
+        self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage, OWN.__eq__)
+        self.relay.makeConnection(self.client)
+        if is_connected:
+            self.ask(b"z")
+            self.connect()
+            assert self.broker.taken() == frame(b"z")
+
+    def new_passage(self, relay: Relay) -> Passage:
+        self.passages.append(Passage(relay, "b:1", 1 << 30, self.clock))
+        return self.passages[-1]
+
+    @property
+    def passage(self) -> Passage:
+        (one,) = self.passages
+        return one
+
+    def connect(self) -> None:
+        self.passage.makeConnection(self.broker)
+
+    def answer(self, data: bytes | bytearray, client: Client, turn: Turn) -> Any:
+        if data[:1] == b"k":
+            self.ours[bytes(data)] = Deferred()
+            return self.ours[bytes(data)]
+        passage = client.relay.passage
+        if data[:1] == b"z":
+            passage.send(data)
+            return None
+        return Promised(passage.forward(data, turn, is_read=data[:1] == b"w"), lambda response: response)
+
+    def ask(self, *requests: bytes) -> None:
+        self.relay.dataReceived(b"".join(map(frame, requests)))
+
+    def respond(self, *responses: bytes) -> None:
+        self.passage.dataReceived(b"".join(map(frame, responses)))
