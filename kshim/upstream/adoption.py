@@ -1,6 +1,6 @@
-"""`kshim adopt`: a group that was used at the upstream goes on here, with the offsets that it has committed.
+"""`kshim adopt`: copies a group's committed offsets from the upstream, so that the group goes on in kshim.
 
-The way back needs no command: the upstream has the offsets that are committed here.
+The way back needs no command: kshim also commits offsets at the upstream.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from schemas.messages.offset_commit import OffsetCommitResponse
 
 NEWEST_BY_NAME = 9
-"""Of OffsetFetch: later versions name topics by their ids."""
+"""The newest version of OffsetFetch that names topics; later versions use their ids."""
 FIRST_WITH_GROUPS = 8
 DESCRIBE = 5
 WITHOUT_MEMBERS = frozenset({"Empty", "Dead", ""})
@@ -35,10 +35,10 @@ OffsetRow = tuple[str, int, int]
 
 
 class Adoption:
-    """Takes over the offsets of groups."""
+    """Copies the offsets of groups."""
 
     def __init__(self, upstream: Upstream, coordinators: Coordinators) -> None:
-        """coordinators: kshim's own."""
+        """coordinators: those of kshim."""
         self._upstream = upstream
         self._coordinators = coordinators
 
@@ -46,7 +46,10 @@ class Adoption:
         return {"adopt": Command(self.adopt, (str,))}
 
     async def adopt(self, group_id: str) -> list[OffsetRow]:
-        """Commit here what the group has committed at the upstream; return that when it is durable."""
+        """Commit in kshim all offsets that the group has at the upstream; return them when they are durable.
+
+        Raises SteeringError.
+        """
         await self._coordinators.without_members(group_id, "its offsets stay as they are")
         there = UpstreamCoordinators(self._upstream)
         try:
@@ -78,7 +81,7 @@ class Adoption:
             )
 
     async def _committed(self, link: Link, group_id: str) -> tuple[OffsetCommitRequestTopic, ...]:
-        """All that the group has committed at the upstream, as a commit."""
+        """Return all offsets that the group has committed at the upstream, as topics of an OffsetCommit."""
         asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
         request = OffsetFetchRequest(group_id=group_id, topics=None, groups=(asked,), require_stable=True)
         answer = await link.ask(request, newest=NEWEST_BY_NAME, timeout_s=ANSWER_S)

@@ -1,8 +1,9 @@
-"""Asks whether names still stand for the topics that are known: one may have been deleted and made again.
+"""Asks the upstream whether topic names still have the ids that kshim knows: a topic may be deleted and
+recreated.
 
-Offsets are kept with the id of their topic, and a client that knows the new topic must not be answered by the
+Offsets are kept with the id of their topic. A client that knows the new topic must not get the offsets of the
 old one. So a request that names a topic waits until the upstream was asked lately. Many requests share one
-question. Where there is no answer in time, what is known goes on counting.
+question. If the upstream does not answer in time, the known ids stay in use.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from kshim.upstream.topics import Topics
 logger = logging.getLogger(__name__)
 
 FRESH_S = 0.1
-"""How old an answer may be for a commit: a topic is not made again, found and read in that time."""
+"""How old an answer may be for a commit: nobody recreates, finds and reads a topic in that time."""
 PATIENCE_S = 1.0
-"""How long requests wait for the answer."""
+"""How long a request waits for the answer."""
 
 
 class Confirming:
-    """Asks one question at a time; what is asked for meanwhile goes into the next one."""
+    """Asks one question at a time; names that come meanwhile go into the next one."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
@@ -35,10 +36,10 @@ class Confirming:
         self._wanted: dict[str, None] = {}
         self._waiting: list[Deferred[None]] = []
         self._asked_s: float | None = None
-        """When the question was asked that is under way."""
+        """When the question that is under way was asked; None if there is none."""
 
     def is_known(self, keys: Iterable[Key], age_s: float = FRESH_S) -> bool:
-        """Whether all topics were confirmed no longer ago than `age_s`; False for ids, where `know` tells."""
+        """True if all topics were confirmed within the last `age_s`. False for ids: use `know` for them."""
         confirmed_s, since_s = self._topics.confirmed_s, self._clock.seconds() - age_s
         for key in keys:
             if confirmed_s.get(key, since_s) <= since_s:
@@ -48,9 +49,9 @@ class Confirming:
         return False
 
     def know(self, keys: Collection[Key], age_s: float = FRESH_S) -> Deferred[None] | None:
-        """Learn of the topics that are not known, and confirm those that are; None if that is not necessary.
+        """Learn unknown topics and confirm known ones; None if neither is necessary.
 
-        age_s: how long ago the upstream may have been asked. Errbacks LinkError if topics cannot be learned.
+        age_s: how old the upstream's last answer may be. Errbacks LinkError if topics cannot be learned.
         """
         missing, stale = self._topics.missing(keys), self.stale(keys, age_s)
         confirmed = self.confirm(stale) if stale else None
@@ -60,9 +61,9 @@ class Confirming:
         return learned if confirmed is None else learned.addCallback(lambda _: confirmed)
 
     def stale(self, keys: Iterable[Key], age_s: float = FRESH_S) -> list[str]:
-        """The names of those known topics among `keys` that were confirmed longer ago than `age_s`.
+        """Return the names of known topics among `keys` that were not confirmed within the last `age_s`.
 
-        None are, while the upstream takes too long to answer.
+        Empty while the upstream takes longer than PATIENCE_S to answer.
         """
         topics, now_s = self._topics, self._clock.seconds()
         if self._asked_s is not None and now_s - self._asked_s >= PATIENCE_S:
@@ -76,7 +77,7 @@ class Confirming:
         return names
 
     def confirm(self, names: Iterable[str]) -> Deferred[None]:
-        """Ask whether names stand for the topics that are known. Fires when it is known, or cannot be."""
+        """Ask which topics the names stand for now. Fires after the answer, or when it takes too long."""
         self._wanted.update(dict.fromkeys(names))
         confirmed: Deferred[None] = Deferred()
         self._waiting.append(confirmed)

@@ -1,6 +1,6 @@
-"""Connects to upstream brokers: an address is looked up, TCP, the handshake of TLS, the login.
+"""Connects to upstream brokers: looks up the address, connects, does the TLS handshake, logs in.
 
-`Connector` is the one place that knows of the security towards the upstream.
+`Connector` is the only place that knows the security settings towards the upstream.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Connector:
-    """Connects its targets, a `Link` or a `Passage`."""
+    """Connects targets: a `Link` or a `Passage`."""
 
     def __init__(self, reactor: Any, security: UpstreamSecurity | None = None) -> None:
         """security: None for plain text without a login."""
@@ -38,7 +38,7 @@ class Connector:
         self._new_socket: Callable[..., Any] = BrokerSocket
 
     def prepare(self) -> Deferred[None]:
-        """Read the stores, and get a token, as far as they are needed. Errbacks
+        """Read the key stores and get a token, if the security settings need them. Errbacks
         WrongUpstreamProperty, LoginFailed.
         """
         return Deferred.fromCoroutine(self._prepare())
@@ -64,14 +64,14 @@ class Connector:
             await self._logins.start()
 
     def stop(self) -> None:
-        """Renew nothing more."""
+        """Stop renewing the token."""
         if self._logins is not None:
             self._logins.stop()
 
     def connect(self, target: Target, address: Endpoint, timeout_s: float) -> None:
-        """Begin to connect; the target is handed the connection, or lost.
+        """Begin to connect. The target gets the connection, or its `lose` is called.
 
-        timeout_s: for TCP, and again for what follows.
+        timeout_s: the limit for TCP, and again for the handshake and the login together.
         """
         protocol: Any = target
         if self._tls is not None or self._logins is not None:
@@ -95,7 +95,7 @@ class _Connection(tcp.Connector):
 
 
 class _Connecting(ClientFactory):
-    """Connects to the first of some addresses that answers."""
+    """Tries the addresses of a host in turn, until one accepts."""
 
     noisy = False
 
@@ -108,7 +108,7 @@ class _Connecting(ClientFactory):
         timeout_s: float,
         new_socket: Callable[..., Any],
     ) -> None:
-        """protocol: what is handed the socket, if it is not the target at once."""
+        """protocol: gets the socket; it is the target itself if there is neither TLS nor a login."""
         self._reactor = reactor
         self._target = target
         self._protocol = protocol
@@ -137,11 +137,11 @@ class _Connecting(ClientFactory):
             self._target.lose(not_reached(reason.value))
 
     def not_found(self, failure: Failure) -> None:
-        """There is no such host."""
+        """Report to the target that the host has no address."""
         self._target.lose(not_reached(failure.getErrorMessage()))
 
 
 def _addresses(host: str) -> list[str]:
-    """Of a host, as the system orders them."""
+    """Return the host's addresses, in the system's order."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))

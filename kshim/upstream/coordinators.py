@@ -1,4 +1,4 @@
-"""Links to the upstream's own coordinators, of groups and of transactions, and to its other brokers."""
+"""Links to the upstream's group coordinators, transaction coordinators and other brokers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UpstreamCoordinators:
         self._links: dict[Endpoint, Link] = {}
 
     async def link(self, key: str, key_type: int = GROUP) -> Link | ErrorCode:
-        """A link to the coordinator of a group or a transactional id, or why there is none.
+        """Return a link to the coordinator of a group or a transactional id, or the error if it has none.
 
         Raises LinkError.
         """
@@ -33,23 +33,23 @@ class UpstreamCoordinators:
         return found if isinstance(found, ErrorCode) else await self.link_to(found)
 
     async def find(self, keys: Sequence[str], key_type: int = GROUP) -> dict[str, Endpoint | ErrorCode]:
-        """Where the coordinator of each key is, or why there is none. Raises LinkError."""
+        """Return the address of each key's coordinator, or the error if it has none. Raises LinkError."""
         request = FindCoordinatorRequest(key=keys[0], key_type=key_type, coordinator_keys=tuple(keys))
         answer = await self._upstream.ask(request)
         if answer.coordinators:
             return {each.key: _place(each) for each in answer.coordinators}
-        found = {keys[0]: _place(answer)}  # before v4, of Kafka 3.0, one key is asked for at a time
+        found = {keys[0]: _place(answer)}  # before v4 (Kafka 3.0), a request has one key
         for key in keys[1:]:
             found[key] = _place(await self._upstream.ask(replace(request, key=key)))
         return found
 
     async def link_to(self, address: Endpoint) -> Link:
-        """A link to a broker. Raises LinkError."""
+        """Return the open link to a broker; connect if there is none. Raises LinkError."""
         link = self._links.get(address)
         if link is None or not link.is_open:
             link = await self._upstream.connect(address, ANSWER_S)
             made = self._links.get(address)
-            if made is not None and made.is_open:  # by somebody else, meanwhile
+            if made is not None and made.is_open:  # another call has connected meanwhile
                 link.close()
                 return made
             self._links[address] = link
@@ -63,7 +63,7 @@ class UpstreamCoordinators:
 def by_place(
     found: Iterable[tuple[str, Endpoint | ErrorCode]],
 ) -> tuple[dict[Endpoint, list[str]], dict[str, ErrorCode]]:
-    """Groups by where their coordinators are, and the errors of those that have none."""
+    """Divide groups by their coordinators' addresses; also return the errors of groups that have none."""
     placed: dict[Endpoint, list[str]] = {}
     errors: dict[str, ErrorCode] = {}
     for group_id, where in found:

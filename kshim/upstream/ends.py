@@ -1,7 +1,7 @@
-"""Where the partitions of the upstream begin and end, for people who look at lag; nobody else asks.
+"""Where the upstream's partitions begin and end. Only people who look at lag need it.
 
-They are asked for when somebody looks, at most every FRESH_S, and of the topics that groups have to do with.
-What is not known, or not known yet, is UNKNOWN.
+The upstream is asked when somebody looks, at most every FRESH_S, and only for topics that groups use. An
+offset that is not known (yet) is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ logger = logging.getLogger(__name__)
 UNKNOWN = -1
 FRESH_S = 2.0
 AT_ONCE = 500
-"""Topics that are asked for in one request."""
+"""Limit of topics in one request."""
 ANSWER_S = 5.0
 EARLIEST, LATEST = -2, -1
 
 Partitions = Mapping[str, Sequence[int]]
-"""Indexes of partitions, by topic."""
+"""Partition indexes, by topic."""
 
 
 class Ends(MemoryLog):
-    """Stands in for the log of kshim: it holds no records, but knows where those of the upstream end."""
+    """Stands in for kshim's log: it holds no records, but knows the offsets at which the upstream's
+    partitions end.
+    """
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class Ends(MemoryLog):
         topics: Mapping[str, Topic],
         address: Callable[[int], Endpoint],
     ) -> None:
-        """topics: those that are looked at, by name. address: of a broker by its node id."""
+        """topics: the topics to look at, by name. address: returns a broker's address for its node id."""
         super().__init__()
         self._reactor = reactor
         self._upstream = upstream
@@ -54,18 +56,18 @@ class Ends(MemoryLog):
         self._address = address
         self._links: dict[int, Link] = {}
         self._known: dict[int, Offsets] = {}
-        """By partition_no."""
+        """Known offsets, by partition_no."""
         self._fresh_until_s = 0.0
         self._looking: list[Deferred[None]] | None = None
 
     def offsets(self, partition_no: int) -> Offsets:
-        """As they were when somebody looked last; this is a look, too."""
+        """Return the offsets as they were at the last look, and look again if that was too long ago."""
         if self._reactor.seconds() >= self._fresh_until_s:
             self.look()
         return self._known.get(partition_no, Offsets(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN))
 
     def look(self) -> Deferred[None]:
-        """Ask, unless it was done just now. Fires when that is over, whether or not all is known."""
+        """Ask the upstream, unless the last answer is fresh. Fires when that is over, even if it failed."""
         looked: Deferred[None] = Deferred()
         if self._looking is not None:
             self._looking.append(looked)
@@ -94,8 +96,8 @@ class Ends(MemoryLog):
             each.callback(None)
 
     async def at(self, names: Sequence[str], timestamp: int) -> dict[tuple[str, int], int]:
-        """The offsets of all partitions of some topics at a time, at EARLIEST or at LATEST, by topic and
-        index. Those that are not known now are left out.
+        """Return the partitions' offsets for a timestamp, EARLIEST or LATEST, by topic and index. Partitions
+        whose offset is not known now are left out.
         """
         found: dict[tuple[str, int], int] = {}
         for first in range(0, len(names), AT_ONCE):
@@ -125,7 +127,7 @@ class Ends(MemoryLog):
             self._note(partitions, begin, end)
 
     async def _led(self, names: Iterable[str]) -> Mapping[int, Partitions]:
-        """The partitions of some topics, by the node id of their leader. Raises LinkError."""
+        """Return the partitions of the topics, by their leader's node id. Raises LinkError."""
         asked = tuple(MetadataRequestTopic(name=name) for name in names)
         told: MetadataResponse = await self._upstream.ask(
             MetadataRequest(topics=asked, allow_auto_topic_creation=False)
@@ -152,7 +154,7 @@ class Ends(MemoryLog):
                     self._known[found.partition_no] = Offsets(first, last, last, last)
 
     async def _link(self, node_id: int) -> Link:
-        """The link to a broker. Raises LinkError."""
+        """Return an open link to a broker. Raises LinkError."""
         link = self._links.get(node_id)
         if link is None or not link.is_open:
             try:
@@ -164,7 +166,7 @@ class Ends(MemoryLog):
 
 
 async def _listed(link: Link, partitions: Partitions, timestamp: int) -> dict[tuple[str, int], int]:
-    """The offsets of partitions at EARLIEST or LATEST; those with an error are left out."""
+    """Ask a broker for the offsets of partitions; leave out those with an error. Raises LinkError."""
     topics = [
         ListOffsetsTopic(
             name=name,

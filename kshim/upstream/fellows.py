@@ -1,11 +1,12 @@
-"""All kshim in front of one upstream, as clients see them: brokers that lead nothing, but coordinate groups.
+"""All kshim processes in front of one upstream, as clients see them: brokers that coordinate groups and lead
+nothing.
 
-Some clients find a coordinator by its node id alone, among the brokers that they were told of. So each kshim
-has a node id of its own, made of its addresses, and every other one tells of it.
+Some clients find a coordinator by its node id alone, among the brokers that Metadata lists. So each kshim
+process derives a node id from its addresses, and all of them list it.
 
-A client asks for the brokers again after minutes. If it asks while a kshim is restarted, and the one it is
-connected to goes next, it must not know that one alone. So those that have gone are told of for a while, but
-only to who asks for topics: tools that ask for brokers want something of each, and would wait for it.
+Clients ask for the brokers again only after minutes. A client may ask while one process restarts, and then
+lose the only other one that it knows. So Metadata also lists processes that stopped lately. Only answers with
+topics do so: tools that ask for brokers alone connect to each, and would wait for one that has stopped.
 """
 
 from __future__ import annotations
@@ -21,33 +22,33 @@ from schemas.messages.describe_cluster import DescribeClusterBroker
 from schemas.messages.metadata import MetadataResponseBroker
 
 FIRST_NODE_ID = 1 << 30
-"""Kafka's own node ids are small."""
+"""Above the upstream's node ids, which are small."""
 REMEMBERED_S = 300.0
-"""How long clients are told of a kshim that has gone: as long as they keep what they know, by default."""
+"""How long Metadata lists a process that has stopped: as long as clients keep metadata, by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fellow:
-    """One kshim."""
+    """One kshim process."""
 
     node_id: int
     addresses: Mapping[str, Endpoint]
-    """Where clients reach it, by the name of the listener."""
+    """The addresses for clients, by listener name."""
 
     @property
     def is_reached(self) -> bool:
-        """Whether the clients of another kshim can connect to it."""
+        """True if clients of another kshim process can connect to this one."""
         return not any(address.is_nowhere for address in self.addresses.values())
 
 
 def new_fellow(addresses: Mapping[str, Endpoint]) -> Fellow:
-    """The kshim with these addresses; it has the same node id wherever it is asked for."""
+    """Return the kshim process with these addresses. All processes compute the same node id for it."""
     text = ",".join(f"{name}={address}" for name, address in sorted(addresses.items()))
     return Fellow(FIRST_NODE_ID | crc32(text.encode()) & (FIRST_NODE_ID - 1), addresses)
 
 
 def fault_in_reach(fellows: Sequence[Fellow]) -> str:
-    """A line that names one of several kshim that the clients of the others cannot reach; empty for none."""
+    """Return a warning that names one process which clients of the others cannot reach; empty for none."""
     missed = [each for each in fellows if not each.is_reached] if len(fellows) > 1 else []
     if not missed:
         return ""
@@ -59,14 +60,14 @@ def fault_in_reach(fellows: Sequence[Fellow]) -> str:
 
 
 class Gone:
-    """The kshim that have gone, for as long as clients may need them. Pure: times are arguments, in s."""
+    """The kshim processes that stopped lately. Pure: times are arguments, in seconds."""
 
     def __init__(self) -> None:
         self._gone: dict[int, tuple[Fellow, float]] = {}
-        """By node id: who has gone, and when."""
+        """By node id: the process, and the time at which it was last seen."""
 
     def note(self, before: Iterable[Fellow], now: Iterable[Fellow], now_s: float) -> None:
-        """Note who runs now, and who did before."""
+        """Compare the processes that run now with those that ran before, and remember those that stopped."""
         running = {each.node_id for each in now}
         self._gone |= {each.node_id: (each, now_s) for each in before}
         self._gone = {
@@ -76,16 +77,17 @@ class Gone:
         }
 
     def at(self, now_s: float) -> tuple[Fellow, ...]:
-        """Those that are still to be told of."""
+        """The stopped processes that Metadata still has to list."""
         return tuple(each for each, since_s in self._gone.values() if now_s < since_s + REMEMBERED_S)
 
 
 def with_fellows(
     api_key: int, response: Any, fellows: Sequence[Fellow], gone: Sequence[Fellow], listener_name: str
 ) -> Any:
-    """The answer to Metadata or DescribeCluster with all kshim among the brokers; any other as it is.
+    """Add all kshim processes to the brokers of a Metadata or DescribeCluster answer. Others stay as they
+    are.
 
-    fellows: those that run. gone: those that have run lately; for answers with topics only.
+    fellows: the processes that run. gone: those that stopped lately; only for answers with topics.
     """
     new = _BROKERS.get(api_key)
     if new is None:

@@ -1,7 +1,7 @@
-"""Which port stands for which broker of the upstream: the first plus an index, kept over restarts.
+"""The port of each upstream broker: the first port plus the broker's index, which is kept over restarts.
 
-Indexes are given in the order in which brokers are first seen, and never again to another: a client that
-knows the port of a broker from yesterday still reaches it, or nobody.
+Brokers get indexes in the order in which they are first seen. No index is given to a second broker: a client
+that knows a broker's port from yesterday reaches that broker or nobody.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ FILE = "upstream.json"
 
 
 class Indexes:
-    """The index of each broker, by node id."""
+    """The brokers' indexes, by node id."""
 
     def __init__(self, directory: Path | None) -> None:
-        """directory: where they are kept; None keeps them in memory."""
+        """directory: where the indexes are kept; None keeps them in memory."""
         self._path = directory and directory / FILE
         self._cluster_id = ""
         self._indexes: dict[int, int] = {}
 
     def open(self, cluster_id: str) -> None:
-        """Read what is kept of the cluster. Raises WrongUpstream."""
+        """Read the indexes kept for this cluster. Raises WrongUpstream."""
         self._cluster_id = cluster_id
         if self._path is None or not self._path.exists():
             return
@@ -48,11 +48,11 @@ class Indexes:
         self._indexes = indexes
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Each broker's node id and index."""
+        """Yield each broker's node id and index."""
         return iter(self._indexes.items())
 
     def add(self, node_id: int) -> int:
-        """The index of a broker; a new one, which is kept, if it was never seen. Raises OSError."""
+        """Return a broker's index; give a new broker the next one, and keep it on disk. Raises OSError."""
         index = self._indexes.get(node_id)
         if index is None:
             index = max(self._indexes.values(), default=-1) + 1
@@ -67,7 +67,7 @@ class Indexes:
         text = json.dumps({"cluster_id": self._cluster_id, "brokers": indexes}, indent=1)
         beside = self._path.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)  # a link that others have put there is not followed
+            beside.unlink(missing_ok=True)  # so that a link that somebody else put there is not followed
             with beside.open("x", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()

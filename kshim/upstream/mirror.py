@@ -1,4 +1,4 @@
-"""The upstream as the parts of kshim see it that ask a `Cluster`: read only, as it was last told."""
+"""The upstream's last known state as a read-only `Cluster`, for the parts of kshim that ask one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshim.upstream.topics import Topics
 
 
 class Mirror(Cluster):
-    """It has the upstream's id, the brokers that run, and the topics that groups have to do with."""
+    """The upstream's id, its running brokers, and the topics that groups use."""
 
     def __init__(self, config: Config, topics: Topics) -> None:
         self.first_node_id = config.node_id
@@ -20,7 +20,7 @@ class Mirror(Cluster):
         topics.on_change(lambda name, change: self._tell(name, change))
 
     def told(self, cluster_id: str, running: Iterable[int]) -> None:
-        """The upstream has told its brokers."""
+        """Take the cluster id and the running brokers from an answer of the upstream."""
         self.cluster_id = cluster_id
         self.running = self.node_ids = self.registered = tuple(sorted(running))
         self.writer.version += 1

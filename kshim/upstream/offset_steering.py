@@ -14,11 +14,11 @@ from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
 
 Found = Mapping[int, Mapping[Partition, int]]
-"""Offsets of partitions, by the time that was asked for."""
+"""Offsets of partitions, by requested timestamp."""
 
 
 class UpstreamOffsetSteering:
-    """Asks the upstream for what a command needs, and lets it run."""
+    """Learns from the upstream what a command needs, then runs the command."""
 
     def __init__(self, broker: Broker, coordinators: Coordinators, topics: Topics, ends: Ends) -> None:
         self._broker = broker
@@ -73,6 +73,6 @@ class _Steering(OffsetSteering):
 
 
 def _names(rows: Iterable[Any]) -> list[str]:
-    """The topics in rows that are not checked yet."""
+    """The topic names in rows that are not checked yet."""
     first = [row[0] for row in rows if isinstance(row, list) and row]
     return list(dict.fromkeys(name for name in first if isinstance(name, str)))

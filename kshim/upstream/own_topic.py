@@ -42,7 +42,7 @@ DESCRIBES: Final = frozenset((ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 
 
 class OwnTopic:
-    """The topic's name, and its id as far as it is known."""
+    """The topic's name, and its id once that is known."""
 
     __slots__ = ("_id", "_name", "name", "topic_id")
 
@@ -84,32 +84,33 @@ class OwnTopic:
 
 
 class Split(NamedTuple):
-    """A request that names the topic."""
+    """A request that named the topic, divided in two."""
 
     rest: Any
-    """The request without the topic; None if nothing is left of it."""
+    """The request without the topic; None if nothing is left to ask."""
     refused: Sequence[Any]
-    """The results for what was taken out, as the response has them."""
+    """The results for the entries that were taken out, for the response."""
 
 
 Part = Callable[[Any, OwnTopic], tuple[Any, Any]]
-"""Divides one entry of a request: (what is left of it or None, the result for the rest or None)."""
+"""Divides one entry of a request into (the part to pass on or None, the result of the refused part or None).
+"""
 
 
 class Guarded(NamedTuple):
-    """Where a request has its topics, and its response their results."""
+    """Where a request has its topics, and where the response has their results."""
 
     part: Part
     answered: str
-    """The response's field."""
+    """The response's field with the results."""
     asked: Sequence[str] = ("topics",)
-    """The request's fields."""
+    """The request's fields with topics."""
     not_attempted: Callable[[Any], Any] | None = None
-    """The result for the other topics, if nothing is done where one is refused."""
+    """Makes the result of each other topic, for an API that does nothing if one topic is refused."""
 
 
 def split(api_key: int, api_version: int, request: Any, own: OwnTopic) -> Split | None:
-    """Take the topic out of a request; None if it is not named."""
+    """Divide a request into the topic and the rest; None if the request does not name the topic."""
     guarded = _guarded(api_key, api_version)
     kept: dict[str, list[Any]] = {}
     refused: list[Any] = []
@@ -131,13 +132,13 @@ def split(api_key: int, api_version: int, request: Any, own: OwnTopic) -> Split 
 
 
 def refusal(api_key: int, api_version: int, refused: Sequence[Any]) -> Any:
-    """The response where nothing else was asked."""
+    """Return the response to a request that named only this topic."""
     response = MESSAGES[ApiKey(api_key)][1]
     return response(**{_guarded(api_key, api_version).answered: tuple(refused)})
 
 
 def joined(api_key: int, api_version: int, response: Any, refused: Sequence[Any]) -> Any:
-    """The upstream's response to the rest, with the results for what was taken out."""
+    """Add the results for what was taken out to the upstream's response."""
     field = _guarded(api_key, api_version).answered
     return replace(response, **{field: (*getattr(response, field), *refused)})
 
@@ -152,7 +153,7 @@ def _guarded(api_key: int, api_version: int) -> Guarded:
 
 
 def _whole(refuse: Callable[[Any], Any], name: str = "name") -> Part:
-    """Divides requests in which an entry is one topic."""
+    """Divide a request in which each entry is one topic."""
 
     def part(entry: Any, own: OwnTopic) -> tuple[Any, Any]:
         is_own = own.is_named(getattr(entry, name), getattr(entry, "topic_id", ZERO_UUID))
@@ -162,7 +163,7 @@ def _whole(refuse: Callable[[Any], Any], name: str = "name") -> Part:
 
 
 def _inner(refuse: Callable[[Any, Sequence[Any]], Any]) -> Part:
-    """Divides requests in which an entry has topics of its own."""
+    """Divide a request in which each entry has a list of topics."""
 
     def part(entry: Any, own: OwnTopic) -> tuple[Any, Any]:
         ours = [topic for topic in entry.topics if own.is_named(topic.name)]
@@ -211,7 +212,7 @@ def _create_topic(entry: create_topics.CreatableTopic) -> create_topics.Creatabl
 
 
 def _delete_topic(entry: str | delete_topics.DeleteTopicState, own: OwnTopic) -> tuple[Any, Any]:
-    """Up to v5 an entry is a name."""
+    """Take the topic out of a DeleteTopics; up to v5 an entry is a name."""
     asked = delete_topics.DeleteTopicState(name=entry) if isinstance(entry, str) else entry
     if not own.is_named(asked.name, asked.topic_id):
         return entry, None

@@ -1,4 +1,4 @@
-"""What is read of a request that is only forwarded: its first bytes."""
+"""Reads the first bytes of a request that is only forwarded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_VARINT = 2**31 - 1
 
 
 class Head(NamedTuple):
-    """The first bytes of a request."""
+    """The fields with which every request begins."""
 
     api_key: int
     api_version: int
@@ -31,28 +31,28 @@ class Head(NamedTuple):
 
 
 def head(frame: Frame) -> Head:
-    """The head of a request of at least HEAD_BYTES."""
+    """Read the head of a request; `frame` has at least HEAD_BYTES."""
     return Head._make(_head_at(frame))
 
 
 def client_id(frame: Frame) -> str:
-    """The client id, as far as it can be read; it is at the same place in all versions."""
+    """Return the client id, as far as it can be read. It is at the same place in all versions."""
     length = int.from_bytes(frame[8:10], signed=True)
     return bytes(frame[10 : 10 + max(0, length)]).decode(errors="replace")
 
 
 class ProduceHead(NamedTuple):
-    """What a Produce has in front of its first partition."""
+    """The fields of a Produce up to its first topic."""
 
     acks: int
     topics: int
-    """How many topics it has."""
+    """The number of topics."""
     topic: bytes
     """The first topic's name or, from v13 on, its id; empty if there is none."""
 
 
 def produce_head(frame: Frame, api_version: int) -> ProduceHead | None:
-    """The first bytes of a Produce; None if they cannot be read. The broker reads them in the same way."""
+    """Read the first fields of a Produce, as the broker will; None if they cannot be read."""
     try:
         if api_version < _FIRST_FLEXIBLE_PRODUCE:
             return _plain_head(frame)
@@ -79,7 +79,7 @@ def _flexible_head(frame: Frame, is_by_id: bool) -> ProduceHead:
         length, at = _varint(frame, _behind_tags(frame, at))
         at += max(0, length - 1)
     else:
-        at += 2  # nearly all have neither tagged fields nor a transactional id
+        at += 2  # nearly all requests have neither tagged fields nor a transactional id
     (acks,) = _int16_at(frame, at)
     at += _ACKS_AND_TIMEOUT_BYTES
     topics = frame[at]
@@ -100,7 +100,7 @@ def _slice(frame: Frame, start: int, end: int) -> bytes:
 
 
 def _behind_tags(frame: Frame, at: int) -> int:
-    """Where the header's tagged fields end. Raises IndexError."""
+    """Return where the header's tagged fields end. Raises IndexError."""
     count, at = _varint(frame, at)
     for _ in range(count):
         _, at = _varint(frame, at)
@@ -112,7 +112,7 @@ def _behind_tags(frame: Frame, at: int) -> int:
 
 
 def _varint(frame: Frame, at: int) -> tuple[int, int]:
-    """An unsigned varint of at most 31 bits, and where it ends. Raises IndexError."""
+    """Read an unsigned varint of at most 31 bits; return it and where it ends. Raises IndexError."""
     value = 0
     for place in range(_MOST_VARINT_BYTES):
         byte = frame[at + place]

@@ -1,4 +1,6 @@
-"""The listening ports of kshim in front of an upstream: those of `listeners`, plus each broker's index."""
+"""kshim's listening ports in front of an upstream: for each broker, each listener's port plus the broker's
+index.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Ports:
-    """Opens ports, and knows those that were opened."""
+    """Opens the ports, and keeps the listeners."""
 
     def __init__(
         self,
@@ -42,26 +44,26 @@ class Ports:
         self._limits = limits
         self._quotas = quotas
         self.gates: Mapping[str, GateContext] = {}
-        """What clients have to pass first, by the name of the listener; set before a port is opened."""
+        """The gates that clients must pass first, by listener name; set before a port is opened."""
         self._first: dict[str, Endpoint] = {}
-        """Where each listener has index 0, by its name; for port 0 the system picked it."""
+        """Each listener's address at index 0, by listener name. For port 0 the system has chosen the port."""
         self.listeners: dict[int, BrokerListeners] = {}
-        """By the node id of the broker."""
+        """The listeners of each broker, by node id."""
 
     def addresses(self) -> dict[str, list[Endpoint]]:
-        """Of all brokers, in the order of their ports, by the names of the listeners."""
+        """All brokers' addresses in the order of their ports, by listener name."""
         found = [listeners.addresses for listeners in self.listeners.values()]
         names = found[0] if found else ()
         return {name: sorted((each[name] for each in found), key=lambda it: it.port) for name in names}
 
     def reached(self, node_id: int) -> dict[str, Endpoint]:
-        """Where clients reach the ports of a broker, by the names of the listeners."""
+        """Where clients reach the ports of a broker, by listener name."""
         return {each.name: each.shared.advertised or each.address for each in self.listeners[node_id]}
 
     def open(
         self, node_id: int, index: int, answer: Dispatch, new: Callable[..., Connection]
     ) -> BrokerListeners:
-        """Accept connections for a broker; each is made by `new`. Raises CannotListen."""
+        """Accept connections for a broker. `new` makes each connection. Raises CannotListen."""
         number = self._config.node_id + index
         shared = self._reactor, self._rounds, self._unread, self._once
         answers, limits = {number: answer}, self._limits

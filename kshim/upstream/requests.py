@@ -1,8 +1,8 @@
-"""Cuts what a client sends: small requests whole, a large Produce in parts, as they come.
+"""Cuts what a client sends into requests: small ones whole, a large Produce in parts, as they come.
 
-A Produce of LARGE_BYTES or more is given as its `Beginning`, as soon as its topic can be read. Its rest is
-not collected: it goes on to the broker while more is still on its way, so it takes no more memory than was
-received at once. A Produce to several topics is collected, as the last of them may come behind megabytes.
+A Produce of LARGE_BYTES or more is returned as its `Beginning`, as soon as its topic can be read. Its rest is
+not collected: it goes on to the broker while more arrives, so it takes no more memory than was received at
+once. A Produce to several topics is collected: the name of its last topic may come after megabytes.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ _SIZE_BYTES = 4
 
 
 class Requests(Frames):
-    """What one client sends. While `left_bytes` are to come, they are given by `next_part`."""
+    """The requests of one client. While `left_bytes` is not 0, `next_part` returns them."""
 
     __slots__ = ("_may_begin", "unfinished_bytes")
 
     def __init__(self, max_bytes: int, may_begin: Callable[[bytes], bool]) -> None:
-        """may_begin: whether a Produce may be given before it is whole, by its topic's name or id."""
+        """may_begin: True if a Produce to this topic (name or id) may be passed on before it is whole."""
         super().__init__(max_bytes)
         self._may_begin = may_begin
         self.unfinished_bytes = 0
-        """How much `next_part` has yet to give of a request that was begun."""
+        """Bytes of a request in parts that `next_part` has not returned yet."""
 
     @property
     def left_bytes(self) -> int:
-        """As much, if nothing of it has been received; else 0."""
+        """Bytes of a request in parts that have not been received; 0 while `next_part` has some to return."""
         return 0 if self._chunks else self.unfinished_bytes
 
     def next_frame(self) -> bytes | bytearray | None:
-        """As `Frames` does, or a Beginning; None, too, while its rest is to come."""
+        """Like `Frames.next_frame`, but may return a Beginning; None also while its rest has to come."""
         return None if self.unfinished_bytes else super().next_frame()
 
     def next_part(self) -> memoryview | None:
-        """More of the request that was begun; None if there is none, or nothing of it has come."""
+        """Return more of the request that was begun; None if no request is, or nothing of it has been
+        received.
+        """
         if not self.unfinished_bytes or not self._chunks:
             return None
         part = self._take(self.unfinished_bytes)
@@ -47,7 +49,7 @@ class Requests(Frames):
         return part
 
     def passed(self, passed_bytes: int) -> None:
-        """So many of `left_bytes` have gone on without having been here."""
+        """Note that so many of `left_bytes` went from socket to socket, past this object."""
         self.unfinished_bytes -= passed_bytes
 
     def _collect(self) -> bytes | bytearray | None:
@@ -62,7 +64,7 @@ class Requests(Frames):
         return begun
 
     def _begun_in_chunk(self) -> Beginning | None:
-        """The usual case, without a copy to collect it: the first chunk ends with the first bytes."""
+        """Begin with the first chunk alone, without a copy; usually it has all the first bytes."""
         chunk, at = self._chunks[0], self._at
         if self._cut is not None or self._start or len(chunk) < at + _SIZE_BYTES:
             return None
@@ -72,7 +74,9 @@ class Requests(Frames):
         return begun
 
     def _begun(self, size: int, data: memoryview) -> Beginning | None:
-        """A request of which `data` has come, if its rest need not be awaited."""
+        """Return a Beginning of a request whose first bytes are `data`; None if the request has to be
+        collected.
+        """
         if size < LARGE_BYTES or len(data) < peek.HEAD_BYTES:
             return None
         api_key, api_version, _ = peek.head(data)

@@ -1,7 +1,7 @@
-"""Cuts what an upstream broker sends: small responses whole, large ones in parts, as they come.
+"""Cuts what an upstream broker sends into responses: small ones whole, large ones in parts, as they come.
 
-A response of LARGE_BYTES or more is not collected: its parts go on to the client while the rest is still on
-its way, so it takes no more memory than was received at once.
+A response of LARGE_BYTES or more is not collected: its parts go on to the client while the rest arrives, so
+it takes no more memory than was received at once.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ class Part(NamedTuple):
 
     data: bytes | memoryview
     size: int
-    """Of the whole response, without the four bytes of its size."""
+    """Bytes of the whole response, without the four bytes of its size."""
     is_first: bool
     is_last: bool
 
 
 class BadResponse(Exception):
-    """No response can be read any more."""
+    """What follows cannot be read as responses."""
 
 
 class Responses:
-    """What one broker sends."""
+    """The responses of one broker."""
 
     __slots__ = ("_at", "_data", "_left", "_max_bytes", "_size")
 
@@ -38,34 +38,37 @@ class Responses:
         self._at = 0
         self._size = 0
         self._left = 0
-        """How much is to come of a large response."""
+        """Bytes of a large response that `take` has not returned yet."""
 
     @property
     def held_bytes(self) -> int:
-        """How much was received and not taken yet."""
+        """Bytes that were received and not taken yet."""
         return len(self._data) - self._at
 
     def receive(self, data: bytes) -> None:
-        """Take what was received."""
+        """Add bytes that were received."""
         self._data = self._data[self._at :] + data if self._at < len(self._data) else data
         self._at = 0
 
     @property
     def left_bytes(self) -> int:
-        """How much is to be received of a large response; 0 while `take` has some of it."""
+        """Bytes of a large response that have not been received; 0 while `take` has some to return."""
         return 0 if self._data else self._left
 
     def passed(self, passed_bytes: int) -> Part:
-        """So many of `left_bytes` have gone on without having been here; returns a part without data."""
+        """Note that so many of `left_bytes` went from socket to socket, and return a part without data for
+        them.
+        """
         self._left -= passed_bytes
         return Part(b"", self._size, is_first=False, is_last=not self._left)
 
     def is_next_large(self) -> bool:
-        """Whether `take` would begin a response in parts."""
+        """True if `take` would begin a response in parts."""
         return not self._left and self.held_bytes >= _SIZE_BYTES and self._next_size() >= LARGE_BYTES
 
     def take(self) -> bytes | Part | None:
-        """The next whole response without its size, or the next part of one; None until more is received.
+        """Return the next whole response without its size, or the next part of a large one; None if more has
+        to be received first.
 
         Raises BadResponse.
         """

@@ -1,4 +1,4 @@
-"""Answers of the upstream as clients are to see them: with the addresses of kshim in place of its brokers'.
+"""Rewrites the upstream's answers for clients: kshim's addresses in place of the brokers'.
 
 Pure: messages in, messages out.
 """
@@ -21,32 +21,34 @@ from schemas.messages.metadata import MetadataResponse
 from schemas.messages.produce import ProduceResponse
 
 Place = Callable[[int, Endpoint], Endpoint | None]
-"""The address at which a client reaches an upstream broker, of which the upstream says (node id, address);
-None if there is none, and the broker is left out.
+"""Maps a broker's (node id, upstream address) to the address at which the client reaches it.
+
+None leaves the broker out of the answer.
 """
 
 NO_NODE = -1
 FIRST_PRODUCE_VERSION_WITH_ENDPOINTS = 10
 FIRST_PRODUCE_VERSION_BY_ID = 13
 _ERROR_AT = _TAGS_AT = 4
-"""Behind the correlation id: the error of ApiVersions, or the header's tagged fields."""
+"""What follows the correlation id: the error of ApiVersions, or the header's tagged fields."""
 _PRODUCE_END_BYTES = 5
-"""throttle_time_ms, and that there is nothing behind it."""
+"""throttle_time_ms, and the byte that says that no tagged fields follow."""
 B = TypeVar("B")
 
 
 def is_rewritten(api_key: int, api_version: int, frame: bytes) -> bool:
-    """Whether to read the response in `frame`, which has its header."""
+    """True if the response in `frame`, which includes its header, has to be decoded and rewritten."""
     if api_key == ApiKey.API_VERSIONS:
-        # An unsupported version is answered in v0, and only with the versions of ApiVersions.
+        # The broker answers an unsupported version in v0, and lists only the versions of ApiVersions.
         return int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], signed=True) != ErrorCode.UNSUPPORTED_VERSION
     return api_key != ApiKey.PRODUCE or not _is_plain(frame, api_version)
 
 
 def _is_plain(frame: bytes, api_version: int) -> bool:
-    """Whether a response to Produce has no error, and nothing that is optional: then it names no broker.
+    """True if a response to Produce has no error and no optional field. Such a response names no broker.
 
-    Nearly all are, and to decode them takes ten times as long. Long names and arrays are not looked at.
+    Nearly all responses are plain, and decoding takes ten times as long as this check. It returns False where
+    a length takes more than one byte.
     """
     if api_version < FIRST_PRODUCE_VERSION_WITH_ENDPOINTS:
         return True
@@ -69,14 +71,16 @@ def _is_plain(frame: bytes, api_version: int) -> bool:
 
 
 def _count(frame: bytes, at: int) -> int:
-    """The length of a compact array or string that is not null, if it takes one byte, else ValueError."""
+    """Return the length of a compact array or string. Raises ValueError if it is null or takes more bytes
+    than one.
+    """
     if not 0 < frame[at] < 0x80:
         raise ValueError
     return frame[at] - 1
 
 
 def changed(api_key: int, response: Any, place: Place) -> Any:
-    """A response of the upstream as a client is to see it; the same object if that is no other."""
+    """Rewrite an upstream response for a client; return the same object if nothing changes."""
     return _REWRITES[api_key](response, place)
 
 
@@ -91,7 +95,7 @@ def _api_versions(response: ApiVersionsResponse, _: Place) -> ApiVersionsRespons
 
 
 def versions_for(api_version: int, response: ApiVersionsResponse, place: Place) -> ApiVersionsResponse:
-    """An answer of the upstream in its newest version, as a client is to see it that asks in another one."""
+    """Rewrite an upstream answer in its newest version for a client that asks in another version."""
     shown = _api_versions(response, place)
     if api_version >= FIRST_VERSION_WITH_MINIMUM_0:
         return shown
@@ -118,19 +122,19 @@ def _produce(response: ProduceResponse, place: Place) -> ProduceResponse:
 
 
 def _as_it_is(response: B, _: Place) -> B:
-    """Nothing names a broker."""
+    """Return the response unchanged: it names no broker."""
     return response
 
 
 def _find_coordinator(response: FindCoordinatorResponse, place: Place) -> FindCoordinatorResponse:
-    """v0 to v3 have one coordinator, which is the response itself; without one, its node id is -1."""
+    """Rewrite a FindCoordinator response. In v0 to v3 the response itself is the one coordinator."""
     if response.coordinators:
         return replace(response, coordinators=tuple(_found(each, place) for each in response.coordinators))
     return response if response.node_id == NO_NODE else _found(response, place)
 
 
 def _found(coordinator: B, place: Place) -> B:
-    """A coordinator that cannot be reached is none: the client asks again."""
+    """Report a coordinator that clients cannot reach as not available, so that the client asks again."""
     it: Any = coordinator
     if it.node_id == NO_NODE or it.error_code:
         return coordinator

@@ -1,10 +1,10 @@
-"""kshim's login at a broker, on one connection: the requests to send, and what their answers mean.
+"""kshim's login at a broker, on one connection: the requests to send, and what the broker's answers mean.
 
-A broker may let a login count for a time only (KIP-368). Then it has to be renewed before that is over, by a
-new login between two other requests. Nothing here knows a connection, and time is an argument.
+A broker may limit how long a login is valid (KIP-368). kshim renews it in time, by a new login between two
+other requests. This module knows no connection, and time is an argument.
 
     frame = session.begin()
-    while frame is not None: frame = session.answer(what the broker answers to the frame, now_s)
+    while frame is not None: frame = session.answer(the broker's answer to the frame, now_s)
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from schemas.registry import decode_response, encode_request
 
 HANDSHAKE_VERSION: Final = 1
 AUTHENTICATE_VERSION: Final = 1
-"""The first with the time for which the login counts; Kafka 2.2 and later know it."""
+"""The first version that has the login's lifetime; Kafka 2.2 and later know it."""
 RENEWED_AFTER: Final = 0.85
-"""Of that time, as early as Kafka's clients."""
+"""The part of the lifetime after which the login is renewed, as in Kafka's clients."""
 MOST_ROUNDS: Final = 5
-"""Tokens in one login; SCRAM has two."""
+"""Limit of tokens in one login; SCRAM sends two."""
 
 
 class LoginFailed(Exception):
-    """str() says why, in words that follow the broker's name."""
+    """str() is a predicate, e.g. "refuses the login by PLAIN: …"; callers put the broker's name before it."""
 
 
 class Session:
-    """One login after the other, on one connection."""
+    """The logins on one connection, one after the other."""
 
     def __init__(
         self, mechanism: str, new_exchange: Callable[[], Exchange], client_id: str = "kshim"
     ) -> None:
-        """new_exchange: begins a login; raises LoginFailed if it has no credentials now."""
+        """new_exchange: begins a login; raises LoginFailed if no credentials are available."""
         self._mechanism = mechanism
         self._new_exchange = new_exchange
         self._client_id = client_id
@@ -49,21 +49,23 @@ class Session:
         self._rounds = 0
         self._due_s: float | None = None
         self.correlation_id = 0
-        """Of the request that is to be answered next."""
+        """Correlation id of the request whose answer comes next."""
 
     def is_due(self, now_s: float) -> bool:
-        """Whether the login has to be renewed before anything else is asked."""
+        """True if the login has to be renewed before the next request."""
         return self._due_s is not None and now_s >= self._due_s
 
     def begin(self) -> bytes:
-        """The first request. Raises LoginFailed."""
+        """Return the first request of a login. Raises LoginFailed."""
         self._exchange, self._is_shaking_hands, self._rounds = self._new_exchange(), True, 0
         self._due_s = None
         request = SaslHandshakeRequest(mechanism=self._mechanism)
         return self._request(ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, request)
 
     def answer(self, frame: bytes, now_s: float) -> bytes | None:
-        """The next request; None if the login is done. Raises LoginFailed."""
+        """Take the broker's answer; return the next request, or None if the login is done. Raises
+        LoginFailed.
+        """
         try:
             token = self._next(frame, now_s)
         except MalformedMessage as error:

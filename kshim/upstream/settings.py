@@ -1,4 +1,4 @@
-"""What kshim needs to know of the settings of the upstream's brokers."""
+"""Reads the upstream brokers' settings on which kshim depends."""
 
 from __future__ import annotations
 
@@ -20,31 +20,32 @@ BROKER = 4
 RETENTION_MINUTES = "offsets.retention.minutes"
 PRODUCERS_EXPIRE_MS = "producer.id.expiration.ms"
 DEFAULTS = {RETENTION_MINUTES: 7 * 24 * 60, PRODUCERS_EXPIRE_MS: 24 * 3_600_000}
-"""Of Kafka, where kshim may not read them."""
+"""Kafka's defaults, for an upstream that does not let kshim read its settings."""
 SAFE_MS = 3_600_000
-"""A leader of a shard that is silent for as long as this is still known to the upstream."""
+"""With a producer expiry of at least this, the upstream does not forget a shard's leader that writes seldom.
+"""
 
 
 class UpstreamSettings:
-    """Asks one broker, as all should have the same."""
+    """Reads the settings of one broker: all brokers should have the same."""
 
     def __init__(
         self, coordinators: UpstreamCoordinators, brokers: Callable[[], Mapping[int, Endpoint]], once: Once
     ) -> None:
-        """brokers: those that run, by node id."""
+        """brokers: the brokers that run, by node id."""
         self._coordinators = coordinators
         self._brokers = brokers
         self._once = once
 
     def retention_ms(self) -> Deferred[int]:
-        """How long the upstream keeps the offsets of a group without members."""
+        """Return how long the upstream keeps the offsets of a group without members."""
         return Deferred.fromCoroutine(self._retention_ms())
 
     async def _retention_ms(self) -> int:
         return (await self._read())[RETENTION_MINUTES] * 60_000
 
     async def check(self) -> None:
-        """Warn of a setting with which the groups' topic is not safe."""
+        """Log a warning if the upstream forgets producers so soon that the groups' topic is not safe."""
         expire_ms = (await self._read())[PRODUCERS_EXPIRE_MS]
         if expire_ms < SAFE_MS:
             logger.warning(

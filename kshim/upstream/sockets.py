@@ -1,4 +1,4 @@
-"""Connections to upstream brokers as transports without copies; see `client_socket`."""
+"""Transports to upstream brokers that receive without copies; see `client_socket`."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from kshim.upstream.splicing import SplicingSocket
 
 _CHECK: Final = "upstream.ssl.endpoint.identification.algorithm"
 _WRONG_HOST: Final = (62, 64)
-"""X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH of OpenSSL."""
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 
 
 class BrokerSocket(SplicingSocket, tcp.Client):
-    """An upstream broker that this process has connected to."""
+    """A connection that this process has made to an upstream broker."""
 
 
 class Secured(Receiver, Protocol):
-    """What a TlsBrokerSocket hands over to."""
+    """The protocol above a TlsBrokerSocket."""
 
     def secured(self) -> None:
-        """The handshake is done."""
+        """Called when the handshake is done."""
 
 
 class TlsBrokerSocket(EncryptedSocket, tcp.Client):
-    """The same, encrypted: nothing is handed over before `shake_hands` has come to its end."""
+    """An encrypted connection to an upstream broker. It hands nothing over before the handshake is done."""
 
     protocol: Secured  # type: ignore[assignment]
 
     def shake_hands(self, host: str) -> None:
-        """Begin, with a broker whose certificate should be for `host`."""
+        """Begin the handshake with a broker whose certificate has to name `host`."""
         self._session = self._encryption.context.wrap_bio(
             self._incoming, self._outgoing, server_hostname=host
         )

@@ -1,6 +1,6 @@
-"""Which requests pass through to the upstream, and which are answered here: `TABLE`, an entry for each API.
+"""`TABLE`: for each API, whether its requests pass through to the upstream or are answered by kshim.
 
-What is announced to clients, what is done with a request, and the table in docs/upstream.md follow from it.
+The announced versions, the handling of each request, and the table in docs/upstream.md follow from it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from schemas.messages.api_versions import ApiVersion
 
 
 class Way(Enum):
-    """What becomes of a request; the value says it in the words of docs/upstream.md."""
+    """How requests of an API are handled. The values are the words of docs/upstream.md."""
 
     FORWARDED = "passes through as it is, in both directions"
     REWRITTEN = "passes through; its answer is read, and written anew"
@@ -24,13 +24,13 @@ class Way(Enum):
 
 
 class Entry(NamedTuple):
-    """One API."""
+    """The handling of one API."""
 
     way: Way
     why: str = ""
-    """What is rewritten, or why it is not simply forwarded."""
+    """What is rewritten, or why requests are not simply forwarded."""
     newest: int = 32767
-    """The newest version that is announced, if both sides know it."""
+    """The newest version to announce, if both sides know it."""
 
 
 _FORWARDED = Entry(Way.FORWARDED)
@@ -130,7 +130,7 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _SHARE,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _SHARE,
 }
-"""By API. What is not in it is BETWEEN_BROKERS."""
+"""The entries by API. An API without an entry is BETWEEN_BROKERS."""
 
 PASSED: Mapping[int, range] = {
     api_key: range(ours.start, min(ours.stop, entry.newest + 1))
@@ -144,14 +144,14 @@ HIDDEN_FEATURES = frozenset(("group.version", "share.version", "streams.version"
 
 
 def entry(api_key: ApiKey) -> Entry:
-    """What becomes of the requests of an API."""
+    """Return the entry of an API."""
     return TABLE.get(api_key, BETWEEN_BROKERS)
 
 
 def announced(upstream: Mapping[int, range]) -> tuple[ApiVersion, ...]:
-    """What clients are told, where the upstream serves `upstream`.
+    """The versions to announce to clients, if the upstream serves the versions `upstream`.
 
-    An API that `schemas` does not know passes through in whichever version.
+    An API that `schemas` does not know passes through in every version.
     """
     found = []
     for api_key, (way, _, newest) in sorted(TABLE.items()):

@@ -1,7 +1,8 @@
-"""What the upstream's brokers answer to ApiVersions, for clients that have not authenticated yet.
+"""The upstream brokers' answers to ApiVersions, for clients that have not authenticated yet.
 
-Such a client must not cause a connection to the upstream, where it would have kshim's login. So kshim asks
-each broker by itself, on one connection at a time, and keeps the answer for a minute.
+A client that has not authenticated must not cause a connection to the upstream, because that connection would
+have kshim's login. So kshim asks each broker itself, on one connection at a time, and keeps the answer for a
+minute.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from schemas.messages.api_versions import ApiVersionsResponse
 
 KEPT_S = 60.0
 AGAIN_S = 1.0
-"""How long a broker that has not answered is not asked again."""
+"""How long kshim waits before it asks a broker again that did not answer."""
 
 
 @dataclass(slots=True)
@@ -27,13 +28,13 @@ class _Broker:
     answer: ApiVersionsResponse | None = None
     asked_s: float = float("-inf")
     fault: LinkError | None = None
-    """Why there was no answer the last time."""
+    """Why the last question failed; None if it was answered."""
     is_asked: bool = False
     waiting: list[Deferred[ApiVersionsResponse]] = field(default_factory=list)
 
 
 class BrokerVersions:
-    """The answers, by broker."""
+    """The ApiVersions answers, by broker."""
 
     def __init__(self, clock: Clock, connect: Callable[[int], Deferred[Link]]) -> None:
         """connect: makes a link to a broker, by its node id; errbacks LinkError."""
@@ -42,7 +43,9 @@ class BrokerVersions:
         self._brokers: dict[int, _Broker] = {}
 
     def of(self, node_id: int) -> Later[ApiVersionsResponse]:
-        """The answer of a broker; an old one is given once more, and asked for anew. Errbacks LinkError."""
+        """Return a broker's answer. An old answer is returned once more while the broker is asked again.
+        Errbacks LinkError.
+        """
         broker = self._brokers.setdefault(node_id, _Broker())
         age_s = self._clock.seconds() - broker.asked_s
         if not broker.is_asked and age_s >= (AGAIN_S if broker.fault is not None else KEPT_S):
