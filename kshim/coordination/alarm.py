@@ -11,9 +11,9 @@ from kshim.storage.clock import Clock
 logger = logging.getLogger(__name__)
 
 LONGEST_TURN_MS = 10
-"""How long due work may run before requests get their turn; the rest follows after them."""
+"""How long due work may run, in ms. Then requests get their turn, and the rest of the due work follows."""
 PAUSE_MS = 1_000
-"""The pause after due work has failed by a fault of ours, so that it does not take all the time."""
+"""The pause after a bug has made due work fail, in ms, so that retries do not take all the time."""
 
 
 class Alarm:
@@ -26,9 +26,9 @@ class Alarm:
         due: Callable[[int], Iterator[object]],
         real_clock: Clock | None = None,
     ) -> None:
-        """next_deadline_ms: returns None for never. due: does the work due at a time, a step for each item of
-        its iterator; work that it has not reached when the turn is over stays due. real_clock: measures the
-        turns, where `clock` may stand still.
+        """next_deadline_ms: returns the next deadline, or None if there is none. due: does the work that is
+        due at the given time, one step for each item of its iterator; steps that are left when the turn is
+        over stay due. real_clock: measures the turns; `clock` may stand still.
         """
         self._clock = clock
         self._real_clock = real_clock or clock
@@ -40,11 +40,11 @@ class Alarm:
 
     @property
     def at_ms(self) -> int | None:
-        """When it goes off."""
+        """When the scheduled call is made; None if none is scheduled."""
         return None if self._call is None else self._call_at_ms
 
     def set(self) -> None:
-        """Schedule the call anew: deadlines may have changed."""
+        """Schedule the call for the next deadline, unless it is scheduled for an earlier time already."""
         deadline_ms = self._next_deadline_ms()
         if deadline_ms is None:
             return
@@ -56,7 +56,7 @@ class Alarm:
         self._call = self._clock.callLater(max(deadline_ms / 1000 - self._clock.seconds(), 0), self._go_off)
 
     def cancel(self) -> None:
-        """Do not go off until it is set again."""
+        """Cancel the scheduled call, if there is one."""
         if self._call is not None:
             self._call.cancel()
             self._call = None

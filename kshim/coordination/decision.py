@@ -1,4 +1,4 @@
-"""What a coordinator decides, as values: the records to commit, the replies they release, and what follows.
+"""A coordinator's decisions as values: the records to commit, the replies they release, and what follows.
 
 Both coordinators, of groups and of transactions, use these types. A request that cannot be answered yet is
 parked under its caller's token; the reply to it is part of the decision of whichever later call completes it.
@@ -23,8 +23,8 @@ ANY_NODE = -1
 
 
 class Caller(NamedTuple):
-    """The sender of a request: the token that its reply is addressed to, and what a group remembers of its
-    client.
+    """The sender of a request: the token that its reply is addressed to, and the facts about its client that
+    a group remembers.
     """
 
     token: int
@@ -32,8 +32,8 @@ class Caller(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     node_id: int = 0
-    """The broker that was asked; it answers only for the shards that it leads. ANY_NODE: whichever broker
-    leads.
+    """The broker that received the request; it answers only for the shards that it leads. ANY_NODE: the
+    broker that leads the shard answers, whichever that is.
     """
 
 
@@ -52,20 +52,21 @@ class Reply(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What to do in one shard. Replies leave, and endings follow, once these records and all earlier ones of
-    the shard are durable.
+    """What to do in one shard. The replies are sent, and the endings carried out, once these records and all
+    earlier records of the shard are durable.
     """
 
     shard: int
     records: tuple[Any, ...] = ()
     replies: tuple[Reply, ...] = ()
     reports: tuple[object, ...] = ()
-    """Lines for the log, by str(): a rebalance and its cause, an expiry."""
+    """Objects whose str() is a line for the log: a rebalance and its cause, an expiry."""
     endings: tuple[Any, ...] = ()
-    """Transactions whose outcome is durable with these records; each of their partitions is to get its
+    """Transactions whose outcome becomes durable with these records; then each of their partitions gets its
     marker.
     """
     producer: ProducerIdAndEpoch | None = None
     """The producer whose transaction the records are part of; None if they count at once."""
     marker: EndTxnMarker | None = None
-    """The end of a transaction, to be made durable like a record; a decision with a marker has no records."""
+    """The end of a transaction, which becomes durable like a record. A decision with a marker has no records.
+    """

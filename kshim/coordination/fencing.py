@@ -1,7 +1,7 @@
-"""Fencing: once a later epoch is known, an earlier one may not write any more.
+"""Fencing: once a later epoch is known, nobody may write with an earlier one.
 
 A producer that was replaced (KIP-98), or whose transaction has ended with a later epoch (KIP-890), must not
-commit any more; nor may a transaction coordinator that was replaced end transactions.
+commit any more. A transaction coordinator that was replaced must not end transactions any more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from schemas.error_code import ErrorCode
 from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_PRODUCERS = 5_000
-"""Remembered per shard; beyond, the producer that has been silent for longest is forgotten."""
+"""How many producers a shard remembers. Beyond that, the one that has been silent for longest is forgotten.
+"""
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -23,7 +24,7 @@ class ProducerIdAndEpoch(NamedTuple):
 
 
 class Epochs(NamedTuple):
-    """The latest epochs that were seen with one producer id."""
+    """The latest epochs that a shard has seen with one producer id."""
 
     producer_epoch: int
     coordinator_epoch: int = -1

@@ -39,8 +39,8 @@ def new_coordinator(
 ) -> Coordinator:
     """A coordinator with the limits of `config` and random member ids; it leads no shard yet.
 
-    record_bytes: the most that the journal takes at once; None: message.max.bytes. topic_id_of: see
-    `Coordinator`.
+    record_bytes: the most bytes that the journal takes at once; None stands for message.max.bytes.
+    topic_id_of: see `Coordinator`.
     """
     settings = Settings(
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
@@ -56,12 +56,12 @@ def new_coordinator(
 
 
 def new_member_id(prefix: str) -> str:
-    """Kafka's form of a member id: the client id or group instance id, a dash, a random TopicId."""
+    """A member id in Kafka's form: the client id or group instance id, a dash, and a random UUID."""
     return f"{prefix}-{uuid4()}"
 
 
 FORGET_US = 5_000
-"""What it may cost to delete some offsets of deleted topics."""
+"""How long one step that deletes offsets of deleted topics may take, in microseconds."""
 
 
 class GroupRuntime(Runtime):
@@ -107,10 +107,11 @@ class GroupRuntime(Runtime):
     def apply_marker(
         self, shard: int, marker: EndTxnMarker, ends: Callable[[], Collection[bytes] | None]
     ) -> bool:
-        """Apply the end of a transaction that somebody else has written to the log; see `Runtime.when_led`.
+        """Apply the end of a transaction whose marker another writer has put into the log, and write the
+        offsets that it changed; return as `Runtime.when_led` does.
 
-        ends: called just before, and returns the keys of the offsets to be written as they count afterwards;
-        None if the shard is not led any more.
+        ends: called just before the marker is applied. It returns the keys of the offsets to write, or None
+        if the shard is not led any more; then nothing happens.
         """
 
         def decide(number: int, now_ms: int) -> Decision:
@@ -123,9 +124,9 @@ class GroupRuntime(Runtime):
         return self.when_led(shard, decide)
 
     def keep_offsets(self, shard: int, keys: Collection[bytes]) -> bool:
-        """Write offsets as they count now; see `Runtime.when_led`.
+        """Write the present values of offsets; return as `Runtime.when_led` does.
 
-        keys: of their records.
+        keys: the keys of the offsets' records.
         """
         return self.when_led(shard, lambda number, _: self._groups.keep_offsets(number, keys))
 
@@ -153,7 +154,7 @@ class GroupRuntime(Runtime):
         return self._groups.waits_for(group_id)
 
     def topic_changed(self, name: str, change: str) -> None:
-        """Note what has become of a topic, in words, for who asks why groups rebalance."""
+        """Note how a topic has changed, in words, for people who ask why groups rebalance."""
         self._groups.topic_changed(name, change, self._now_ms())
 
     def group_ids(self) -> list[str]:
@@ -165,11 +166,13 @@ class GroupRuntime(Runtime):
         return self._groups.see(group_id)
 
     def keep_sessions(self, members: Iterable[tuple[str, str]], by_ms: int) -> None:
-        """Let members, by group and member id, stay in their groups when time moves ahead by `by_ms`."""
+        """Keep members in their groups when time moves ahead by `by_ms`. members: pairs of group and member
+        id.
+        """
         self._groups.keep_sessions(members, self._now_ms(), by_ms)
 
     def hasten(self) -> None:
-        """Answer the requests that were to be answered in a moment: time is held before that."""
+        """Answer now the requests that were due within moments, because time is about to be held."""
         if self.is_running:
             for decision in self._groups.hasten(self._now_ms()):
                 self._carry_out(self._leads[decision.shard], decision)
@@ -180,7 +183,7 @@ class GroupRuntime(Runtime):
         return self.forget_topics(dict.fromkeys(names, NO_ID), pause)
 
     def forget_topics(self, topics: Mapping[str, TopicId], pause: Pause = no_pause) -> Deferred[None]:
-        """Delete the offsets committed for deleted topics with these ids, by the topics' names."""
+        """Delete the offsets committed for deleted topics. topics: their ids by their names."""
         return Deferred.fromCoroutine(self._forget_topics(topics, pause))
 
     async def _forget_topics(self, topics: Mapping[str, TopicId], pause: Pause) -> None:
@@ -189,8 +192,8 @@ class GroupRuntime(Runtime):
                 pass
 
     async def _forget_topics_of(self, shard: int, topics: Mapping[str, TopicId], pause: Pause) -> bool:
-        """Delete the offsets in one shard, in steps if it is led. False if it has been given up meanwhile:
-        then it has to be looked at again.
+        """Delete the offsets in one shard, in steps if it is led. Return False if the shard was given up
+        meanwhile; then the caller has to try again.
         """
 
         def delete(known: Iterable[OffsetsOfGroup] | None, number: int, now_ms: int) -> Decision:

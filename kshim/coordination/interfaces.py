@@ -1,4 +1,4 @@
-"""The two coordinators as api functions see them: the type of the response follows from the request."""
+"""The two coordinators as api functions see them; the type of a request decides the type of its response."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from schemas.records.end_txn_marker import EndTxnMarker
 class Groups(Protocol):
     """The group coordinator as the api functions see it.
 
-    `submit` answers a request about one group: at once, or later if it is parked or must become durable
-    first.
+    `submit` answers a request about one group: at once, or later if the request is parked or its records have
+    to become durable first.
     """
 
     @overload
@@ -92,19 +92,21 @@ class Groups(Protocol):
     def heartbeat(
         self, context: RequestContext, request: HeartbeatRequest
     ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
-        """Answer a Heartbeat. In a stable group it is parked until a rebalance begins, until another request
-        follows on its connection, or until the next heartbeat of the member is near.
+        """Answer a Heartbeat. If the group is stable, the Heartbeat is parked until a rebalance begins, until
+        another request follows on its connection, or until shortly before the member's next heartbeat.
         """
         ...
 
     def promise(
         self, context: RequestContext, request: OffsetCommitRequest
     ) -> OffsetCommitResponse | Promise[OffsetCommitResponse]:
-        """The same as `submit` for the most frequent of the requests whose answer must become durable."""
+        """Like `submit`, but returns a Promise, which is cheaper: commits are the most frequent requests that
+        write records.
+        """
         ...
 
     def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-        """Answer ListGroups, which asks all shards of a broker at once."""
+        """Answer ListGroups, which covers all shards of a broker."""
         ...
 
     def refusal(self, context: RequestContext, request: GroupRequest) -> ErrorCode:
@@ -116,7 +118,9 @@ class Groups(Protocol):
         ...
 
     def waits_for(self, group_id: str) -> WaitsFor | None:
-        """What a group waits for, for people to read; None if there is no such group."""
+        """What a group waits for, for people to read; None if the group does not exist, or is not led by this
+        process.
+        """
         ...
 
     def group_ids(self) -> list[str]:
@@ -124,22 +128,25 @@ class Groups(Protocol):
         ...
 
     def see(self, group_id: str) -> SeenGroup | None:
-        """A group as people are shown it; None if there is none, or its coordinator is still loading."""
+        """A group as people are shown it; None if it does not exist, or its coordinator is still loading."""
         ...
 
     def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
-        """End a transaction in `shard`; fires with NONE once that is durable and the committed offsets count.
+        """End a transaction in `shard`; fires with NONE once the marker is durable and the committed offsets
+        count.
 
-        Fires with NOT_LEADER_OR_FOLLOWER if the shard is not led or is loading, INVALID_PRODUCER_EPOCH if the
-        producer has a later epoch, TRANSACTION_COORDINATOR_FENCED if the transaction coordinator has.
+        Fires with NOT_LEADER_OR_FOLLOWER if the shard is not led or is loading, with INVALID_PRODUCER_EPOCH
+        if a later epoch of the producer is known, and with TRANSACTION_COORDINATOR_FENCED if a later epoch of
+        the transaction coordinator is known.
         """
         ...
 
     def topics_deleted(self, names: Collection[str], pause: Pause) -> Deferred[None]:
         """Delete the offsets committed for deleted topics: a new topic may get the same name. Fires when all
-        of them are looked for.
+        shards have been searched.
 
-        pause: takes what a step may have cost, and lets others have their turn.
+        pause: awaited before each step, with the microseconds that the step may cost, so that others get
+        their turn.
         """
         ...
 
@@ -147,9 +154,9 @@ class Groups(Protocol):
 class Transactions(Protocol):
     """The transaction coordinator as the api functions see it.
 
-    `submit` answers a request about transactions: at once, or later, when the answer is durable. To let a
-    transaction write to partitions, or to ask whether it may, submit an AddPartitionsToTxnRequest in the form
-    of v4 and later, whatever the version in the context.
+    `submit` answers a request about transactions: at once, or later, when the records are durable. To add
+    partitions to a transaction, or to ask whether they are in it, submit an AddPartitionsToTxnRequest in the
+    form of v4 and later, whatever the version in the context.
     """
 
     @overload

@@ -1,4 +1,4 @@
-"""What Kafka's clients can see of Java: the hash of a string, and the order of a hash map."""
+"""Details of Java that Kafka's clients can see: the hash of a string, and the order of a hash map."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from operator import mul
 UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 MASK = 0xFFFFFFFF
 BLOCK = 256
-"""Long texts are hashed in blocks, which takes less than half the time."""
+"""UTF-16 units. Hashing long texts in blocks of this size takes less than half the time."""
 _POWERS = [pow(31, exponent, MASK + 1) for exponent in reversed(range(BLOCK))]
 _BLOCK_POWER = pow(31, BLOCK, MASK + 1)
 BUCKETS = 16
@@ -18,7 +18,7 @@ BUCKETS = 16
 
 
 def string_hash(text: str) -> int:
-    """`String.hashCode`, which is over UTF-16 units, as an unsigned number of 32 bits."""
+    """Java's `String.hashCode`, computed from UTF-16 units, as an unsigned 32-bit number."""
     units = array("H")
     units.frombytes(text.encode(UTF_16, "surrogatepass"))
     code, first = 0, len(units) % BLOCK

@@ -1,4 +1,4 @@
-"""One shard while a broker leads it: the records it has gathered, and what waits until they are durable."""
+"""One shard while a broker leads it: the records it has gathered, and the replies that wait for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kshim.coordination.loading import Leader
 from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_BYTES: Final = 512 * 1024
-"""An append that holds this many takes no further records; the rest of the turn's go into the next one."""
+"""An append of this size takes no further records; the other records of the turn go into the next append."""
 
 Entry = tuple[bytes, bytes | None]
 """Key and value of a record."""
@@ -20,7 +20,7 @@ Entry = tuple[bytes, bytes | None]
 
 @dataclass(slots=True, eq=False)
 class Append:
-    """Records that become durable together, and the replies and endings that wait for that."""
+    """Records that become durable together, and the replies and endings that wait for them."""
 
     producer: ProducerIdAndEpoch | None = None
     marker: EndTxnMarker | None = None
@@ -30,7 +30,7 @@ class Append:
     endings: list[Any] = field(default_factory=list)
 
     def takes(self, decision: Decision) -> bool:
-        """Whether the records of `decision` may be in the same batch."""
+        """True if the records of `decision` may join this batch."""
         may_grow = self.marker is None and decision.marker is None and self.size < MOST_BYTES
         return may_grow and self.producer == decision.producer
 
@@ -42,6 +42,6 @@ class Lead:
     shard: int
     leader: Leader
     gathering: Append | None = None
-    """Takes the records of this turn."""
+    """The append that takes the records of this turn; None if the shard has none yet."""
     unsettled: deque[Append] = field(default_factory=deque)
     """All appends that are not durable yet, `gathering` included."""

@@ -1,7 +1,7 @@
-"""Loading the shards of coordinators: their journals are replayed one after the other, a little at a time.
+"""Loads the shards of coordinators: replays their journals one after the other, a little at a time.
 
-All that a large server has stored takes seconds to load, in which requests are answered, and each shard is
-served as soon as it is loaded.
+A large server takes seconds to load everything. Meanwhile requests are answered, and each shard is served as
+soon as it is loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Leader(NamedTuple):
-    """Which broker leads a shard, and since when: a later leader has a greater epoch."""
+    """The broker that leads a shard, and its leader epoch; a later leader has a greater epoch."""
 
     node_id: int = 0
     leader_epoch: int = 0
@@ -47,21 +47,21 @@ class Loadable(Protocol):
     def load(
         self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
     ) -> Sequence[bytes]:
-        """Apply the keys and values of stored records as `replay` applies records; return the keys of unknown
+        """Decode and apply stored records, with the same effect as `replay`; return the keys of unknown
         kinds, which are skipped. Raises MalformedMessage.
         """
 
     def replay(self, shard: int, records: Iterable[Any], producer: ProducerIdAndEpoch | None) -> None:
-        """Apply records of `shard` in the order of its log, after each decision.
+        """Apply the records of a decision in `shard`; calls come in the order of its log.
 
-        producer: the producer whose transaction they are part of, if any.
+        producer: the producer whose transaction the records are part of, if any.
         """
 
     def revive(self, shard: int) -> Iterator[None]:
-        """Prepare to serve `shard`, all of whose records are replayed, a step at a time."""
+        """Prepare to serve `shard` once all its records are replayed, a step for each item."""
 
     def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
-        """Apply the end of a transaction, in the order of the log as well."""
+        """Apply the end of a transaction; calls come in the order of the log, like those of `replay`."""
 
 
 class Loading:
@@ -73,18 +73,18 @@ class Loading:
         self.decisions: list[Callable[[int, int], Decision]] = []
         """Each is called with (shard, now_ms) as soon as the shard is served."""
         self.served: Deferred[None] = Deferred()
-        """Fires when the shard is served, or given up before that; errbacks StorageError if it cannot be
-        read.
+        """Fires when the shard is served, or given up before that; fails with StorageError if the journal
+        cannot be read.
         """
         self.is_wanted = False
-        """Whether a client waits for it."""
+        """True if a client waits for the shard."""
         self._coordinator = coordinator
         self._journal = journal
         self._steps = self._replayed()
         coordinator.begin_load(shard, leader.node_id)
 
     def replay(self, is_long_enough: Callable[[], bool]) -> bool:
-        """Replay until `is_long_enough()`; return whether the shard can be served. Raises StorageError."""
+        """Replay until `is_long_enough()`; return True if the shard can be served. Raises StorageError."""
         return all(not is_long_enough() for _ in self._steps)
 
     def _replayed(self) -> Iterator[None]:
@@ -111,7 +111,9 @@ class Loading:
             logger.warning("%s: skipped a record of an unknown kind: %s", name, key.hex())
 
     def _load_one_by_one(self, batch: JournalBatch, name: str) -> None:
-        """Apply all records of a batch that can be read; those that were applied before are so again."""
+        """Apply all records of a batch that can be read. Some may have been applied already, to the same
+        effect.
+        """
         for record in batch.records:
             try:
                 self._load(JournalBatch((record,), batch.producer))
@@ -120,26 +122,28 @@ class Loading:
 
 
 GoOn = Callable[[Callable[[], bool]], bool]
-"""Loads a shard on until the function that it is given returns True; returns whether loading has ended."""
+"""Continues to load a shard until the given function returns True; returns True if loading has ended."""
 
 
 class Loader:
     """Loads shards one at a time, for at most 10 ms in a turn of the reactor, so that requests are not
-    starved: first those that a client waits for, then in the order in which they were added.
+    starved. Shards that a client waits for come first, then the others in the order in which they were added.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._queue: dict[Loading, GoOn] = {}
         self._until_s = 0.0
-        """When the turn of loading is over."""
+        """When the present turn of loading is over, in seconds."""
         self._next_turn: Any = None
-        """The scheduled call, while something waits or the time of this turn is used up."""
+        """The scheduled call of the next turn. There is one while a shard waits, or this turn's time is used
+        up.
+        """
         self._is_at_work = False
         self._done: list[Deferred[None]] = []
 
     def add(self, loading: Loading, go_on: GoOn) -> None:
-        """Load a shard: at once, if nothing else is loading and this turn has time left, else later."""
+        """Load a shard: at once if nothing else is loading and this turn has time left, else later."""
         self._queue[loading] = go_on
         self._sort()
         if self._next_turn is None and not self._is_at_work:
@@ -153,19 +157,19 @@ class Loader:
         self._schedule()
 
     def want(self, loading: Loading) -> None:
-        """Let a shard that a client has asked for come before those that nobody has asked for."""
+        """Move a shard that a client has asked for before those that no client has asked for."""
         if not loading.is_wanted:
             loading.is_wanted = True
             self._sort()
 
     def remove(self, loading: Loading) -> None:
-        """Do not load a shard on."""
+        """Stop loading a shard."""
         self._queue.pop(loading, None)
         if not self._queue and not self._is_at_work:
             self._rest()
 
     def when_done(self) -> Deferred[None]:
-        """Fires as soon as nothing is left to load."""
+        """Return a Deferred that fires as soon as nothing is left to load."""
         done: Deferred[None] = Deferred()
         self._done.append(done)
         if not self._queue:

@@ -1,7 +1,8 @@
 """Writes the markers that end a transaction: a control batch in the log of each of its partitions.
 
-Markers are written again until they are durable. The other partitions do not wait for one that can never get
-its marker. A transaction may have tens of thousands of partitions, so markers are written a few at a time.
+A marker is written again until it is durable. A partition that can never get its marker (its topic is gone)
+does not hold up the others. A transaction may have tens of thousands of partitions, so markers are written a
+few at a time.
 """
 
 from __future__ import annotations
@@ -24,30 +25,34 @@ from schemas.error_code import ErrorCode
 from schemas.records.end_txn_marker import EndTxnMarker
 
 RETRY_MS = 1_000
-"""How long to wait before a marker that could not be written is written again."""
+"""The pause before a marker that could not be written is tried again, in ms."""
 MOST_NAMED = 5
-"""Partitions that a line of the log names."""
+"""How many partitions a line of the log names."""
 LOG_PAUSE_S = 1
-"""How long partitions without a marker are gathered for one line, while markers are still being written."""
+"""How often partitions without a marker are looked at for a line of the log, in seconds: it is written when
+no more partitions are to come.
+"""
 MARKERS_IN_TURN = 100
-"""Markers that are written in one turn of the reactor, of all transactions together: they take about 7 ms."""
+"""How many markers of all transactions are written in one turn of the reactor; they take about 7 ms."""
 MARKERS_AT_ONCE = 20
-"""Markers of one transaction that are written before it is the next one's turn."""
+"""How many markers of one transaction are written before the next transaction has its turn."""
 MOST_UNDER_WAY = 500
-"""Markers of one transaction that are written and not durable yet."""
+"""How many markers of one transaction may be written and not durable yet."""
 
 ENDED_WITHOUT = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone",
     ErrorCode.INVALID_PRODUCER_EPOCH: "a newer producer has written there",
     ErrorCode.TRANSACTION_COORDINATOR_FENCED: "a newer coordinator has written there",
 }
-"""Why a partition may never get its marker: the transaction is over there, or will be without it."""
+"""Errors after which a partition gets no marker, with the reason: the transaction is over in that partition,
+or another coordinator ends it.
+"""
 
 logger = logging.getLogger(__name__)
 
 
 class WriteMarker(Protocol):
-    """`write_marker` of one broker."""
+    """The function `write_marker`, bound to one broker."""
 
     def __call__(
         self, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int
@@ -65,8 +70,8 @@ class Markers:
         is_wanted: Callable[[], bool],
         turns: MarkerTurns,
     ) -> None:
-        """write: writes a marker in a partition; fires as `write_marker` does. is_wanted: whether this
-        coordinator still has to write them.
+        """write: writes the marker in one partition; fires as `write_marker` does. is_wanted: returns True
+        while this coordinator still has to write the markers.
         """
         self._transactional_id = transactional_id
         self._write = write
@@ -80,17 +85,18 @@ class Markers:
         self._not_begun = len(partitions)
         self._under_way = 0
         self._unmarked: dict[ErrorCode, list[TopicPartition]] = {}
-        """Partitions that got no marker, and are not logged yet."""
+        """Partitions that got no marker and are not logged yet, by error."""
         self.is_waiting = False
-        """Whether it has a place among those whose turn comes."""
+        """True while `turns` has this transaction in its queue."""
         self.done: Deferred[None] = Deferred()
-        """Fires when each partition has its marker or needs none; never, if they are no longer wanted."""
+        """Fires when each partition has its marker or needs none; never if the markers are no longer wanted.
+        """
         if not partitions:
             self.done.callback(None)
 
     @property
     def may_go_on(self) -> bool:
-        """Whether there is a marker to be written now."""
+        """True if a marker can be written now."""
         return bool(self._not_begun or self._again) and self._under_way < MOST_UNDER_WAY and self._is_wanted()
 
     def write_next(self) -> None:
@@ -106,7 +112,9 @@ class Markers:
         written.addCallback(self._written, partition)
 
     def _failed(self, failure: Failure, partition: TopicPartition) -> ErrorCode:
-        """Log a fault of ours, and try again: it must not leave the transaction open for ever."""
+        """Log an unexpected exception, and make the marker be tried again: a bug must not leave the
+        transaction open for ever.
+        """
         logger.error(
             "transactional id %s: no marker in %s-%d: %s", self._transactional_id, *partition, failure
         )
@@ -126,18 +134,18 @@ class Markers:
             self._turns.add(self)
 
     def _try_again(self, partition: TopicPartition) -> None:
-        """Write a marker that could not be written; its pause is over."""
+        """Queue a marker that could not be written, after its pause."""
         self._again.append(partition)
         self._turns.add(self)
 
     def _warn_later(self, error: ErrorCode, partition: TopicPartition) -> None:
-        """Log the partition together with others: there may be thousands."""
+        """Note a partition for a line that names several: thousands may fail."""
         if not self._unmarked:
             self._turns.clock.callLater(0, self._warn)
         self._unmarked.setdefault(error, []).append(partition)
 
     def _warn(self) -> None:
-        """Write one line for each error, when no more partitions are to come."""
+        """Log one line for each error, once every marker has been tried."""
         if self._not_begun and self._is_wanted():
             self._turns.clock.callLater(LOG_PAUSE_S, self._warn)
             return
@@ -165,11 +173,11 @@ class MarkerTurns:
         self.clock = clock
         self._waiting: deque[Markers] = deque()
         self._left = MARKERS_IN_TURN
-        """How many may still be written in this turn."""
+        """How many markers may still be written in this turn."""
         self._next_turn: object = None
 
     def add(self, markers: Markers) -> None:
-        """Write markers as soon as it is their turn: now, if nothing is before them."""
+        """Queue the markers of a transaction; they are written now if this turn has room left."""
         if not markers.is_waiting and markers.may_go_on:
             markers.is_waiting = True
             self._waiting.append(markers)
@@ -204,12 +212,12 @@ def _each(topics: Mapping[str, Iterable[int]]) -> Iterator[TopicPartition]:
 def write_marker(
     broker: Broker, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int = 0
 ) -> Deferred[ErrorCode]:
-    """End the marker's transaction in one partition. Fires when that is durable, or with the error.
+    """End the marker's transaction in one partition; fires with NONE when the marker is durable.
 
-    transaction_version: that of the transaction, see `producing.rules.check_marker`. In `__consumer_offsets`
-    the group coordinator writes the marker, and makes the transaction's offsets count or forgets them.
-    UNKNOWN_TOPIC_OR_PARTITION if the topic is gone; INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED
-    if the marker comes too late; KAFKA_STORAGE_ERROR.
+    Fires with UNKNOWN_TOPIC_OR_PARTITION if the topic is gone, with INVALID_PRODUCER_EPOCH or
+    TRANSACTION_COORDINATOR_FENCED if the marker comes too late, and with KAFKA_STORAGE_ERROR if it cannot be
+    stored. In `__consumer_offsets` the group coordinator writes the marker; the transaction's offsets then
+    count, or are forgotten. transaction_version: the transaction's; see `producing.rules.check_marker`.
     """
     topic = broker.cluster.topics.get(topic_name)
     partition = None if topic is None else topic.partition(index)

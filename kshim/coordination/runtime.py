@@ -5,8 +5,8 @@
                                                       │ durable
                                           replies by token, endings
 
-So no client is told of something that a crash could undo. A record that cannot be encoded fails its own
-request. When an append fails the shard is dropped and loaded again from its journal.
+So no client gets an answer that a crash could undo. A record that cannot be encoded fails the request that
+needs it. When an append fails, the shard is dropped and loaded again from its journal.
 
 Each shard is led by one broker, or by none: `load` and `unload` change that. All brokers of a process share
 one runtime of groups and one of transactions.
@@ -37,13 +37,13 @@ from schemas.error_code import ErrorCode
 logger = logging.getLogger(__name__)
 
 START_MS = 20
-"""How long `start` may load; what is left is loaded while the others are served."""
+"""How long `start` may load, in ms; the shards that are left are loaded while the others are served."""
 RELOAD_S = 1
-"""The pause before a shard is loaded again whose journal could not be read."""
+"""The pause before a shard whose journal could not be read is loaded again, in seconds."""
 
 
 class Coordinator(Loadable, Protocol):
-    """What a runtime runs. It knows no clock, no disk and no network."""
+    """A coordinator as a runtime needs it. It knows no clock, no disk and no network."""
 
     def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
         """Decide one request."""
@@ -52,10 +52,10 @@ class Coordinator(Loadable, Protocol):
         """The response that says `error` and nothing else."""
 
     def as_kept(self, request: Any) -> Any:
-        """What `refuse` needs of a request that may be parked for long."""
+        """The request, or a smaller copy of it with all that `refuse` needs: it may be parked for long."""
 
     def encode(self, record: Any) -> Entry:
-        """Key and value of a record. Raises ValueError for one that cannot be written."""
+        """The key and value of a record. Raises ValueError if it cannot be written."""
 
     def finish_load(self, shard: int, now_ms: int) -> Decision:
         """Serve `shard` from now on."""
@@ -64,19 +64,19 @@ class Coordinator(Loadable, Protocol):
         """Give up `shard`; the decision answers the requests that it has parked."""
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `advance`; it may be early, never late. None when nothing will come due."""
+        """When to call `advance`: perhaps too early, never too late. None if nothing will come due."""
 
     def advance(self, now_ms: int) -> Iterator[Decision]:
-        """Do all that is due; each decision is carried out before the next is taken."""
+        """Do all that is due. The caller carries out each decision before it takes the next."""
 
 
 class _Waiting(Promise[Any]):
-    """A request without an answer yet."""
+    """The promise of an answer, with the request that it answers."""
 
     __slots__ = ("caller", "request")
 
     def __init__(self, request: Any, caller: Caller) -> None:
-        self._answer = self._listener = None  # here, not by the base: one is made for each commit
+        self._answer = self._listener = None  # without a call of the base class: one is made for each commit
         self.request = request
         self.caller = caller
 
@@ -94,10 +94,11 @@ class Runtime:
         tell: Callable[[object], None] | None = None,
         may_answer: Callable[[int], bool] | None = None,
     ) -> None:
-        """clock: the time that the coordinator is told; it may be steered, where turns and retries go by the
-        loader's. end: called with each of a decision's endings, when it is durable. loader: shared with other
-        runtimes. tell: called with all that is reported. may_answer: whether it is sure that no other process
-        leads a shard; else its replies wait for an append, if need be of no records. None: it always is.
+        """clock: gives the time that is passed to the coordinator. People may hold it or move it ahead; turns
+        and retries go by the loader's clock. end: called with each ending of a decision, once it is durable.
+        loader: shared with other runtimes. tell: called with every report. may_answer: returns True while it
+        is sure that no other process leads the shard; else the shard's replies wait for an append, if need be
+        of no records. None stands for always sure.
         """
         self._coordinator = coordinator
         self._journal = journal
@@ -111,10 +112,10 @@ class Runtime:
         self._real_clock = self._loader.clock
         self._loading: dict[int, Loading] = {}
         self._reloads: dict[int, Any] = {}
-        """The calls that load a shard again whose journal could not be read."""
+        """By shard: the scheduled call that loads it again, after its journal could not be read."""
         self._leader_epochs: dict[int, int] = {}
         self._in_flight: Counter[int] = Counter()
-        """How many appends of each shard are under way, whether or not it is still led."""
+        """By shard: how many appends are under way, whether or not the shard is still led."""
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
         self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due, self._real_clock)
@@ -125,10 +126,10 @@ class Runtime:
     # ---- start and stop
 
     def start(self, leaders: Mapping[int, Leader] | None = None) -> None:
-        """Answer requests from now on, and load the shards that have a leader, as many as START_MS allow
-        before this returns. Raises StorageError if one of these cannot be read.
+        """Answer requests from now on, and load the shards that have a leader: for START_MS before this
+        returns, the rest later. Raises StorageError if a shard cannot be read before this returns.
 
-        leaders: by shard; None stands for node 0 as the leader of all.
+        leaders: by shard; None makes node 0 the leader of all.
         """
         self._is_running = True
         if leaders is None:
@@ -168,11 +169,11 @@ class Runtime:
         return self._ask(self._caller(context), request)
 
     def promise(self, context: RequestContext, request: Any) -> Any | Promise[Any]:
-        """The same, with a Promise in place of a Deferred."""
+        """Like `submit`, but with a Promise in place of a Deferred."""
         return self._promise(self._caller(context), request)
 
     def submit_as_broker(self, api_version: int, request: Any) -> Later[Any]:
-        """The same for a request of a broker to whichever broker leads the shard."""
+        """Like `submit`, for a request from a broker; the broker that leads the shard answers it."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
 
     def _caller(self, context: RequestContext) -> Caller:
@@ -221,8 +222,8 @@ class Runtime:
             self.decide(lead, decide)
 
     def when_led(self, shard: int, decide: Callable[[int, int], Decision]) -> bool:
-        """Carry out `decide(shard, now_ms)` when all that was decided before is appended; return whether that
-        was now. If the shard is loading, that will be as soon as it is served.
+        """Append all earlier decisions of the shard, then carry out `decide(shard, now_ms)`; return True if
+        that was done. If the shard is loading, return False, and do it as soon as the shard is served.
         """
         loading, lead = self._loading.get(shard), self._leads.get(shard)
         if loading is not None:
@@ -234,7 +235,7 @@ class Runtime:
         return self.is_led(lead)
 
     def is_led(self, lead: Lead) -> bool:
-        """Whether `lead` is still the one in force for its shard."""
+        """True if `lead` is still the present lead of its shard."""
         return self._leads.get(lead.shard) is lead
 
     # ---- decisions
@@ -253,17 +254,17 @@ class Runtime:
             self._release(lead, decision.replies, decision.endings)
 
     def _is_settled(self, lead: Lead) -> bool:
-        """Whether a reply of a shard may leave at once."""
+        """True if a reply of the shard may be sent at once."""
         return not lead.unsettled and (self._may_answer is None or self._may_answer(lead.shard))
 
     def _report(self, what: object) -> None:
-        """Tell people what has happened."""
+        """Log a report, and pass it to `tell`."""
         logger.log(logging.DEBUG if getattr(what, "is_minor", False) else logging.INFO, "%s", what)
         if self._tell is not None:
             self._tell(what)
 
     def _gather(self, lead: Lead, decision: Decision) -> None:
-        """Replay a decision's records, and append them with the rest of this turn."""
+        """Replay a decision's records, and gather them for the append at the end of this turn."""
         try:
             entries = [self._coordinator.encode(record) for record in decision.records]
         except ValueError as error:
@@ -295,7 +296,7 @@ class Runtime:
         append.endings += decision.endings
 
     def _void(self, replies: Iterable[Reply], error: ErrorCode) -> None:
-        """Answer with `error` in place of these replies: their decision is void."""
+        """Answer with `error` instead of these replies, because their decision is void."""
         for token, _ in replies:
             waiting = self._waiting.get(token)
             if waiting is not None:
@@ -307,7 +308,9 @@ class Runtime:
         self.end_turn()
 
     def end_turn(self) -> None:
-        """Append what the shards have gathered in this turn of the reactor; happens by itself at its end."""
+        """Append the records that the shards have gathered in this turn of the reactor. At the turn's end
+        this happens without a call.
+        """
         if self._turn_ends is not None:
             self._turn_ends.cancel()
             self._turn_ends = None
@@ -334,7 +337,7 @@ class Runtime:
         self._landed(lead.shard)
 
     def _failed(self, failure: Failure, lead: Lead) -> None:
-        """Load the shard again: the journal did not take an append, so all that was decided since is void."""
+        """Load the shard again: the journal did not take an append, so all decisions since then are void."""
         shard = lead.shard
         if self.is_led(lead):
             name = f"{self._coordinator.topic}-{shard}"
@@ -368,11 +371,12 @@ class Runtime:
     # ---- shards
 
     def load(self, shard: int, leader: Leader) -> Deferred[None]:
-        """Let `leader` lead `shard`, which refuses requests as loading until its journal is replayed.
+        """Make `leader` the leader of `shard`, which refuses requests as loading until its journal is
+        replayed.
 
-        Fires when the shard is served, or given up before that; errbacks StorageError if it cannot be read,
-        and then it is not led. As in Kafka, an earlier leader is ignored, and a broker that leads already
-        goes on.
+        Fires when the shard is served, or given up before that. Fails with StorageError if the journal cannot
+        be read; then the shard is not led. As in Kafka, a leader with an earlier epoch is ignored, and a
+        broker that leads the shard already goes on without loading.
         """
         now = self._leads.get(shard) or self._loading.get(shard)
         known = self._leader_epochs.get(shard, -1)
@@ -388,7 +392,8 @@ class Runtime:
     def unload(self, shard: int, leader_epoch: int | None = None) -> None:
         """Give up `shard`: parked and later requests for it are answered NOT_COORDINATOR.
 
-        leader_epoch: that of the change; if the shard is led in this epoch or a later one, nothing happens.
+        leader_epoch: the epoch of the change; nothing happens if the shard is led in this epoch or a later
+        one.
         """
         if leader_epoch is None or leader_epoch > self._leader_epochs.get(shard, -1):
             self._give_up(shard)
@@ -404,7 +409,7 @@ class Runtime:
             self._loader.add(loading, partial(self._go_on_loading, loading))
 
     def _go_on_loading(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
-        """Load until `is_long_enough()`; return whether that has ended: the shard is served, or it failed."""
+        """Load until `is_long_enough()`; return True if that ended: the shard is served, or it failed."""
         try:
             has_ended = self._replay(loading, is_long_enough)
         except StorageError as error:
@@ -418,7 +423,7 @@ class Runtime:
         return has_ended
 
     def _want(self, shard: int) -> None:
-        """Note that a client waits for a shard, which is loading or led elsewhere."""
+        """If `shard` is loading, note that a client waits for it."""
         if (loading := self._loading.get(shard)) is not None:
             self._loader.want(loading)
 
@@ -427,9 +432,10 @@ class Runtime:
         self._begin_load(shard, leader).served.addErrback(lambda _: None)
 
     def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
-        """Replay some of the journal; return whether the shard is served now.
+        """Replay a part of the journal; return True if the shard is served now.
 
-        Raises StorageError; then the shard is not led here, which is better than to serve a part of it.
+        Raises StorageError; then this process does not lead the shard, which is better than to serve half of
+        it.
         """
         shard, now_ms = loading.shard, self._now_ms()
         try:
@@ -447,7 +453,7 @@ class Runtime:
         return True
 
     def _give_up(self, shard: int) -> None:
-        """Let go of a shard that is led or loading; do nothing for any other."""
+        """Stop leading or loading a shard; do nothing for any other."""
         lead, loading = self._leads.pop(shard, None), self._loading.pop(shard, None)
         if (again := self._reloads.pop(shard, None)) is not None:
             again.cancel()
@@ -469,7 +475,7 @@ class Runtime:
 
     @property
     def is_behind(self) -> bool:
-        """Whether work is due that has not been done."""
+        """True if work is due that has not been done."""
         deadline_ms = self._coordinator.next_deadline_ms()
         return self._is_running and deadline_ms is not None and deadline_ms <= self._now_ms()
 

@@ -1,4 +1,4 @@
-"""Which shard of a coordinator holds a group or a transactional id."""
+"""Finds the shard of a coordinator that holds a group or a transactional id."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from functools import lru_cache
 from kshim.coordination.java import string_hash
 
 LONG = 256
-"""Characters. Clients may choose names of 32767 bytes, which take four times that in memory."""
+"""Names of this many characters count as long. Clients may choose names of 32767 bytes, which take four times
+that in memory.
+"""
 
 
 def partition_for(name: str, partitions: int) -> int:
     """The partition of the coordinator's topic that holds `name`: Java's `Math.abs(hashCode()) % partitions`.
 
-    The smallest int32, which has no positive counterpart, counts as 0. A letter costs 0.1 us, so the last
-    answers are kept; few of those for long names.
+    The smallest int32, which has no positive counterpart, counts as 0. A letter costs 0.1 us, so the latest
+    answers are kept: 16384 for short names, and 64 for long ones.
     """
     return _for_short(name, partitions) if len(name) < LONG else _for_long(name, partitions)
 

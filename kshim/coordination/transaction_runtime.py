@@ -1,8 +1,8 @@
 """The transaction coordinator of a broker: a `Runtime` over __transaction_state, and the markers.
 
-When the outcome of a transaction is durable, each of its partitions gets its marker; when the last marker is
-durable, one more decision completes the transaction. So a durable outcome is always carried out: what a
-restart finds half done is done again.
+When the outcome of a transaction is durable, each of its partitions gets its marker. When the last marker is
+durable, one more decision completes the transaction. So a durable outcome is always carried out: after a
+restart, the markers of unfinished transactions are written again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class TransactionRuntime:
-    """The transaction coordinator of all brokers. Its topic is made when a client first asks for it."""
+    """The transaction coordinator of all brokers of a process. Its topic is made when a client first needs
+    it.
+    """
 
     def __init__(
         self, cluster: Cluster, log: Log, config: Config, clock: Clock, loader: Loader | None = None
@@ -66,7 +68,9 @@ class TransactionRuntime:
     # ---- start and stop
 
     def start(self, write_marker: WriteMarker) -> None:
-        """Load the shards, if the topic exists, and finish what was ending. Raises StorageError."""
+        """Load the shards, if the topic exists, and finish the transactions that were ending. Raises
+        StorageError.
+        """
         self._write_marker = write_marker
         self._running()
 
@@ -113,8 +117,8 @@ class TransactionRuntime:
     def submit(self, context: RequestContext, request: Any) -> Later[Any]:
         """The response to a request about transactions, or a Deferred of it while it waits for the journal.
 
-        AddPartitionsToTxn, in the form of v4 and later, is sent by brokers, to whichever broker coordinates
-        the transaction. All other requests are for the broker that was asked.
+        AddPartitionsToTxn, in the form of v4 and later, comes from brokers; the broker that coordinates the
+        transaction answers it. The broker that was asked answers all other requests.
         """
         match request:
             case AddPartitionsToTxnRequest():
@@ -136,24 +140,26 @@ class TransactionRuntime:
         return self._ask(context, request)
 
     def _ask(self, context: RequestContext, request: Request) -> Later[Any]:
-        """The response of the broker that was asked."""
+        """The answer of the broker that was asked."""
         runtime = self._running()
         return runtime.submit(context, request) if runtime else self._refused(context, request)
 
     def _ask_any(self, context: RequestContext, request: Request) -> Later[Any]:
-        """The response of the broker that coordinates the transaction."""
+        """The answer of the broker that coordinates the transaction."""
         runtime = self._running()
         if runtime is None:
             return self._refused(context, request)
         return runtime.submit_as_broker(context.api_version, request)
 
     def _refused(self, context: RequestContext, request: Request) -> Any:
-        """The response of a coordinator that leads no shard."""
+        """The answer of a coordinator that leads no shard."""
         (reply,) = self._coordinator.handle(Caller(0, context.api_version), request, self._now_ms()).replies
         return reply.response
 
     def _with_producer_id(self, context: RequestContext, request: Any) -> Deferred[Any]:
-        """Get a producer id that the decision can take, then ask; an id not taken is kept for the next."""
+        """Get a producer id that the decision can take, then handle the request. An id that is not taken is
+        kept for the next request.
+        """
 
         def given(producer_id: int) -> Any:
             self._spare_producer_id = producer_id
@@ -198,7 +204,7 @@ class TransactionRuntime:
 
     @property
     def is_behind(self) -> bool:
-        """Whether work is due that has not been done."""
+        """True if work is due that has not been done."""
         return self._runtime is not None and self._runtime.is_behind
 
     def _now_ms(self) -> int:
