@@ -1,1 +1,1 @@
-"""The flight recorder: the last rebalances of each group, what they meant for partitions, and the story."""
+"""The flight recorder: keeps each group's last rebalances, and says what moved and why."""

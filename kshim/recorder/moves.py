@@ -1,4 +1,4 @@
-"""The move of a coordinator, as it is reported."""
+"""The event that a coordinator has moved."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorMoved:
-    """A partition of __consumer_offsets, and with it the coordinator of its groups, has another leader."""
+    """A partition of __consumer_offsets has another leader, so its groups have another coordinator."""
 
     shard: int
     before: int
-    """A node id; NOBODY if it had no leader."""
+    """The previous leader's node id; NOBODY if there was no leader."""
     after: int
     kind: ClassVar = "coordinator moved"
 

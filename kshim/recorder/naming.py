@@ -1,4 +1,4 @@
-"""Short names for members: their ids end in a UUID that nobody can tell apart at a glance."""
+"""Short names for members. Their ids end in a UUID, which people cannot compare at a glance."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ ID_CHARACTERS = 8
 
 
 def short_names(members: Iterable[Who]) -> Mapping[str, str]:
-    """A name for each member id that no other of these members has: its instance id, else its client id, if
-    need be with the beginning of what makes its id its own.
+    """Return a unique name for each member, by member id: its instance id, else its client id.
+
+    Members that would share a name get the beginning of their member ids instead, or all of it if need be.
     """
     plain = {each.member_id: each.group_instance_id or each.client_id for each in members}
     alike: dict[str, list[str]] = {}
@@ -25,7 +26,7 @@ def short_names(members: Iterable[Who]) -> Mapping[str, str]:
 
 
 def _longer(name: str, member_ids: Sequence[str]) -> dict[str, str]:
-    """Names for the members that would all have this one. O(members)."""
+    """Unique names for members that would all be called `name`, by member id. O(members)."""
     beginning = len(name) + 1 + ID_CHARACTERS if name else ID_CHARACTERS
     counts = Counter(member_id[:beginning] for member_id in member_ids)
     return {

@@ -1,7 +1,8 @@
-"""Who owns a group's partitions, as its rebalances tell: what moved, and how long nobody had it.
+"""Follows the owners of a group's partitions through its rebalances: what moved, and how long it had no
+owner.
 
-An eager member gives all its partitions up before it joins. A cooperative one says in its subscription what
-it still owns, and gives up the rest when its assignment lacks it (KIP-429).
+An eager member gives all its partitions up before it joins. A cooperative member lists in its subscription
+the partitions that it still owns; of these it later gives up those that its new assignment lacks (KIP-429).
 """
 
 from __future__ import annotations
@@ -21,41 +22,41 @@ NONE: Partitions = frozenset()
 
 
 class Moved(NamedTuple):
-    """A partition that got another owner."""
+    """A partition that moved to another member."""
 
     partition: Partition
     before: Who | None
-    """None if nobody is known to have had it."""
+    """The previous owner; None if none is known."""
     after: Who
     unowned_ms: int | None
-    """How long nobody had it; None if that is not known."""
+    """How long the partition had no owner; None if that is not known."""
 
 
 class Effect(NamedTuple):
-    """What a rebalance meant for partitions and members."""
+    """The effect of one rebalance on partitions and members."""
 
     moved: tuple[Moved, ...]
     without_owner: tuple[Partition, ...]
-    """Partitions that somebody had before it, and nobody has at its end."""
+    """Partitions that had an owner before the rebalance, and have none at its end."""
     paused_ms: Mapping[str, int]
-    """How long each member could not consume, by member id: it had no partitions meanwhile."""
+    """How long each member had no partitions, and so could not consume, by member id."""
 
 
 class Ownership:
-    """Follows one group through its rebalances; each is taken once, in their order."""
+    """The owners of one group's partitions. It must take each rebalance once, in order."""
 
     def __init__(self) -> None:
         self._owners: dict[Partition, Who] = {}
         self._released_ms: dict[Partition, int] = {}
-        """Since when partitions have no owner; `_owners` has their last one."""
+        """When each partition without an owner lost it; `_owners` still has that last owner."""
 
     @property
     def partitions(self) -> int:
-        """How many partitions it knows an owner of."""
+        """How many partitions have a known owner, or had one."""
         return len(self._owners)
 
     def take(self, rebalance: Rebalance) -> Effect:
-        """The effect of the next rebalance. O(members and partitions)."""
+        """Take the next rebalance, and return its effect. O(members and partitions)."""
         if rebalance.protocol_type not in (CONSUMER, ""):
             return Effect((), (), {})
         unowned = set(self._released_ms)
@@ -90,7 +91,7 @@ class Ownership:
                 yield Moved(partition, before, part.who, unowned_ms)
 
     def _gives_up(self, part: Part, kept: Partitions) -> None:
-        """A cooperative member gives up what it kept and is not assigned any more."""
+        """Release the partitions that a cooperative member kept, but is not assigned any more."""
         if part.assigned_ms != NEVER_MS and part.gone is None:
             for partition in kept - assigned(part.after):
                 owner = self._owners.get(partition)
@@ -109,7 +110,7 @@ def assigned(assignment: bytes) -> Partitions:
 
 
 def _keeps(part: Part) -> Partitions:
-    """What a member still owned when it joined."""
+    """The partitions that a member still owned when it joined, as its subscription says."""
     try:
         owned = decode_subscription(part.subscription).owned_partitions if part.subscription else ()
     except MalformedMessage:
@@ -118,7 +119,10 @@ def _keeps(part: Part) -> Partitions:
 
 
 def _released_ms(part: Part) -> int | None:
-    """When a member gave up what it did not keep; None if it did not, or went on as a successor."""
+    """When a member gave up the partitions that it did not keep.
+
+    None if it gave up nothing, or a new member with its group.instance.id took its place.
+    """
     if part.gone is Gone.REPLACED:
         return None
     if part.gone is not None:
@@ -132,5 +136,5 @@ def _paused_ms(rebalance: Rebalance, part: Part) -> int:
 
 
 def _key(who: Who) -> str:
-    """What stays the same when a static member comes back."""
+    """A key for the member, which stays the same when a static member comes back with a new member id."""
     return who.member_id if who.group_instance_id is None else f"static {who.group_instance_id}"

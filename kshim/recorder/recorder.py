@@ -1,7 +1,7 @@
-"""Keeps the last rebalances of each group, and the events of the whole server, as long as there is room.
+"""Keeps the last rebalances of each group, and the last events of the server, within bounds.
 
-Soft state: a restart forgets it. What it keeps is bounded for each group, and in bytes for all together; the
-oldest rebalances of all go first.
+A restart forgets them. Rebalances are bounded in number for each group, and in bytes for all groups together;
+the oldest ones of all are forgotten first.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ MOST_BYTES = 32 * 1024 * 1024
 MOST_OF_A_GROUP = 100
 MOST_EVENTS = 5_000
 MOST_EVENT_BYTES = 8 * 1024 * 1024
-"""Of all events that are kept; clients choose how long the ids of groups are."""
+"""Most bytes of all kept events together. Clients choose how long the group ids in them are."""
 EVENT_BYTES = 250
-"""About what an event takes without its texts."""
+"""The approximate size of an event without its texts."""
 REBALANCES = frozenset({Rebalance.kind, RebalanceBegan.kind})
 MOST_TEXT = 1_000
-"""Characters of an event: clients choose the names in it."""
+"""Most characters of an event's text. Clients choose the names in it."""
 
 
 class Event(NamedTuple):
-    """Something that has happened, with a number that rises by one with each."""
+    """Something that has happened. Each event's number is one higher than the last one's."""
 
     number: int
     at_ms: int
-    """Since 1970."""
+    """When it happened, in ms since 1970."""
     kind: str
-    """What it is, such as "rebalance"."""
+    """The kind of event, such as "rebalance"."""
     group_id: str
-    """Empty if it is not about one group."""
+    """The group that it is about; empty if it is not about one group."""
     text: str
     """A line for people."""
     shard: int | None = None
@@ -43,7 +43,7 @@ class Event(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes in memory."""
+        """The approximate size in memory, in bytes."""
         return EVENT_BYTES + getsizeof(self.group_id) + getsizeof(self.text)
 
 
@@ -54,7 +54,7 @@ class _Kept(NamedTuple):
 
 
 class Recorder:
-    """Takes what the server reports, and calls its watchers."""
+    """Keeps the rebalances and events that the server reports, and calls the watchers."""
 
     def __init__(
         self,
@@ -62,25 +62,27 @@ class Recorder:
         most_bytes: int = MOST_BYTES,
         most_of_a_group: int = MOST_OF_A_GROUP,
     ) -> None:
-        """now_ms: since 1970."""
+        """now_ms: returns the time, in ms since 1970."""
         self._now_ms = now_ms
         self._most_bytes, self._most_of_a_group = most_bytes, most_of_a_group
         self._of_group: dict[str, deque[_Kept]] = {}
         self._count = 0
         self._by_age: deque[_Kept] = deque()
-        """All that are kept, and some that their groups have forgotten."""
+        """All kept rebalances by age, mixed with some that are forgotten already."""
         self.bytes = 0
-        """What the kept rebalances take, about."""
+        """The approximate size of the kept rebalances."""
         self._events: deque[Event] = deque()
         self.event_bytes = 0
-        """What the kept events take, about."""
+        """The approximate size of the kept events."""
         self.last_number = 0
-        """That of the last event; 0 before the first."""
+        """The number of the last event; 0 before the first."""
         self._watchers: dict[object, Callable[[Event], object]] = {}
 
     def add(self, what: object) -> None:
-        """Take what has just happened: its str() is a line for people, its `kind`, `group_id` and `shard` say
-        what it is, and of which groups.
+        """Keep something that has just happened, and call the watchers.
+
+        Its str() becomes the event's text; its `kind`, `group_id` and `shard`, if it has them, the event's
+        fields.
         """
         self.last_number += 1
         if isinstance(what, Rebalance):
@@ -93,16 +95,16 @@ class Recorder:
             watcher(event)
 
     def rebalances(self, group_id: str) -> tuple[Rebalance, ...]:
-        """Those of a group that are kept, the earliest first."""
+        """The kept rebalances of a group, the earliest first."""
         return tuple(kept.rebalance for kept in self._of_group.get(group_id, ()))
 
     def events_after(self, number: int) -> list[Event]:
-        """The events that are kept of those with higher numbers."""
+        """The kept events with numbers above `number`, in order."""
         wanted = max(self.last_number - number, 0)
         return list(islice(reversed(self._events), wanted))[::-1]
 
     def incidents(self, group_id: str, shard: int) -> list[Event]:
-        """The events that are kept of those about a group, or its shard, and are no rebalances."""
+        """The kept events about a group, or its shard, except rebalances."""
         return [
             event
             for event in self._events
@@ -110,7 +112,7 @@ class Recorder:
         ]
 
     def watch(self, watcher: Callable[[Event], object]) -> Callable[[], None]:
-        """Call `watcher(event)` after each event. The returned function ends that."""
+        """Call `watcher(event)` after each event. Return a function that ends this."""
         key = object()
         self._watchers[key] = watcher
 

@@ -1,4 +1,4 @@
-"""What the rebalances of a group tell together: does it flap, who is slow, who dies again and again."""
+"""Scores from all rebalances of a group: does it flap, which client is slow, which dies again and again."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from kshim.recorder.story import seconds
 WINDOW_MS = 600_000
 """Flapping is looked for in the last ten minutes."""
 RESTLESS = 0.1
-"""A group that rebalances for a larger share of the time flaps."""
+"""A group flaps if it rebalances for a larger share of the time."""
 SLOW_MS = 1_000
-"""Nobody is called slow for whom the others have waited less, in all."""
+"""A client is called slow if the others have waited for it longer than this in all."""
 DIES_AGAIN = 2
-"""A client whose sessions expire so often is a zombie: it starts again, or freezes, and dies again."""
+"""A client is called a zombie if so many of its sessions have expired: it starts again, or freezes, and dies
+again.
+"""
 
 
 def scores(rebalances: Sequence[Rebalance], now_ms: int) -> dict[str, Any]:
-    """The scores as JSON values.
+    """Return the scores as JSON values.
 
-    `rebalances`, and `rebalancing`, the share of the time from 0 to 1: in the last ten minutes. `slowest`:
-    the client that the others waited for longest in all, for `slowest_ms`. `zombies`: how many sessions have
-    expired, by client. A client is named by its instance id, or its client id and host.
+    `rebalances`: how many there were in the last ten minutes. `rebalancing`: the share of that time that they
+    took, from 0 to 1. `slowest`: the client that the others waited for longest in all, for `slowest_ms`.
+    `zombies`: how many sessions have expired, by client. A client is named by its instance id, or by its
+    client id and host.
     """
     since_ms = now_ms - WINDOW_MS
     late = [each for each in rebalances if each.ended_ms > since_ms]
@@ -49,7 +52,7 @@ def scores(rebalances: Sequence[Rebalance], now_ms: int) -> dict[str, Any]:
 
 
 def remarks(scores: Mapping[str, Any]) -> list[str]:
-    """What of these scores is worth a look, in words."""
+    """Say in words which of the scores deserve a look."""
     found = []
     if scores["rebalancing"] > RESTLESS:
         found.append(f"flaps: it rebalanced {scores['rebalancing']:.0%} of the last 10 min")

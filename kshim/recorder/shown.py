@@ -1,6 +1,6 @@
 """Rebalances as JSON values, for the command line, HTTP and the topic of rebalances.
 
-All times are in ms since 1970, durations in ms; what did not happen is null.
+All times are in ms since 1970, all durations in ms. The time of something that did not happen is null.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from schemas.consumer_protocol import decode_assignment, partitions_of
 from schemas.message import MalformedMessage
 
 VERSION = 1
-"""Of these values. It rises when a field changes its meaning; more fields may come without that."""
+"""The version of the JSON format. It rises when a field changes its meaning, not when fields are added."""
 
 
 def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[dict[str, Any]]:
-    """The rebalances of one group, one after the other, as JSON values."""
+    """Yield the rebalances of one group as JSON values. rebalances: all that are kept, the oldest first."""
     ownership = Ownership()
     for rebalance in rebalances:
         yield shown(rebalance, ownership.take(rebalance))
 
 
 def shown(rebalance: Rebalance, effect: Effect) -> dict[str, Any]:
-    """One rebalance and its effect."""
+    """One rebalance and its effect as a JSON value."""
     it, names = rebalance, names_of(rebalance, effect)
     return {
         "version": VERSION,
@@ -69,7 +69,7 @@ def shown(rebalance: Rebalance, effect: Effect) -> dict[str, Any]:
 
 
 def shown_member(who: Who) -> dict[str, Any]:
-    """How a member is named."""
+    """The ids and the host of a member."""
     return {
         "member_id": who.member_id,
         "client_id": who.client_id,
@@ -79,7 +79,7 @@ def shown_member(who: Who) -> dict[str, Any]:
 
 
 def shown_assignment(protocol_type: str, assignment: bytes) -> Any:
-    """The partitions by topic; in hexadecimal digits if only clients can read it."""
+    """The partitions of an assignment, by topic; hexadecimal digits if only clients can read its bytes."""
     if not assignment:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""A rebalance told in sentences: why it began, who was waited for, what moved, and who stood still."""
+"""Describes a rebalance in sentences: why it began, who was waited for, what moved, and who stood still."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kshim.recorder.naming import short_names
 from kshim.recorder.ownership import Effect, Partition
 
 MOST_NAMES = 5
-"""How many of a kind a sentence names; of more it says how many there are."""
+"""Most members or partitions that a sentence names. It counts the others."""
 NOTICEABLE_MS = 50
-"""A member that takes longer to hear of a rebalance, or to join after that, is worth a word."""
+"""A member is mentioned if it takes longer than this to hear of a rebalance, or to join after that."""
 
 GONE = {
     Gone.LEFT: "left",
@@ -26,7 +26,7 @@ GONE = {
 
 
 def story(rebalance: Rebalance, effect: Effect) -> list[str]:
-    """The sentences, in the order of what happened."""
+    """The sentences, in the order in which things happened."""
     names = names_of(rebalance, effect)
     return [
         _beginning(rebalance, names),
@@ -40,7 +40,7 @@ def story(rebalance: Rebalance, effect: Effect) -> list[str]:
 
 
 def names_of(rebalance: Rebalance, effect: Effect) -> Mapping[str, str]:
-    """Short names of all who play a part."""
+    """Short names, by member id, of all members that the description may name."""
     before = (moved.before for moved in effect.moved if moved.before is not None)
     everybody = (*(part.who for part in rebalance.parts.values()), *rebalance.members, *before)
     return short_names(everybody)
@@ -52,9 +52,9 @@ def seconds(ms: float) -> str:
 
 
 def listed(names: Iterable[str], most: int = MOST_NAMES, count: int | None = None) -> str:
-    """ "a", "a and b", "a, b and 7 others".
+    """Join names: "a", "a and b", "a, b and 7 others".
 
-    count: how many there are; of more than `most`, the others need not be made.
+    count: how many names there are in all, if `names` has only the first ones.
     """
     known = list(names)
     count = len(known) if count is None else count
@@ -64,7 +64,7 @@ def listed(names: Iterable[str], most: int = MOST_NAMES, count: int | None = Non
 
 
 def partitions(named: Sequence[Partition]) -> str:
-    """ "orders-0 and orders-1"."""
+    """Name partitions: "orders-0 and orders-1"."""
     shown = (f"{topic}-{partition}" for topic, partition in named[:MOST_NAMES])
     return listed(shown, count=len(named))
 

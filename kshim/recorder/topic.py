@@ -1,7 +1,7 @@
 """Writes each rebalance into the topic kshim.rebalances, so that any consumer, and Spark, can read it.
 
-The key of a record is the group's id, its value the JSON of `shown`. The topic has one partition, so the
-records are in the order in which the rebalances ended.
+A record's key is the group id, its value the JSON of `shown`. The topic has one partition, so the records are
+in the order in which the rebalances ended.
 """
 
 from __future__ import annotations
@@ -28,31 +28,37 @@ if TYPE_CHECKING:
 
 TOPIC = "kshim.rebalances"
 MOST_GROUPS = 10_000
-"""For more the writer forgets who owned what; it knows again after the next rebalance."""
+"""Most groups whose owners of partitions are remembered. A forgotten group's owners are known again after its
+next rebalance.
+"""
 MOST_PARTITIONS = 200_000
-"""Of all these groups together."""
+"""Most partitions whose owners are remembered, for all groups together."""
 MOST_WAITING = 1_000
 MOST_WAITING_BYTES = 16 * 1024 * 1024
-"""Rebalances that are not written yet; of more the latest are dropped, with a line in the log."""
+"""Most bytes of rebalances that wait to be written. Beyond it new ones are dropped, with a line in the log.
+"""
 
 logger = logging.getLogger(__name__)
 
 
 class RebalanceTopic:
-    """Takes what the server reports; one batch is written at a time, with all that has come meanwhile."""
+    """Writes rebalances.
+
+    One batch is written at a time; the next has all rebalances that have come meanwhile.
+    """
 
     def __init__(self, cluster: Cluster, log: Log, aside: Aside, clock: Clock) -> None:
         self._cluster, self._log = cluster, log
         self._aside, self._clock = aside, clock
         self._ownership: dict[str, Ownership] = {}
         self._partitions = 0
-        """How many `_ownership` knows."""
+        """How many partitions `_ownership` knows."""
         self._waiting: list[Rebalance] = []
         self._waiting_bytes = 0
         self._is_writing = False
 
     def add(self, what: object) -> None:
-        """Take what has just happened; all but rebalances is ignored."""
+        """Write a rebalance; ignore anything else that the server reports."""
         if not isinstance(what, Rebalance):
             return
         size = what.size
@@ -78,7 +84,7 @@ class RebalanceTopic:
         self._is_writing = False
 
     async def _partition_no(self) -> int:
-        """The number of the topic's partition; the topic is created if it is not there."""
+        """Return the topic's partition. Creates the topic if it is missing. Raises StorageError."""
         topic = self._cluster.topics.get(TOPIC)
         if topic is None:
             made = await self._cluster.create_topics([NewTopic(TOPIC, num_partitions=1)])
@@ -88,7 +94,7 @@ class RebalanceTopic:
         return topic.partitions[0].partition_no
 
     def _encode(self, rebalances: list[Rebalance]) -> list[tuple[bytes, bytes | None]]:
-        """Done aside: nothing else uses `_ownership`."""
+        """Encode rebalances as keys and values. It runs aside, so nothing else may use `_ownership`."""
         entries: list[tuple[bytes, bytes | None]] = []
         for rebalance in rebalances:
             value = json.dumps(shown(rebalance, self._effect(rebalance)))
@@ -96,7 +102,9 @@ class RebalanceTopic:
         return entries
 
     def _effect(self, rebalance: Rebalance) -> Effect:
-        """The effect of the next rebalance of a group; groups whose last one is long ago may be forgotten."""
+        """Return the effect of a group's next rebalance. Forget the groups whose last rebalance is longest
+        ago, if too many are known.
+        """
         known = self._ownership
         ownership = known.pop(rebalance.group_id, None) or Ownership()
         self._partitions -= ownership.partitions
