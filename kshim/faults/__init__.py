@@ -1,4 +1,4 @@
-"""Faults on command: errors, delays and broken connections, for the requests that somebody chooses.
+"""Faults on command: errors, delays and broken connections, for chosen requests.
 
-Nothing here runs, or is imported, before the first fault is added.
+No module of this package is imported before the first fault is added.
 """

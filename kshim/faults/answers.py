@@ -1,7 +1,7 @@
-"""Answers the requests of one broker while there are faults; it stands in for `dispatch.answer`.
+"""Answers requests while faults are in force, in place of `dispatch.answer`.
 
-Replies leave in the order of the requests, as always: what waits here is in flight, and counted with all that
-is (`Connection`, `Unread`).
+Replies leave in the order of the requests, as always. A request that a fault delays counts as in flight like
+any other (`Connection`, `Unread`).
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from schemas.message import MalformedMessage, TooManyElements
 from schemas.registry import decode_request, encode_reply
 
 NO_REPLY = 0
-"""The acks of a Produce that is not answered."""
+"""The acks of a Produce that gets no answer."""
 
 
 class Struck(NamedTuple):
-    """A fault has struck a request."""
+    """The event that a fault has struck a request."""
 
     number: int
     fault: Fault
     times: int
-    """How often it has, with this one."""
+    """How many requests the fault has struck, including this one."""
     api: str
     api_version: int
     client: str
     group_id: str
-    """Of the request; empty if it names none."""
+    """The group that the request names; empty if it names none."""
 
     @property
     def kind(self) -> str:
-        """What it is among all that is recorded."""
+        """The kind of event for the recorder."""
         return "fault"
 
     def __str__(self) -> str:
@@ -68,13 +68,13 @@ class Usual(NamedTuple):
     """How requests are answered without faults."""
 
     answer: Callable[..., Reply | Deferred[Reply] | Promised] = answer
-    """As `dispatch.answer`."""
+    """Answers a request, with the arguments and results of `dispatch.answer`."""
     can_be_refused: Callable[[Broker, ApiKey, int, Any, ErrorCode], bool] = can_be_refused
-    """Whether the answer to a request has a place for an error (broker, api_key, version, request, error)."""
+    """Returns True if the answer has a place for the error. (broker, api_key, version, request, error)"""
 
 
 class Request(NamedTuple):
-    """A request that is struck."""
+    """A request that a fault strikes."""
 
     broker: Broker
     frame: bytes | bytearray
@@ -86,25 +86,25 @@ class Request(NamedTuple):
     usual: Usual
 
     def perform(self) -> Later[Reply]:
-        """Answer it as if there were no fault."""
+        """Answer the request as if there were no fault."""
         decoded = self.header, self.body
         return now_or_deferred(self.usual.answer(self.broker, self.frame, self.client, self.turn, decoded))
 
     def wait(self, ms: float) -> Deferred[None]:
-        """Fires after a time."""
+        """Return a Deferred that fires after `ms`."""
         over: Deferred[None] = Deferred()
         self.broker.clock.callLater(ms / 1000, over.callback, None)
         return over
 
     def closed(self) -> Refused:
-        """What closes its connection."""
+        """Return an exception that closes the request's connection when it is raised."""
         name = api_title(self.header.api_key)
         why = f"{self.client.named(self.header.client_id)}: {name}: fault {self.rule.number}"
         return Refused(why, logging.DEBUG)
 
 
 class FaultyAnswers:
-    """Requests, and the rules that may strike them."""
+    """Answers requests, and applies the faults that strike them."""
 
     def __init__(self, rules: Rules, tell: Tell, usual: Usual) -> None:
         self._rules = rules
@@ -114,7 +114,7 @@ class FaultyAnswers:
     def __call__(
         self, broker: Broker, frame: bytes | bytearray, client: Client, turn: Turn
     ) -> Reply | Deferred[Reply] | Promised:
-        """As `dispatch.answer`."""
+        """Answer a request, like `dispatch.answer`."""
         try:
             decoded = decode_request(frame, LIGHT_ELEMENTS)
         except TooManyElements:
@@ -123,7 +123,7 @@ class FaultyAnswers:
                 partial(decode_request, frame, MAX_ELEMENTS), client.address
             ).addCallbacks(
                 lambda decoded: now_or_deferred(self._answer(broker, frame, client, turn, *decoded)),
-                # which says what is wrong
+                # the usual answer says what is wrong with the request
                 lambda _: now_or_deferred(self._usual.answer(broker, frame, client, turn)),
             )
         except MalformedMessage:
@@ -165,7 +165,7 @@ def _error(request: Request, error: Error) -> Later[Reply]:
     broker, header, client = request.broker, request.header, request.client
     api_key = ApiKey(header.api_key)
     if api_key is ApiKey.PRODUCE and request.body.acks == NO_REPLY:
-        raise request.closed()  # as Kafka does: else the producer would never learn of it
+        raise request.closed()  # as Kafka does: without an answer the producer would never learn of the error
     context = RequestContext(
         header.api_version,
         header.client_id or "",
@@ -189,7 +189,7 @@ def _delay(request: Request, delay: Delay) -> Later[Reply]:
 
 
 def _held(request: Request, reply: Reply, ms: float) -> Later[Reply]:
-    """A reply after a time, in memory of its own, which is counted."""
+    """Hold a reply back for `ms`. It is copied, and its bytes are counted as unread meanwhile."""
     if reply is None:
         return None
     held, unread = bytes(reply), request.broker.unread
@@ -229,15 +229,17 @@ def _slow(request: Request, slow: Slow) -> Later[Reply]:
 
 
 def _taken_in(request: Request, ms: float) -> Deferred[Reply]:
-    """Perform a request after a time in which nothing behind it is read; not if its client has gone."""
+    """Perform a request after `ms`, unless its client has disconnected. Until then, the connection reads no
+    further request.
+    """
     turn = request.turn
     turn.is_alone = True
-    was_large = turn.fired  # and so is not parked, see Connection
+    was_large = turn.fired  # a large request's turn fires at once, so it is not parked; see Connection
 
     def perform(_: None) -> Later[Reply]:
-        if turn.fired and not was_large:  # nothing is behind it, so the connection has ended
+        if turn.fired and not was_large:  # no request is behind it, so only the connection's end can fire it
             raise request.closed()
-        turn.fire()  # it is not parked: nothing is read before it is answered
+        turn.fire()  # the request must not be parked: the connection reads nothing before it is answered
         return request.perform()
 
     return request.wait(ms).addCallback(perform)

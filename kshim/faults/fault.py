@@ -1,6 +1,6 @@
-"""A fault as a value: what happens, and to which requests.
+"""A fault as a value: an action, and the requests that it strikes.
 
-It is given as a JSON object: {"api": "Heartbeat", "error": "NOT_COORDINATOR", "group": "g", "times": 2}.
+Users give it as a JSON object: {"api": "Heartbeat", "error": "NOT_COORDINATOR", "group": "g", "times": 2}.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ BEFORE, AFTER = "before", "after"
 
 
 class WrongFault(Exception):
-    """There cannot be such a fault. str() is one line that says why, and what would be right."""
+    """The description of a fault is not valid. str() is one line that says why, and what would be right."""
 
 
 class Error(NamedTuple):
-    """The request is not performed, and answered with an error."""
+    """The request is answered with an error, without being performed."""
 
     code: ErrorCode
 
@@ -42,7 +42,7 @@ class Delay(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """The request is performed, and never answered; nor are those behind it on its connection."""
+    """The request is performed, but neither it nor any later request on its connection is answered."""
 
     def __str__(self) -> str:
         return "drop"
@@ -52,14 +52,14 @@ class Close(NamedTuple):
     """The connection is closed instead of an answer."""
 
     performs: bool
-    """Whether the request is performed first."""
+    """True if the request is performed before the connection is closed."""
 
     def __str__(self) -> str:
         return f"close {AFTER if self.performs else BEFORE}"
 
 
 class Stall(NamedTuple):
-    """From the request on nothing is read or sent on its connection for a time; then it is performed."""
+    """The connection reads and sends nothing for a time. Then the request is performed."""
 
     ms: int
 
@@ -68,7 +68,9 @@ class Stall(NamedTuple):
 
 
 class Slow(NamedTuple):
-    """The request and its answer take the time that their bytes take; nothing behind it is read before."""
+    """The request and its answer take as long as their bytes would on a slow connection. Until then, the
+    connection reads no further request.
+    """
 
     bytes_per_s: int
 
@@ -88,13 +90,13 @@ LIMITS: Final = {
     "for_ms": (1, 24 * HOUR_MS),
     "seed": (0, 1 << 53),
 }
-"""The least and the most of each number."""
+"""The smallest and the largest value of each number."""
 KEYS: Final = (*ACTIONS, *CONDITIONS, "nth", "times", "once", "probability", "seed", "for_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What happens, and to which requests; None stands for all."""
+    """An action, and conditions for the requests that it strikes. None means no condition."""
 
     action: Action
     api: ApiKey | None = None
@@ -108,12 +110,12 @@ class Fault:
     times: int | None = None
     probability: float = 1.0
     seed: int | None = None
-    """None stands for one by chance."""
+    """Makes `probability` repeatable; None for a random seed."""
     for_ms: int | None = None
 
     @property
     def target(self) -> str:
-        """Which requests, as people read it."""
+        """The conditions in words."""
         said = [self.api.title if self.api is not None else "any request"]
         for name in CONDITIONS[1:]:
             value = getattr(self, name)
@@ -123,7 +125,7 @@ class Fault:
 
     @property
     def when(self) -> str:
-        """When and how often; empty for always."""
+        """When and how often the fault strikes, in words; empty for always."""
         said = []
         if self.nth > 1:
             said.append(f"from request {self.nth} on")
@@ -141,7 +143,7 @@ class Fault:
 
 
 def fault_of(given: Mapping[str, Any]) -> Fault:
-    """The fault that a JSON object describes. Raises WrongFault."""
+    """Return the fault that a JSON object describes. Raises WrongFault."""
     if unknown := given.keys() - set(KEYS):
         raise WrongFault(f"a fault has no {', '.join(sorted(unknown))}; it has {', '.join(KEYS)}")
     said = {key: value for key, value in given.items() if value is not None and value is not False}
@@ -166,7 +168,7 @@ def fault_of(given: Mapping[str, Any]) -> Fault:
 
 
 def _check(key: str, value: Any) -> None:
-    """Raises WrongFault for a value of another type, or beyond its limits."""
+    """Raise WrongFault if a value has the wrong type, or is beyond its limits."""
     if key in LIMITS:
         least, most = LIMITS[key]
         if type(value) is not int or not least <= value <= most:
@@ -197,7 +199,10 @@ def _action(said: Mapping[str, Any]) -> Action:
 
 
 def _api(name: str) -> ApiKey:
-    """A served API by Kafka's name, however that is written: OffsetCommit, offset_commit, OFFSET-COMMIT."""
+    """Find a served API by Kafka's name, in any spelling: OffsetCommit, offset_commit, OFFSET-COMMIT.
+
+    Raises WrongFault.
+    """
     served = {_folded(key.title): key for key in sorted(ANNOUNCED)}
     found = served.get(_folded(name))
     if found is None:

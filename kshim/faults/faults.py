@@ -1,4 +1,4 @@
-"""The faults of a running server. While none is in force, nothing of this room has a part in an answer."""
+"""The faults of a running server. While none is in force, requests are answered without this package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ MOST_SEEDS = 1 << 31
 
 
 class Faults:
-    """Adds and removes faults; exchanges the listeners' `answer` when the first comes and the last goes."""
+    """Adds and removes faults.
+
+    With the first and after the last one, it exchanges the listeners' `answer`.
+    """
 
     def __init__(
         self,
@@ -31,7 +34,7 @@ class Faults:
         tell: Tell,
         usual: Usual | None = None,
     ) -> None:
-        """tell: called with each fault that strikes."""
+        """tell: called each time a fault strikes."""
         self._rules = Rules()
         self._brokers = brokers
         self._listeners = listeners
@@ -45,7 +48,7 @@ class Faults:
         return iter(self._rules)
 
     def is_in_force(self, rule: Rule) -> bool:
-        """Whether it may strike."""
+        """True if the fault may still strike."""
         return not rule.is_over(self._clock.seconds())
 
     def add(self, fault: Fault) -> Rule:
@@ -60,14 +63,14 @@ class Faults:
         return rule
 
     def remove(self, number: int) -> Rule:
-        """Raises WrongFault if there is no such fault."""
+        """Remove a fault. Raises WrongFault if it does not exist."""
         rule = self._rules.remove(number)
         logger.info("fault %d is removed; it struck %d times", number, rule.struck)
         self._switch()
         return rule
 
     def remove_all(self) -> int:
-        """Return how many there were."""
+        """Remove all faults, and return how many there were."""
         found = self._rules.remove_all()
         if found:
             logger.info("all faults are removed: %d", found)
@@ -75,7 +78,7 @@ class Faults:
         return found
 
     def _switch(self) -> None:
-        """Let faults strike, or have the requests answered as without them."""
+        """Make the listeners answer with faults if any is in force, else without."""
         in_force = any(map(self.is_in_force, self._rules))
         answer = self._faulty if in_force else self._usual.answer
         for node_id, listener in self._listeners.items():

@@ -1,6 +1,6 @@
-"""The groups, topics and members that a request names, found in the definitions of the messages.
+"""Finds the groups, topics and members that a request names, by the definitions of the messages.
 
-A topic may be named by its id. A Fetch names the topics of its session, too, which only the broker knows.
+A topic may be named by its id. A Fetch is also about the topics of its session, which only the broker knows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from schemas.message import definition
 from schemas.registry import MESSAGES
 
 Path = tuple[str, ...]
-"""The names of fields, from a request inwards; each may hold an array."""
+"""The names of nested fields, from the request inwards. Any of them may be an array."""
 
 
 class Kind(Enum):
-    """What a fault may be limited to; the value is its name in a fault."""
+    """The kinds of names that a fault may be limited to. The value is the key in a fault's JSON."""
 
     GROUP = "group"
     TOPIC = "topic"
@@ -32,9 +32,11 @@ _FIELDS: Final = {
     Kind.MEMBER: {"member_id"},
 }
 _IN_TOPICS: Final = "name"
-"""A topic, where its array is one of topics."""
+"""A field that names a topic if it is in an array of topics."""
 _OF_OTHERS: Final = frozenset(("forgotten_topics_data", "assignments", "topology"))
-"""What a Fetch no longer wants, whom a group's leader writes to, what Kafka Streams makes for itself."""
+"""Fields that are not what a request is about: topics that a Fetch forgets, members that get assignments from
+the leader, internal topics of Kafka Streams.
+"""
 _ELSEWHERE: Final[dict[tuple[ApiKey, Kind], tuple[Path, ...]]] = {
     (ApiKey.DESCRIBE_GROUPS, Kind.GROUP): (("groups",),),
     (ApiKey.FIND_COORDINATOR, Kind.GROUP): (("key",), ("coordinator_keys",)),
@@ -42,18 +44,18 @@ _ELSEWHERE: Final[dict[tuple[ApiKey, Kind], tuple[Path, ...]]] = {
     (ApiKey.SHARE_GROUP_HEARTBEAT, Kind.TOPIC): (("subscribed_topic_names",),),
 }
 _GROUP_KEY: Final = 0
-"""The key type of a group's coordinator."""
+"""The key type with which FindCoordinator names a group."""
 
 
 @cache
 def names(api_key: ApiKey, kind: Kind) -> tuple[Path, ...]:
-    """Where requests of an API name a group, a topic or a member; empty if they name none."""
+    """The fields in which requests of an API name a group, topic or member; empty if they name none."""
     found = tuple(_found(MESSAGES[api_key][0], kind, ()))
     return found + _ELSEWHERE.get((api_key, kind), ())
 
 
 def named(api_key: ApiKey, kind: Kind, request: Any) -> Iterator[Any]:
-    """The names in a request; the ids of topics are UUIDs."""
+    """The names in a request. Topics that are named by id come as UUIDs."""
     if api_key is ApiKey.FIND_COORDINATOR and request.key_type != _GROUP_KEY:
         return
     for path in names(api_key, kind):

@@ -1,8 +1,8 @@
-"""The answer to a request that is refused with an error instead of being performed.
+"""Makes the answer to a request that is refused with an error instead of being performed.
 
-Those of most APIs come from `errors` alone. A Fetch names only what has changed in its session, and a client
-without the addresses of the brokers learns nothing from its Metadata, so these two need the broker. Theirs
-are also the answers in which a fault that is limited to a topic leaves the other topics alone.
+For most APIs `errors` is enough. Fetch and Metadata need the broker: a Fetch names only what has changed in
+its session, and a Metadata answer is useless without the brokers' addresses. In these two answers, a fault
+that is limited to one topic leaves the other topics alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from schemas.messages.metadata import (
 
 
 def names_in(broker: Broker, api_key: ApiKey, request: Any, kind: Kind) -> Iterator[str]:
-    """The groups, topics or members that a request is about, by their names."""
+    """The names of the groups, topics or members in a request."""
     for each in named(api_key, kind, request):
         name = each if isinstance(each, str) else _name(broker, each)
         if name is not None:
@@ -42,7 +42,7 @@ def names_in(broker: Broker, api_key: ApiKey, request: Any, kind: Kind) -> Itera
 
 
 def can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
-    """Whether the answer to this request has a place for the error."""
+    """True if the answer to this request has a place for the error."""
     is_inside = len(errors.place(api_key, version, error)) > 1
     if api_key is ApiKey.FETCH and is_inside:
         return bool(request.topics or broker.fetch_sessions.partitions_of(request.session_id))
@@ -59,7 +59,7 @@ def refused(
     error: ErrorCode,
     topic: str | None,
 ) -> Later[Any]:
-    """The response. topic: to which alone Fetch and Metadata limit the error; None for no limit."""
+    """Return the response. topic: the only topic that Fetch and Metadata give the error; None for all."""
     is_inside = len(errors.place(api_key, context.api_version, error)) > 1
     if api_key is ApiKey.FETCH and is_inside:
         return _fetch(broker, context.api_version, request, error, topic)
@@ -71,7 +71,7 @@ def refused(
 def _fetch(
     broker: Broker, version: int, request: FetchRequest, error: ErrorCode, topic: str | None
 ) -> FetchResponse:
-    """The error for each partition of the session, which goes on, so that nobody has to begin a new one."""
+    """Answer with the error for each partition of the session. The session stays open."""
     session = broker.fetch_sessions.open(request, version >= FIRST_VERSION_BY_TOPIC_ID, broker.now_ms())
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
@@ -81,7 +81,7 @@ def _fetch(
             data = refusal(cached.wanted.partition, error)
             session.failed(cached, data)
             told.append(_entry(cached, data))
-        elif session.id == NO_SESSION:  # all that was asked for has to be in the answer
+        elif session.id == NO_SESSION:  # the answer must have all requested partitions
             told.append(_entry(cached, refusal(cached.wanted.partition, ErrorCode.NONE)))
     return FetchResponse(session_id=session.id, responses=tuple(told))
 
@@ -94,7 +94,9 @@ def _entry(cached: CachedPartition, data: PartitionData) -> FetchableTopicRespon
 def _metadata(
     broker: Broker, context: RequestContext, request: MetadataRequest, error: ErrorCode, topic: str | None
 ) -> Later[MetadataResponse]:
-    """The brokers, and the error for each topic that was asked for; the others as they are."""
+    """Answer with the brokers, and the error for each requested topic that the fault is about. Other topics
+    are described as usual.
+    """
     from kshim.api.metadata import metadata
 
     version = context.api_version

@@ -1,6 +1,4 @@
-"""The faults of a server, in the order in which they were added: which one strikes a request, and how often
-each has. Time and chance are arguments.
-"""
+"""Decides which fault strikes a request, and counts how often each has. Time and chance are arguments."""
 
 from __future__ import annotations
 
@@ -15,35 +13,35 @@ from schemas.header import RequestHeader
 
 
 class Asked(NamedTuple):
-    """A request, as far as a fault is chosen by it."""
+    """The parts of a request that decide which fault strikes it."""
 
     header: RequestHeader
     request: Any
     named: Callable[[Kind], Iterator[str]]
-    """The groups, topics or members that it names."""
+    """Returns the groups, topics or members that the request names."""
     can_carry: Callable[[Fault], bool]
-    """Whether it can be answered as a fault has it."""
+    """Returns True if the request can be answered as the fault says: its answer has a place for the error."""
 
 
 @dataclass(slots=True)
 class Rule:
-    """A fault that was added, and what has come of it."""
+    """A fault that was added, and counts of the requests that it fitted and struck."""
 
     number: int
     fault: Fault
     chance: Random
     until_s: float | None
     matched: int = 0
-    """How many requests fitted while it was in force."""
+    """How many requests fitted while the fault was in force."""
     struck: int = 0
 
     def is_over(self, now_s: float) -> bool:
-        """Whether it strikes no more."""
+        """True if the fault is used up or its time is over."""
         used_up = self.fault.times is not None and self.struck >= self.fault.times
         return used_up or (self.until_s is not None and now_s >= self.until_s)
 
     def fits(self, asked: Asked) -> bool:
-        """Whether its conditions are true of a request."""
+        """True if a request meets the fault's conditions."""
         fault, header = self.fault, asked.header
         if fault.api is not None and fault.api != header.api_key:
             return False
@@ -57,7 +55,7 @@ class Rule:
         return asked.can_carry(fault)
 
     def strikes(self) -> bool:
-        """Count a request that fits; return whether it is struck."""
+        """Count a request that fits. Return True if the fault strikes it."""
         self.matched += 1
         if self.matched < self.fault.nth or self.chance.random() >= self.fault.probability:
             return False
@@ -66,7 +64,7 @@ class Rule:
 
 
 class Rules:
-    """All faults, by number."""
+    """All faults, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._rules: dict[int, Rule] = {}
@@ -83,22 +81,25 @@ class Rules:
         return rule
 
     def remove(self, number: int) -> Rule:
-        """Raises WrongFault if there is no such fault."""
+        """Remove a fault. Raises WrongFault if it does not exist."""
         rule = self._rules.pop(number, None)
         if rule is None:
             raise WrongFault(f"no fault {number}; there are {', '.join(map(str, self._rules)) or 'none'}")
         return rule
 
     def remove_all(self) -> int:
-        """Return how many there were."""
+        """Remove all faults, and return how many there were."""
         found = len(self._rules)
         self._rules.clear()
         return found
 
     def in_force(self, now_s: float) -> list[Rule]:
-        """Those that may strike."""
+        """The faults that may still strike."""
         return [rule for rule in self if not rule.is_over(now_s)]
 
     def strike(self, asked: Asked, now_s: float) -> Rule | None:
-        """The first fault that strikes a request. Those before it count it, too, if they fit."""
+        """Return the first fault that strikes a request, or None.
+
+        Earlier faults that it fits count it, too.
+        """
         return next((rule for rule in self.in_force(now_s) if rule.fits(asked) and rule.strikes()), None)
