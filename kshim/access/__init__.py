@@ -1,5 +1,6 @@
-"""Stands before the api functions where there is an authorizer, and refuses what is not allowed.
+"""Checks each request before it reaches its api function, if the server has an authorizer.
 
-`table` says what each API needs. A rule takes what the caller may not do out of the request, lets the API
-answer the rest, and puts Kafka's errors into the answer. Nothing here is imported without an authorizer.
+`table` lists what each API needs. A rule removes from the request what the caller may not do, calls the API
+for the rest, and adds Kafka's errors to the answer. Without an authorizer, nothing of this package is
+imported.
 """

@@ -1,4 +1,4 @@
-"""Rules for administrators' requests whose refusals Kafka writes in ways of their own."""
+"""Rules for administrators' requests. Kafka writes the refusal of each in a different way."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FIRST_VERSION_OF_LOG_DIRS_WITH_ERROR = 3
 
 
 def describe_log_dirs(asker: Asker, request: Any, perform: Perform) -> Any:
-    """Below v3 there is no place for the error; the caller sees no directory."""
+    """Refuse without any directory. Below v3 the answer has no place for the error."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)
     with_error = asker.version >= FIRST_VERSION_OF_LOG_DIRS_WITH_ERROR
@@ -49,7 +49,7 @@ def describe_log_dirs(asker: Asker, request: Any, perform: Perform) -> Any:
 
 
 def elect_leaders(asker: Asker, request: ElectLeadersRequest, perform: Perform) -> Any:
-    """The error stands on each partition, too."""
+    """Refuse with the error for the whole request and for each partition."""
     if asker.may(ALTER, CLUSTER):
         return perform(request)
     return ElectLeadersResponse(
@@ -70,7 +70,7 @@ def elect_leaders(asker: Asker, request: ElectLeadersRequest, perform: Perform) 
 def alter_partition_reassignments(
     asker: Asker, request: AlterPartitionReassignmentsRequest, perform: Perform
 ) -> Any:
-    """The error stands on each partition, too."""
+    """Refuse with the error for the whole request and for each partition."""
     if asker.may(ALTER, CLUSTER):
         return perform(request)
     message = needs(ALTER)
@@ -95,7 +95,7 @@ def alter_partition_reassignments(
 def list_partition_reassignments(
     asker: Asker, request: ListPartitionReassignmentsRequest, perform: Perform
 ) -> Any:
-    """The partitions that were asked for are repeated without replicas."""
+    """Refuse, and repeat the requested partitions without replicas."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)
     return ListPartitionReassignmentsResponse(
@@ -114,7 +114,7 @@ def list_partition_reassignments(
 
 
 def describe_client_quotas(asker: Asker, request: Any, perform: Perform) -> Any:
-    """The entries are null."""
+    """Refuse, with null entries."""
     if asker.may(AclOperation.DESCRIBE_CONFIGS, CLUSTER):
         return perform(request)
     return DescribeClientQuotasResponse(error_code=DENIED, error_message=None, entries=None)
@@ -123,7 +123,7 @@ def describe_client_quotas(asker: Asker, request: Any, perform: Perform) -> Any:
 def describe_user_scram_credentials(
     asker: Asker, request: DescribeUserScramCredentialsRequest, perform: Perform
 ) -> Any:
-    """There is a result without a name for each user that was asked for."""
+    """Refuse, with a result without a name for each requested user."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)
     result = DescribeUserScramCredentialsResult(error_code=DENIED, error_message=None)

@@ -1,4 +1,4 @@
-"""Who asks for what: the questions of one request to the authorizer, and what the log says of its answers."""
+"""Asks the authorizer about one request, and logs what it refuses."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from schemas.error_code import ErrorCode
 logger = logging.getLogger(__name__)
 
 DIVIDE_US = 2
-"""What an entry costs besides the decision."""
+"""The time that an entry costs besides the authorizer's decision."""
 MOST_TOLD, LONGEST_TOLD = 3, 100
-"""How many names a line of the log has, and how many characters of each."""
+"""Most names in a line of the log, and most characters of each."""
 ERRORS: Final = {
     AclResource.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     AclResource.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     AclResource.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     AclResource.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-"""How a client is told that it may not use a resource."""
+"""The error for a client that may not use a resource of a type."""
 
 Resource = tuple[AclResource, str]
-"""What is asked for: its type, and its name."""
+"""The type and the name of a resource."""
 Divided = tuple[Sequence[Any], Sequence[Any]]
-"""The entries that the caller may use, and those it may not."""
+"""The entries that the caller may use, and those that it may not use."""
 
 
 class Asker:
@@ -52,12 +52,12 @@ class Asker:
 
     @property
     def version(self) -> int:
-        """Of the API."""
+        """The version of the API in the request."""
         return self.context.api_version
 
     @property
     def rights(self) -> Hashable:
-        """Stays the same as long as the caller may do the same."""
+        """A value that changes whenever the caller's rights may have changed."""
         return self._principal, self._host, self._authorizer.version
 
     def may(
@@ -68,7 +68,7 @@ class Asker:
         *,
         quietly: bool = False,
     ) -> bool:
-        """Whether the caller may do that. quietly: nothing is refused if not, so the log need not say it."""
+        """True if the caller may do the operation. quietly: do not log a "no", because it refuses nothing."""
         allowed = self._authorizer.allows(self._principal, self._host, operation, resource, name)
         if not allowed and not quietly:
             self._tell(operation, resource, (name,))
@@ -77,7 +77,7 @@ class Asker:
     def may_each(
         self, operation: AclOperation, resource: AclResource, names: Sequence[str], *, quietly: bool = False
     ) -> Later[set[str]]:
-        """Those of the names to which the caller may do that, in slices if they are many."""
+        """Return the names to which the caller may do the operation. Many names are checked in slices."""
         who, host, allows = self._principal, self._host, self._authorizer.allows
 
         def check(name: str) -> bool:
@@ -99,9 +99,10 @@ class Asker:
         entries: Sequence[Any],
         resource_of: Callable[[Any], Resource | None],
     ) -> Later[Divided]:
-        """The entries that the caller may use so, and the others, in slices if they are many.
+        """Divide entries into those that the caller may use for the operation, and the others.
 
-        resource_of: what an entry is about; None for one that is not to be asked for.
+        Many entries are checked in slices. resource_of: returns the resource of an entry; None if the caller
+        needs no right for the entry.
         """
         who, host, allows = self._principal, self._host, self._authorizer.allows
         known: dict[Resource, bool] = {}
@@ -135,15 +136,18 @@ class Asker:
         return then(in_slices(self.broker, self.context, entries, may, cost_us), divided)
 
     def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
-        """Whether there may be a resource to which the caller may do that."""
+        """True if the caller may do the operation to at least one resource of the type, existing or not."""
         return self._authorizer.allows_any(self._principal, self._host, operation, resource)
 
     def operations(self, resource: AclResource, name: str = CLUSTER_NAME) -> int:
-        """The bits of all that the caller may do with a resource."""
+        """All operations that the caller may do to a resource, as bits."""
         return self._authorizer.operations(self._principal, self._host, resource, name)
 
     def _tell(self, operation: AclOperation, resource: AclResource, names: Collection[str]) -> None:
-        """Say in the log who is refused what, once for the same of an address."""
+        """Log that the caller is refused an operation.
+
+        The same refusal to one address is logged only once.
+        """
         first = tuple(name[:LONGEST_TOLD] for name, _ in zip(names, range(MOST_TOLD), strict=False))
         more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
         cause = self._principal, self._host, self.api_key, operation, resource, first

@@ -1,4 +1,4 @@
-"""Rules for configs: what is needed depends on whether a resource is a topic, a group or a broker."""
+"""Rules for configs. The needed right depends on the type of the resource: a topic, a group or a broker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS: Final[Mapping[int, AclResource]] = {
     CLIENT_METRICS: AclResource.CLUSTER,
     GROUP: AclResource.GROUP,
 }
-"""By the type of a resource with configs, of what type its ACLs are."""
+"""The type of the ACLs, by the type of the resource with configs."""
 MESSAGES: Final = {
     AclResource.TOPIC: "Topic authorization failed.",
     AclResource.GROUP: "Group authorization failed.",
@@ -40,14 +40,20 @@ MESSAGES: Final = {
 
 
 def describe_configs(asker: Asker, request: Any, perform: Perform) -> Any:
-    """A request with a type that Kafka lacks fails as a whole, whoever asks."""
+    """Describe the configs that the caller may see.
+
+    A request with an unknown type fails as a whole anyway.
+    """
     if any(each.resource_type not in _KINDS for each in request.resources):
         return perform(request)
     return _each(asker, request, perform, AclOperation.DESCRIBE_CONFIGS, _resource)
 
 
 def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
-    """What a broker refuses by the request alone is refused so, whoever asks."""
+    """Alter the configs that the caller may alter.
+
+    An invalid entry gets the error about that, not about rights.
+    """
 
     def check(changes: list[ConfigChange]) -> Any:
         refusals = refuse_requests(changes, asker.broker.node_id)
@@ -65,7 +71,7 @@ def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
 
 
 def _change(asker: Asker, entry: Any) -> ConfigChange:
-    """An entry of AlterConfigs or IncrementalAlterConfigs."""
+    """An entry of AlterConfigs or IncrementalAlterConfigs as a ConfigChange."""
     return ConfigChange(
         entry.resource_type,
         entry.resource_name,
@@ -84,9 +90,9 @@ def _each(
     operation: AclOperation,
     resource_of: Callable[[Any], Resource | None],
 ) -> Any:
-    """Refuse those entries that the caller may not use so, and perform the rest.
+    """Refuse the entries that the caller may not use for the operation, and perform the rest.
 
-    resource_of: what an entry is about; None for one that is performed whoever asks.
+    resource_of: returns the resource of an entry; None for an entry that needs no right.
     """
 
     def answer(divided: Divided) -> Any:
@@ -105,14 +111,17 @@ def _each(
 
 
 def _error(kind: int, operation: AclOperation) -> tuple[ErrorCode, str | None]:
-    """How the entries of one type are refused. Who may not alter a logger is told so in another way."""
+    """The error and message for refused entries of one type.
+
+    When a logger is altered, there is no message.
+    """
     resource = _KINDS.get(kind, AclResource.CLUSTER)
     is_altered_logger = kind == ResourceType.LOGGER and operation == AclOperation.ALTER_CONFIGS
     return ERRORS[resource], None if is_altered_logger else MESSAGES[resource]
 
 
 def _resource(entry: Any) -> Resource | None:
-    """What the ACLs of a resource with configs are about; None if Kafka has no such configs."""
+    """The resource that an entry needs a right to; None if its type is unknown."""
     kind = _KINDS.get(entry.resource_type)
     if kind is None:
         return None

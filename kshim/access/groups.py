@@ -1,4 +1,4 @@
-"""Rules of their own for requests about groups."""
+"""Special rules for requests about groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FIRST_VERSION_OF_FIND_WITH_KEYS = 4
 FIRST_VERSION_OF_FETCH_WITH_GROUPS = 8
 WITH_OPERATIONS_US = 10
 COORDINATED = {0: GROUP, 1: AclResource.TRANSACTIONAL_ID}
-"""What the key of FindCoordinator names, by its type."""
+"""The type of resource that a key of FindCoordinator names, by the key's type."""
 MESSAGES = {
     GROUP: "Group authorization failed.",
     AclResource.TRANSACTIONAL_ID: "Transactional Id authorization failed.",
@@ -45,7 +45,7 @@ _of_member = whole(Need(AclOperation.READ, GROUP, "group_id"))
 
 
 def join_group(asker: Asker, request: JoinGroupRequest, perform: Perform) -> Any:
-    """A refusal has no protocol, which is null where it can be."""
+    """Refuse with a null protocol name, or an empty one in versions that have no null."""
     if asker.may(AclOperation.READ, GROUP, request.group_id):
         return perform(request)
     protocol_name = None if asker.version >= FIRST_VERSION_WITH_NULL_PROTOCOL else ""
@@ -53,7 +53,7 @@ def join_group(asker: Asker, request: JoinGroupRequest, perform: Perform) -> Any
 
 
 def sync_group(asker: Asker, request: SyncGroupRequest, perform: Perform) -> Any:
-    """A request without its protocol is refused for that, whoever asks."""
+    """Check the right to read the group. A request without a protocol is refused for that first."""
     lacks = request.protocol_type is None or request.protocol_name is None
     if asker.version >= FIRST_VERSION_WITH_PROTOCOL and lacks:
         return perform(request)
@@ -61,8 +61,9 @@ def sync_group(asker: Asker, request: SyncGroupRequest, perform: Perform) -> Any
 
 
 def find_coordinator(asker: Asker, request: FindCoordinatorRequest, perform: Perform) -> Any:
-    """Up to v3 there is one key; from v4 on each has its own answer. A client that may use none of its keys
-    creates no topic.
+    """Refuse keys that the caller may not describe: up to v3 the one key, from v4 on each key separately.
+
+    A client that may describe none of its keys does not cause the coordinators' topic to be created.
     """
     resource = COORDINATED.get(request.key_type)
     if resource is None:
@@ -78,7 +79,7 @@ _described = each("groups", AclOperation.DESCRIBE, GROUP)
 
 
 def describe_groups(asker: Asker, request: DescribeGroupsRequest, perform: Perform) -> Any:
-    """Each group by itself, with what the caller may do with it if that is asked for."""
+    """Describe the groups that the caller may describe. Add the caller's operations if they are requested."""
 
     def told(response: DescribeGroupsResponse) -> Any:
         groups = in_slices(
@@ -100,8 +101,9 @@ def describe_groups(asker: Asker, request: DescribeGroupsRequest, perform: Perfo
 
 
 def offset_fetch(asker: Asker, request: OffsetFetchRequest, perform: Perform) -> Any:
-    """The offsets of a group whose topics the caller may describe; if all are asked for, without a word about
-    the others.
+    """Fetch the offsets of topics that the caller may describe.
+
+    If the request names topics, the others are refused. If it asks for all, the others are left out.
     """
     if asker.version < FIRST_VERSION_OF_FETCH_WITH_GROUPS:
         if not asker.may(AclOperation.DESCRIBE, GROUP, request.group_id):
@@ -117,7 +119,7 @@ def offset_fetch(asker: Asker, request: OffsetFetchRequest, perform: Perform) ->
 
 
 def _visible(asker: Asker, response: OffsetFetchResponse) -> Any:
-    """All offsets of a group, without those of topics that the caller may not describe."""
+    """Remove from an answer the topics that the caller may not describe."""
     names = list({topic.name for topic in response.topics})
 
     def told(allowed: set[str]) -> OffsetFetchResponse:
@@ -127,7 +129,7 @@ def _visible(asker: Asker, response: OffsetFetchResponse) -> Any:
 
 
 def _of_groups(asker: Asker, request: OffsetFetchRequest, perform: Perform, may: set[str]) -> Any:
-    """Ask for the groups that the caller may describe, and for those topics of them."""
+    """Fetch the groups in `may`, with the topics that the caller may describe."""
     asked = [group for group in request.groups if group.group_id in may]
     names = {
         name
@@ -155,7 +157,7 @@ def _kept(asker: Asker, group: OffsetFetchRequestGroup, denied: set[str]) -> Off
 def _seen(
     asker: Asker, request: OffsetFetchRequest, may: set[str], denied: set[str], response: OffsetFetchResponse
 ) -> Any:
-    """The answer about all groups that were asked for, in their order."""
+    """Return the answer about all requested groups, in the order of the request."""
     every = [group for group in request.groups if group.topics is None and group.group_id in may]
     names = {
         name
@@ -184,8 +186,8 @@ def _answered(
     denied: set[str],
     hidden: set[str],
 ) -> OffsetFetchResponseGroup:
-    """The answer about one group: with the topics that were denied; without those that the caller is not
-    told of, if all were asked for.
+    """Return the answer about one group. If it was asked for by topics, refusals are added for those in
+    `denied`. If all its topics were asked for, those in `hidden` are left out.
     """
     if answer.error_code:
         return answer
@@ -201,7 +203,7 @@ def _answered(
 
 
 def _told(topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics) -> OffsetFetchResponseTopics:
-    """The answer about a topic; that of a topic which was denied is made only when it is written."""
+    """Return the answer about a topic. For a denied topic it is made only now, when it is written."""
     if isinstance(topic, OffsetFetchResponseTopics):
         return topic
     return OffsetFetchResponseTopics(

@@ -1,4 +1,4 @@
-"""An api function behind the rules of its API."""
+"""Puts the rules of an API before its function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
 
 def guarded(api_key: ApiKey, function: ApiFunction) -> ApiFunction:
-    """The function for brokers with an authorizer: it performs only what the caller may do."""
+    """Return a function that does only what the caller may do, for brokers with an authorizer."""
     rules = TABLE[api_key]
 
     def guard(broker: Broker, context: RequestContext, request: Any) -> Any:
@@ -27,7 +27,7 @@ def guarded(api_key: ApiKey, function: ApiFunction) -> ApiFunction:
 
 
 def _answer(rules: Sequence[Rule], asker: Asker, request: Any, perform: Perform) -> Any:
-    """Apply the rules, the first one first, and perform what they leave."""
+    """Apply the rules in order, and perform the rest of the request."""
     if not rules:
         return perform(request)
     rule, rest = rules[0], rules[1:]

@@ -1,5 +1,6 @@
-"""Rules for what lists things: it leaves out, without a word, what the caller may not know of, and tells what
-the caller may do with the rest (KIP-430).
+"""Rules for requests that list things: they silently leave out what the caller may not describe.
+
+The answers also have the caller's operations on the rest (KIP-430).
 """
 
 from __future__ import annotations
@@ -47,15 +48,16 @@ FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 
 
 def metadata(asker: Asker, request: MetadataRequest, perform: Perform) -> Any:
-    """Topics that are named are refused, others left out; who asks for a missing topic must be allowed to
-    create it.
+    """Refuse named topics that the caller may not describe; without names, leave such topics out.
+
+    If the request would create a missing topic, the caller needs the right to create it.
     """
     topics = request.topics
     if topics is None or (not topics and asker.version < FIRST_VERSION_WITH_NULL_FOR_ALL):
         return then(perform(request), lambda response: _visible(asker, request, response))
     by_id = any(topic.topic_id.int for topic in topics)
     if asker.version < FIRST_VERSION_BY_TOPIC_ID if by_id else any(topic.name is None for topic in topics):
-        return perform(request)  # refused, whoever asks
+        return perform(request)  # the request is invalid, and refused for that
     if by_id:
         topics = tuple(MetadataRequestTopic(topic_id=topic.topic_id, name=None) for topic in topics)
     named = dict.fromkeys(name_of(asker.broker, topic) for topic in topics)
@@ -75,7 +77,7 @@ def metadata(asker: Asker, request: MetadataRequest, perform: Perform) -> Any:
 
 
 def _to_be_made(asker: Asker, request: MetadataRequest, described: set[str]) -> list[str]:
-    """The missing topics that the request would create, if that is not allowed for all topics alike."""
+    """The missing topics that the request would create; none if the caller may create all topics."""
     asked = asker.version < FIRST_VERSION_WITH_AUTO_CREATION_FLAG or request.allow_auto_topic_creation
     if not (asked and asker.broker.config.auto_create_topics_enable):
         return []
@@ -93,7 +95,7 @@ def _perform_some(
     denied: set[str],
     not_made: set[str],
 ) -> Any:
-    """The topics that the caller may describe, and the errors of the others."""
+    """Return the allowed topics, and errors for those in `denied` and `not_made`."""
     kept: list[MetadataRequestTopic] = []
     others: list[MetadataRequestTopic] = []
     for topic in topics:
@@ -104,7 +106,7 @@ def _perform_some(
         return _refused(topic, is_internal=topic.name in not_made and topic.name in INTERNAL_TOPICS)
 
     def told(response: MetadataResponse) -> Any:
-        # A request of v0 that names none is answered with all.
+        # In v0, a request without topics is answered with all topics.
         answered = response.topics if kept else ()
         if not others:
             return _with_operations(asker, request, response, answered)
@@ -124,7 +126,7 @@ def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataRespo
 
 
 def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> Any:
-    """All topics that the caller may describe."""
+    """Return the answer with only the topics that the caller may describe."""
 
     def told(described: set[str]) -> Any:
         seen = [topic for topic in response.topics if topic.name in described]
@@ -140,7 +142,7 @@ def _with_operations(
     response: MetadataResponse,
     topics: Sequence[MetadataResponseTopic],
 ) -> Any:
-    """An answer with these topics, and with what the caller may do, where that was asked for."""
+    """Return the answer with these topics, and with the caller's operations if they were requested."""
     if request.include_cluster_authorized_operations:
         response = replace(response, cluster_authorized_operations=_of_cluster(asker))
     if not request.include_topic_authorized_operations:
@@ -151,7 +153,7 @@ def _with_operations(
 
 
 def _topic_with_operations(asker: Asker, topic: Any) -> Any:
-    """The operations on a topic, where the API put those that there are."""
+    """Replace the operations that the API set for a topic by those that the caller may do."""
     if topic.topic_authorized_operations == NOT_ASKED_FOR:
         return topic
     operations = asker.operations(TOPIC, topic.name) & TOPIC_OPERATIONS
@@ -159,12 +161,15 @@ def _topic_with_operations(asker: Asker, topic: Any) -> Any:
 
 
 def _of_cluster(asker: Asker) -> int:
-    """What the caller may do with the cluster: nothing, if he may not describe it."""
+    """The caller's operations on the cluster; 0 if the caller may not describe the cluster."""
     return asker.operations(CLUSTER) & CLUSTER_OPERATIONS if asker.may(DESCRIBE, CLUSTER) else 0
 
 
 def describe_topic_partitions(asker: Asker, request: DescribeTopicPartitionsRequest, perform: Perform) -> Any:
-    """Asked for each topic as the page comes to it: what lies behind the page is not looked at."""
+    """Refuse named topics that the caller may not describe; without names, leave such topics out.
+
+    The right is checked topic by topic while the page is filled, so topics behind the page are never checked.
+    """
     denied: list[str] = []
 
     def may_see(name: str) -> bool:
@@ -191,7 +196,7 @@ def _not_described(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def list_groups(asker: Asker, request: Any, perform: Perform) -> Any:
-    """All groups for those who may describe the cluster, else those that the caller may describe."""
+    """List all groups if the caller may describe the cluster, else the groups that it may describe."""
 
     def visible(response: ListGroupsResponse) -> Any:
         names = [group.group_id for group in response.groups]
@@ -208,7 +213,7 @@ def list_groups(asker: Asker, request: Any, perform: Perform) -> Any:
 
 
 def list_transactions(asker: Asker, request: Any, perform: Perform) -> Any:
-    """Those whose transactional ids the caller may describe."""
+    """List the transactions whose transactional ids the caller may describe."""
 
     def visible(response: ListTransactionsResponse) -> Any:
         states = response.transaction_states
@@ -224,7 +229,10 @@ def list_transactions(asker: Asker, request: Any, perform: Perform) -> Any:
 
 
 def describe_cluster(asker: Asker, request: DescribeClusterRequest, perform: Perform) -> Any:
-    """Everybody may ask for the brokers."""
+    """Answer every caller; describing the brokers needs no right.
+
+    Add the caller's operations if requested.
+    """
 
     def told(response: DescribeClusterResponse) -> DescribeClusterResponse:
         if response.error_code or not request.include_cluster_authorized_operations:

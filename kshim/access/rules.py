@@ -1,6 +1,6 @@
-"""The two rules that most APIs go by: the caller needs something for the whole request, or for each entry.
+"""The two rules of most APIs: the caller needs a right for the whole request, or for each entry.
 
-A rule is called with who asks, the request, and `perform`, which answers a request.
+A rule is called with the asker, the request, and `perform`, which answers a request.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from schemas.mapped import Chained, Mapped
 Perform = Callable[[Any], Any]
 Rule = Callable[[Asker, Any, Perform], Any]
 Spared = Callable[[Broker, Any], Collection[str]]
-"""The names in a request that are refused for another reason, whoever asks."""
+"""Returns the names in a request that the API refuses for another reason, whatever the caller may do."""
 
 
 class Need(NamedTuple):
-    """An operation that the caller of a request must be allowed."""
+    """An operation that the caller must be allowed to do."""
 
     operation: AclOperation
     resource: AclResource = AclResource.CLUSTER
     named: str = ""
-    """The field of the request that has the resource's name; the cluster has but one."""
+    """The request's field with the resource's name; empty for the cluster."""
 
 
 def whole(*wanted: Need, message: str = "") -> Rule:
-    """The whole request is refused with the error of the first need that is not met, and with `message`, or
-    one that says what is needed.
+    """Make a rule that refuses the whole request if a need is not met, with the error of the first such need.
+
+    message: of the refusal; if empty, it says which permission is needed.
     """
 
     def rule(asker: Asker, request: Any, perform: Perform) -> Any:
@@ -48,7 +49,7 @@ def whole(*wanted: Need, message: str = "") -> Rule:
 
 
 def needs(operation: AclOperation) -> str:
-    """What a refusal says, where it has a place for it."""
+    """The message of a refusal that has a place for one."""
     return f"The request needs {operation.name} permission."
 
 
@@ -61,10 +62,10 @@ def each(
     spared: Spared | None = None,
     message: str = "",
 ) -> Rule:
-    """The entries of an array are refused one by one, with `message`; the API answers the others.
+    """Make a rule that refuses single entries of an array; the API answers the others.
 
-    named: the field of an entry that has the resource's name; an entry may be the name itself, and a topic
-    may be named by its id.
+    named: the entry's field with the resource's name; an entry may also be the name itself, or have a topic
+    id instead. spared: entries that are not checked. message: of each refusal.
     """
 
     def rule(asker: Asker, request: Any, perform: Perform) -> Any:
@@ -87,7 +88,7 @@ def each(
 
 
 def name_of(broker: Broker, entry: Any, named: str = "name") -> str | None:
-    """The name of the resource that an entry is about; None for a topic that does not exist, by its id."""
+    """The name of an entry's resource; None if the entry has the id of a topic that does not exist."""
     if isinstance(entry, str):
         return entry
     name: str | None = getattr(entry, named)
@@ -99,17 +100,19 @@ def name_of(broker: Broker, entry: Any, named: str = "name") -> str | None:
 
 
 def refused(asker: Asker, request: Any, perform: Perform, error: ErrorCode, message: str = "") -> Any:
-    """The response that refuses a whole request. One that names nothing has no place for an error: there is
-    nothing to perform.
+    """Return the response that refuses a whole request.
+
+    If the request names nothing, the response has no place for an error; then the request is performed, which
+    does nothing.
     """
     response = answer_with(asker, request, error, message)
     return perform(request) if response is None else response
 
 
 def answer_with(asker: Asker, request: Any, error: ErrorCode, message: str | None = "") -> Any:
-    """The response that has an error for all that a request names; None if that is nothing.
+    """Return the response with an error for everything that a request names; None if it names nothing.
 
-    message: of the error; the empty one is left out, None is null.
+    message: of the error. If it is empty, the response's default stays; None writes null.
     """
     response = errors.answer(asker.api_key, asker.version, request, error)
     if response is None or message == "":
@@ -128,10 +131,9 @@ def _with_message(value: Any, where: Iterable[str], message: str | None) -> Any:
 def joined(
     asker: Asker, answer: Any, denied: Sequence[Any], error: ErrorCode, message: str | None = ""
 ) -> Any:
-    """An answer, once it is there, with the error for each entry that was denied. An error for all is all
-    there is.
+    """Add an error for each denied entry to an answer. If the whole answer is an error, nothing is added.
 
-    The entries are made only when they are written: they may be tens of thousands.
+    The entries may be tens of thousands, so each is made only when it is written.
     """
     api_key, version = asker.api_key, asker.version
     array, *inner = errors.place(api_key, version, error)

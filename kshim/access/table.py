@@ -1,7 +1,7 @@
-"""What each API needs: the operations and resources that Apache Kafka 4.2 checks, in its order.
+"""The rights that each API needs: the operations and resources that Apache Kafka 4.2 checks, in its order.
 
-Most APIs need something for the whole request (`whole`) or for each entry (`each`). The others have rules of
-their own, in the module of what they are about.
+Most APIs need a right for the whole request (`whole`) or for each entry (`each`). The special rules of the
+others are in the modules about topics, groups, transactions, configs, lists and administration.
 """
 
 from __future__ import annotations

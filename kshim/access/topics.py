@@ -1,4 +1,4 @@
-"""Rules of their own for requests about topics and their records."""
+"""Special rules for requests about topics and their records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ _written = each("topic_data", AclOperation.WRITE, TOPIC)
 
 
 def produce(asker: Asker, request: ProduceRequest, perform: Perform) -> Any:
-    """Records in a transaction need its transactional id; with acks=0 a refusal closes the connection."""
+    """Refuse topics that the caller may not write to.
+
+    Transactional records also need the right to write with the transactional id. With acks=0 a refusal closes
+    the connection.
+    """
     if not _may_write_in_transaction(asker, request):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return then(refused(asker, request, perform, error), partial(_checked, asker, request))
@@ -53,7 +57,7 @@ def produce(asker: Asker, request: ProduceRequest, perform: Perform) -> Any:
 
 
 def _checked(asker: Asker, request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
-    """The response, if there is to be one. Raises Refused if an error cannot be told."""
+    """Return the response; None for acks=0. Raises Refused if an error cannot be sent because of acks=0."""
     if request.acks != NO_REPLY:
         return response
     if response.responses:
@@ -62,7 +66,7 @@ def _checked(asker: Asker, request: ProduceRequest, response: ProduceResponse) -
 
 
 def _may_write_in_transaction(asker: Asker, request: ProduceRequest) -> bool:
-    """Whether the caller may use the transactional id, if the records need one."""
+    """True if the records need no transactional id, or the caller may use theirs."""
     transactional_id = request.transactional_id
     if transactional_id is None or not _is_transactional(request):
         return True
@@ -77,11 +81,11 @@ def _is_transactional(request: ProduceRequest) -> bool:
             for data in topic.partition_data
         )
     except CorruptRecordBatch:
-        return False  # refused for that, whoever asks
+        return False  # the API refuses the damaged batch
 
 
 def fetch(asker: Asker, request: FetchRequest, perform: Perform) -> Any:
-    """The topics of the session count, too, so they are asked for when they are read."""
+    """Set the check of each topic for when it is read, as a session may have more topics than the request."""
     asker.broker.fetch_sessions.read_with(request.session_id, asker.rights)
     if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
         if not asker.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER):
@@ -106,7 +110,7 @@ _end_offsets = each("topics", AclOperation.DESCRIBE, TOPIC, named="topic")
 
 
 def offset_for_leader_epoch(asker: Asker, request: Any, perform: Perform) -> Any:
-    """Brokers may ask for all topics."""
+    """Refuse topics that the caller may not describe. Brokers may ask for all topics."""
     if asker.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, quietly=True):
         return perform(request)
     return _end_offsets(asker, request, perform)
@@ -131,8 +135,10 @@ _each_created = each("topics", AclOperation.CREATE, TOPIC, spared=_twice, messag
 
 
 def create_topics(asker: Asker, request: CreateTopicsRequest, perform: Perform) -> Any:
-    """Who may create topics in the cluster may create each. The configs of a new topic are told to those who
-    may describe them.
+    """Create the topics that the caller may create: all with the right to create in the cluster, else each
+    one with a right to it.
+
+    The answer has the configs of the new topics whose configs the caller may describe.
     """
     names = list({topic.name for topic in request.topics})
 
@@ -160,8 +166,10 @@ def _told(topic: CreatableTopicResult, describable: Collection[str]) -> Creatabl
 
 
 def delete_topics(asker: Asker, request: DeleteTopicsRequest, perform: Perform) -> Any:
-    """Who may delete the cluster may delete each topic. The name of a topic that is named by its id is told
-    to those who may describe it.
+    """Delete the topics that the caller may delete: all with the right to delete the cluster, else each one
+    with a right to it.
+
+    The refusal of a topic that is given by id has its name only if the caller may describe the topic.
     """
     if asker.may(AclOperation.DELETE, AclResource.CLUSTER, quietly=True):
         return perform(request)
@@ -183,7 +191,9 @@ def _delete_allowed(
     wanted: Sequence[DeleteTopicState],
     names: Sequence[str | None],
 ) -> Any:
-    """Delete what the caller may delete. names: of the topics that are meant."""
+    """Refuse the topics that the caller may not delete, and delete the others. names: those of `wanted`; None
+    for an entry that the API refuses.
+    """
     asked = [name for name in dict.fromkeys(names) if name is not None]
 
     def answer(allowed: Sequence[set[str]]) -> Any:
@@ -215,7 +225,7 @@ def _delete_others(
     wanted: Sequence[DeleteTopicState],
     refusals: Sequence[DeletableTopicResult | None],
 ) -> Any:
-    """Delete what is not refused."""
+    """Delete the topics without a refusal, and add the refusals to the answer."""
     refused = tuple(each for each in refusals if each is not None)
     if not refused:
         return perform(request)
@@ -232,7 +242,7 @@ def _by_name(name: str) -> DeleteTopicState:
 
 
 def _name(broker: Broker, topic: DeleteTopicState) -> str | None:
-    """The topic that is meant; None if none is, or if both a name and an id are given."""
+    """The topic's name; None if no topic has the id, or the entry has both a name and an id."""
     if topic.topic_id == UUID(int=0):
         return topic.name
     known = None if topic.name is not None else broker.cluster.topic_by_id(topic.topic_id)

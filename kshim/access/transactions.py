@@ -1,4 +1,4 @@
-"""Rules of their own for requests about transactions."""
+"""Special rules for requests about transactions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _of_broker = whole(Need(AclOperation.CLUSTER_ACTION))
 
 
 def init_producer_id(asker: Asker, request: InitProducerIdRequest, perform: Perform) -> Any:
-    """Without a transactional id: for those who may write idempotently, or to any topic (KIP-679)."""
+    """Check the right to write with the transactional id.
+
+    Without a transactional id, the caller must be allowed to write idempotently, or to any topic (KIP-679).
+    """
     if request.transactional_id is not None:
         may = asker.may(AclOperation.WRITE, TRANSACTIONAL_ID, request.transactional_id)
     else:
@@ -49,8 +52,9 @@ def init_producer_id(asker: Asker, request: InitProducerIdRequest, perform: Perf
 
 
 def add_partitions_to_txn(asker: Asker, request: AddPartitionsToTxnRequest, perform: Perform) -> Any:
-    """A client needs its transactional id and all of the topics, of which none may be internal; from v4 on
-    only brokers ask.
+    """Check the rights to the transactional id and to all topics; internal topics are always refused.
+
+    If one topic is refused, none is added. From v4 on, only brokers may send the request.
     """
     if asker.version >= FIRST_VERSION_FOR_BROKERS:
         return _of_broker(asker, request, perform)
@@ -74,7 +78,9 @@ def add_partitions_to_txn(asker: Asker, request: AddPartitionsToTxnRequest, perf
 def _not_added(
     allowed: Collection[str], known: Mapping[str, Topic], topic: tuple[str, Iterable[int]]
 ) -> AddPartitionsToTxnTopicResult:
-    """Why the partitions of a topic are not added: for the first reason, or because others may not be."""
+    """Say why the partitions of a topic are not added: the topic is refused, the partition does not exist, or
+    another topic is refused.
+    """
     name, indexes = topic
 
     def error(index: int) -> ErrorCode:
@@ -94,7 +100,7 @@ def _not_added(
 
 
 def write_txn_markers(asker: Asker, request: Any, perform: Perform) -> Any:
-    """For administrators, too, who end what hangs (KIP-664)."""
+    """Allow brokers, and administrators, who end hanging transactions (KIP-664)."""
     if asker.may(AclOperation.ALTER, CLUSTER, quietly=True):
         return perform(request)
     return _of_broker(asker, request, perform)
@@ -104,7 +110,7 @@ _described = each("transactional_ids", AclOperation.DESCRIBE, TRANSACTIONAL_ID)
 
 
 def describe_transactions(asker: Asker, request: DescribeTransactionsRequest, perform: Perform) -> Any:
-    """Each by itself, with those of its topics that the caller may describe."""
+    """Describe the transactions that the caller may describe, with the topics that it may describe."""
 
     def visible(response: DescribeTransactionsResponse) -> Any:
         states = response.transaction_states
