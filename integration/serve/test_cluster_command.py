@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.serve.test_command_line import assert_refused
+from integration.serve.refusals import assert_refused
 from integration.support.clients import Admin
 from integration.support.server import Server, run_to_end
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from kafka.errors import KafkaError
 
+from integration.serve.refusals import assert_refused
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_producer, read_all
 from integration.support.handmade import METADATA, Raw, request
@@ -26,16 +27,6 @@ from kshim.api.api_versions import REFUSED
 pytestmark = pytest.mark.kshim_only("it is kshim's own command line")
 
 MIB = 1 << 20
-
-
-def assert_refused(result: subprocess.CompletedProcess[str], *said: str) -> None:
-    """Exit status 2, nothing on stdout, one line on stderr that contains all of `said`."""
-    assert result.returncode == 2, result.stderr
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("kshim: ")
-    for words in said:
-        assert words in line, line
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaConsumer
 from kafka.errors import CommitFailedError, KafkaError
 
-from integration.serve.test_command_line import assert_refused
+from integration.serve.refusals import assert_refused
 from integration.support.server import Server, run_to_end
 from kshim.control.client import ControlError
 from kshim.testing import Kshim, Refused, serving

@@ -13,8 +13,8 @@ import pytest
 from kafka import KafkaConsumer
 from kafka.errors import FencedInstanceIdError
 
-from integration.serve.test_command_line import assert_refused
-from integration.serve.test_kit import polling
+from integration.serve.polling import polling
+from integration.serve.refusals import assert_refused
 from integration.support.awaiting import wait_until
 from integration.support.clients import new_consumer
 from integration.support.server import Server, run_to_end

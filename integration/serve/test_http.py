@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from integration.serve.test_command_line import assert_refused
+from integration.serve.refusals import assert_refused
 from integration.support.awaiting import wait_until
 from integration.support.server import Server, run_to_end
 from integration.support.wire import Wire

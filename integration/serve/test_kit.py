@@ -4,48 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from integration.serve.polling import polling
 from integration.support.awaiting import wait_until
-from integration.support.clients import new_consumer, new_producer, read_all
+from integration.support.clients import new_producer, read_all
 from integration.support.server import Server
 from kshim.testing import Cluster, Consumed, LeftBehind, NewRecord, Refused, TopicPartition
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SHORT_S = 1
-POLL_MS = 2000
-"""Long, because kafka-python 3.0.12 loses its assignment when a poll ends while it joins; but each end waits
-for it."""
 
 
 @pytest.fixture
 def cluster(server: Server) -> Cluster:
     return Cluster(server.bootstrap)
-
-
-@contextmanager
-def polling(bootstrap: str, topic: str, group: str, **options: Any) -> Iterator[Any]:
-    """A consumer that another thread polls, and closes at the end; it commits what it has been given."""
-    consumer = new_consumer(bootstrap, topic, group_id=group, heartbeat_interval_ms=300, **options)
-    over = threading.Event()
-
-    def poll() -> None:
-        while not over.is_set():
-            if consumer.poll(POLL_MS):
-                consumer.commit()
-        consumer.close()
-
-    thread = threading.Thread(target=poll)
-    thread.start()
-    try:
-        yield consumer
-    finally:
-        over.set()
-        thread.join()
 
 
 # ---- records

@@ -15,8 +15,8 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
-from integration.serve.test_command_line import assert_refused
-from integration.serve.test_kit import polling
+from integration.serve.polling import polling
+from integration.serve.refusals import assert_refused
 from integration.support.awaiting import wait_until
 from integration.support.server import Server, run_to_end
 from kshim.control.client import ask

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.serve.test_kit import polling
+from integration.serve.polling import polling
 from integration.support.awaiting import wait_until
 from integration.support.server import COMMAND, run_to_end
 from kshim.testing import Kshim, serving
