@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from integration.clients.matrix.driver import ClientError, Driver
-from integration.clients.matrix.test_records import send, values
+from integration.clients.matrix.records import send, values
 from integration.support.awaiting import wait_until
 
 

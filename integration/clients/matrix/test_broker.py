@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from integration.clients.conftest import COMMANDS, OPTIONS
-from integration.clients.matrix.driver import ClientError, Driver
-from integration.clients.matrix.test_records import SILENCE_MS, values
+from integration.clients.matrix.coming_back import next_when_back, send_when_back
+from integration.clients.matrix.driver import Driver
+from integration.clients.matrix.records import values
 from integration.differential.playing import pairs
-from integration.support.awaiting import wait_until
 from integration.support.server import Server
-
-BACK_S = 60
 
 
 @pytest.fixture(params=COMMANDS)
@@ -41,31 +39,6 @@ def interrupt(request: pytest.FixtureRequest, broker: Server) -> Callable[[], No
         broker.restart()
 
     return again
-
-
-def send_when_back(driver: Driver, topic: str, value: str) -> None:
-    """Send a record as soon as the client finds the broker again."""
-
-    def is_sent() -> bool:
-        try:
-            driver.produce(topic=topic, records=[{"value": value, "partition": 0}])
-        except ClientError:
-            return False
-        return True
-
-    wait_until(is_sent, BACK_S, "the broker is back")
-
-
-def next_when_back(driver: Driver) -> list[str]:
-    """The next record; a client may tell meanwhile that its broker is away."""
-
-    def taken() -> list[str]:
-        try:
-            return values(driver, 1, timeout_ms=SILENCE_MS)
-        except ClientError:
-            return []
-
-    return wait_until(taken, BACK_S, "a record")
 
 
 def test_a_consumer_goes_on(driver: Driver, topic: str, interrupt: Callable[[], None]) -> None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from integration.clients.matrix.clients import common_assignors
+from integration.clients.matrix.coming_back import next_when_back
 from integration.clients.matrix.driver import ClientError, Driver
-from integration.clients.matrix.test_broker import next_when_back
-from integration.clients.matrix.test_records import SILENCE_MS, send, values
+from integration.clients.matrix.members import (
+    PARTITIONS,
+    SESSION_TIMEOUT_MS,
+    SETTLED_S,
+    join,
+    send_to_each,
+    wait_for,
+)
+from integration.clients.matrix.records import SILENCE_MS, send, values
 from integration.support.awaiting import wait_until
 
-SETTLED_S = 40
-SESSION_TIMEOUT_MS = 6_000
-PARTITIONS = 6
 IDLE_SESSION_MS = 16_000
 IDLE_HEARTBEAT_S = IDLE_SESSION_MS / 4000
 """The interval that the drivers choose."""
@@ -28,21 +32,6 @@ AT_ONCE_MS = 1_500
 def shared(driver: Driver, topic: str) -> str:
     driver.create_topic(topic=topic, partitions=PARTITIONS)
     return topic
-
-
-def join(driver: Driver, topic: str, **options: Any) -> None:
-    driver.open(name="c", topics=[topic], group=topic, session_timeout_ms=SESSION_TIMEOUT_MS, **options)
-
-
-def sizes(*drivers: Driver) -> list[int]:
-    return sorted(len(each.assignment(name="c")) for each in drivers)
-
-
-def wait_for(expected: list[int], *drivers: Driver) -> None:
-    """Wait until the members have so many partitions."""
-    wait_until(lambda: sizes(*drivers) == expected, SETTLED_S, lambda: f"{expected}, not {sizes(*drivers)}")
-    owned = [tuple(partition) for each in drivers for partition in each.assignment(name="c")]
-    assert len(set(owned)) == sum(expected), owned
 
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
@@ -95,14 +84,6 @@ def test_a_member_with_nothing_to_do_is_not_held_up(driver: Driver, shared: str)
     closing_s = time.monotonic()
     driver.close(name="c")
     assert time.monotonic() - closing_s < AT_ONCE_MS / 1000
-
-
-def send_to_each(driver: Driver, topic: str, letter: str) -> list[str]:
-    """Send a record to each partition; gives what was sent."""
-    sent = [f"{letter}{partition}" for partition in range(PARTITIONS)]
-    for partition, value in enumerate(sent):
-        send(driver, topic, value, partition=partition)
-    return sent
 
 
 def test_records_are_consumed_once_while_members_come_and_go(

@@ -14,8 +14,8 @@ import pytest
 from integration.clients.conftest import KSHIM, OPTIONS
 from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import ClientError, Driver
-from integration.clients.matrix.test_groups import PARTITIONS, SETTLED_S, join, send_to_each, wait_for
-from integration.clients.matrix.test_records import SILENCE_MS, values
+from integration.clients.matrix.members import PARTITIONS, SETTLED_S, join, send_to_each, wait_for
+from integration.clients.matrix.records import SILENCE_MS, values
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
 

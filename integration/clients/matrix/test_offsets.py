@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from integration.clients.matrix.driver import Driver
-from integration.clients.matrix.test_records import SILENCE_MS, send, values
+from integration.clients.matrix.records import SILENCE_MS, send, values
 from integration.support.awaiting import wait_until
 
 

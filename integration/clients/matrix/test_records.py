@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 
 from integration.clients.matrix.clients import CLIENTS
 from integration.clients.matrix.driver import Driver
+from integration.clients.matrix.records import SILENCE_MS, TAKE_MS, send, values
 from integration.support.awaiting import wait_until
-
-TAKE_MS = 20_000
-SILENCE_MS = 1_000
-
-
-def values(driver: Driver, count: int, name: str = "c", timeout_ms: int = TAKE_MS) -> list[Any]:
-    return [record["value"] for record in driver.take(name=name, count=count, timeout_ms=timeout_ms)]
-
-
-def send(driver: Driver, topic: str, *values: str | None, partition: int = 0, **options: Any) -> None:
-    records = [{"value": value, "partition": partition} for value in values]
-    driver.produce(topic=topic, records=records, **options)
 
 
 def test_keys_values_headers_and_timestamps(driver: Driver, client: str, topic: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from integration.clients.matrix.driver import Driver
-from integration.clients.matrix.test_records import SILENCE_MS, values
+from integration.clients.matrix.records import SILENCE_MS, values
 
 
 def records(topic: str, *values: str) -> list[list[Any]]:
