@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kshim import __version__
+from kshim.answering import Broker
+from kshim.callers import Client
+from kshim.callers.arrivals import Arrivals
+from kshim.callers.once import Once
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
 from kshim.cluster.broker_configs import broker_text
 from kshim.cluster.changes import Move
@@ -22,7 +26,6 @@ from kshim.control.commands import Commands, MadeLater
 from kshim.control.socket import ControlSocket, control_path
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader, Loader
-from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.fetching.sessions import FetchSessions
 from kshim.network.connection import Measured
@@ -30,20 +33,17 @@ from kshim.network.dispatch import answer
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
 from kshim.network.places import Limits
 from kshim.producing.appends import ProducerAppends
+from kshim.producing.markers import write_marker
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.moves import CoordinatorMoved
 from kshim.recorder.recorder import Recorder
-from kshim.requests import Broker
-from kshim.requests.arrivals import Arrivals
-from kshim.requests.aside import AsideThreads
-from kshim.requests.context import Client
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
 from kshim.storage.cleaning import Cleaning
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log, StorageError, Store
 from kshim.storage.journal import LogJournal
+from kshim.turns.aside import AsideThreads
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 
 if TYPE_CHECKING:
     from kshim.control.time import TimeSteering

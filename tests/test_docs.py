@@ -7,7 +7,7 @@ from pathlib import Path
 
 from docs import draw_connection, draw_metrics, draw_transactions, draw_upstream
 from docs.draw_coordinator import PAGE, drawn
-from kshim.requests.mistake import Mistake
+from kshim.callers.mistake import Mistake
 
 
 def test_the_coordinator_s_page_is_current() -> None:

@@ -9,7 +9,7 @@ import pytest
 from integration.java.conftest import run_tool
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
-from kshim.requests.mistake import Mistake
+from kshim.callers.mistake import Mistake
 
 __all__ = ["run_tool", "told"]
 

@@ -14,7 +14,7 @@ from integration.java.tool import Tool
 from integration.support.awaiting import wait_until
 from integration.support.ports import Slot
 from integration.support.server import Server
-from kshim.requests.arrivals import LEAST_S
+from kshim.callers.arrivals import LEAST_S
 
 TIMEOUT_S = 40
 WARNING = "WARNING"

@@ -13,7 +13,7 @@ from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server
-from kshim.requests.mistake import Mistake
+from kshim.callers.mistake import Mistake
 
 GROUP = {"group": "readers"}
 

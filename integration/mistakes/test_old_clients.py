@@ -13,7 +13,7 @@ from integration import apache_kafka
 from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.handmade import FETCH, PRODUCE, Raw, request
 from integration.support.server import Server
-from kshim.requests.mistake import Mistake
+from kshim.callers.mistake import Mistake
 
 PRODUCE_V1 = {"api": "Produce (0) v1", "first": 3, "last": 13}
 

@@ -21,7 +21,7 @@ from integration.java.tool import run_to_end
 from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.clients import Admin
 from integration.support.server import Server
-from kshim.requests.mistake import Mistake
+from kshim.callers.mistake import Mistake
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
 from integration.support.wire import Wire
-from kshim.requests.mistake import Mistake
+from kshim.callers.mistake import Mistake
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
 from schemas.messages.sasl_handshake import SaslHandshakeRequest
 

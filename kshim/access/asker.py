@@ -8,12 +8,13 @@ from functools import partial
 from itertools import compress
 from typing import Any, Final
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.callers.principal import ANONYMOUS
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.cluster.authorizer import Authorizer
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.principal import ANONYMOUS
-from kshim.requests.slices import in_slices
+from kshim.turns.later import Later, then
+from kshim.turns.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 
@@ -91,7 +92,7 @@ class Asker:
             return allowed
 
         cost_us = partial(self._authorizer.cost_us, resource)
-        return then(in_slices(self.broker, self.context, names, check, cost_us), sort_out)
+        return then(in_slices(self.broker.rounds, self.context.turn, names, check, cost_us), sort_out)
 
     def divide(
         self,
@@ -133,7 +134,7 @@ class Asker:
             refused = [not may for may in allowed]
             return list(compress(entries, allowed)), list(compress(entries, refused))
 
-        return then(in_slices(self.broker, self.context, entries, may, cost_us), divided)
+        return then(in_slices(self.broker.rounds, self.context.turn, entries, may, cost_us), divided)
 
     def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
         """True if the caller may do the operation to at least one resource of the type, existing or not."""

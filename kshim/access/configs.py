@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kshim.access.asker import ERRORS, Asker, Divided, Resource
 from kshim.access.rules import Perform, joined
+from kshim.answering.alter import cost_us
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.cluster.config_changes import (
     ConfigChange,
@@ -17,9 +18,8 @@ from kshim.cluster.config_changes import (
     ResourceType,
     refuse_requests,
 )
-from kshim.requests.alter import cost_us
-from kshim.requests.later import then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import then
+from kshim.turns.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 
@@ -66,7 +66,9 @@ def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
 
         return _each(asker, request, perform, AclOperation.ALTER_CONFIGS, resource_of)
 
-    made = in_slices(asker.broker, asker.context, request.resources, partial(_change, asker), cost_us)
+    made = in_slices(
+        asker.broker.rounds, asker.context.turn, request.resources, partial(_change, asker), cost_us
+    )
     return then(made, check)
 
 

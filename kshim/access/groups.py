@@ -7,12 +7,12 @@ from typing import Any
 
 from kshim.access.asker import ERRORS, Asker
 from kshim.access.rules import Need, Perform, each, name_of, refused, whole
+from kshim.answering.authorized_operations import GROUP_OPERATIONS
 from kshim.api.join_group import FIRST_VERSION_WITH_NULL_PROTOCOL
 from kshim.api.sync_group import FIRST_VERSION_WITH_PROTOCOL
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.requests.authorized_operations import GROUP_OPERATIONS
-from kshim.requests.later import then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -83,7 +83,11 @@ def describe_groups(asker: Asker, request: DescribeGroupsRequest, perform: Perfo
 
     def told(response: DescribeGroupsResponse) -> Any:
         groups = in_slices(
-            asker.broker, asker.context, response.groups, with_operations, lambda _: WITH_OPERATIONS_US
+            asker.broker.rounds,
+            asker.context.turn,
+            response.groups,
+            with_operations,
+            lambda _: WITH_OPERATIONS_US,
         )
         return then(groups, lambda groups: replace(response, groups=tuple(groups)))
 

@@ -8,7 +8,8 @@ from typing import Any
 from kshim.access.asker import Asker
 from kshim.access.rules import Perform, Rule
 from kshim.access.table import TABLE
-from kshim.requests import Broker, RequestContext
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from schemas.api_key import ApiKey
 
 ApiFunction = Callable[[Broker, RequestContext, Any], Any]

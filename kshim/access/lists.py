@@ -12,11 +12,11 @@ from typing import Any
 
 from kshim.access.asker import MOST_TOLD, Asker
 from kshim.access.rules import Perform, name_of
+from kshim.answering.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.cluster import INTERNAL_TOPICS
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from kshim.requests.later import then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained, Mapped
 from schemas.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -111,7 +111,7 @@ def _perform_some(
         if not others:
             return _with_operations(asker, request, response, answered)
         asker.context.stays_the_same = False
-        refused = in_slices(asker.broker, asker.context, others, refuse, lambda _: TOPIC_US)
+        refused = in_slices(asker.broker.rounds, asker.context.turn, others, refuse, lambda _: TOPIC_US)
         return then(
             refused, lambda refused: _with_operations(asker, request, response, (*answered, *refused))
         )
@@ -148,7 +148,7 @@ def _with_operations(
     if not request.include_topic_authorized_operations:
         return replace(response, topics=tuple(topics))
     with_operations = partial(_topic_with_operations, asker)
-    told = in_slices(asker.broker, asker.context, topics, with_operations, lambda _: TOPIC_US)
+    told = in_slices(asker.broker.rounds, asker.context.turn, topics, with_operations, lambda _: TOPIC_US)
     return then(told, lambda topics: replace(response, topics=tuple(topics)))
 
 
@@ -180,7 +180,9 @@ def describe_topic_partitions(asker: Asker, request: DescribeTopicPartitionsRequ
 
     def told(response: DescribeTopicPartitionsResponse) -> Any:
         with_operations = partial(_topic_with_operations, asker)
-        seen = in_slices(asker.broker, asker.context, response.topics, with_operations, lambda _: TOPIC_US)
+        seen = in_slices(
+            asker.broker.rounds, asker.context.turn, response.topics, with_operations, lambda _: TOPIC_US
+        )
         refused = Mapped(_not_described, denied)
         return then(seen, lambda seen: replace(response, topics=Chained(seen, refused)))
 

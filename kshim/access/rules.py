@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kshim.access.asker import ERRORS, Asker, Divided, Resource
+from kshim.answering import Broker
+from kshim.answering import error_answers as errors
+from kshim.answering.divide import merged
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
-from kshim.requests import Broker
-from kshim.requests import error_answers as errors
-from kshim.requests.divide import merged
-from kshim.requests.later import Promise, then
+from kshim.turns.later import Promise, then
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained, Mapped
 

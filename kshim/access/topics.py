@@ -11,11 +11,12 @@ from uuid import UUID
 
 from kshim.access.asker import MOST_TOLD, Asker
 from kshim.access.rules import Perform, each, refused
+from kshim.answering import Broker
+from kshim.callers import Refused
 from kshim.cluster import fault_in_name
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.requests import Broker, Refused
-from kshim.requests.later import gather, then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import gather, then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest
 from schemas.messages.delete_topics import (
@@ -180,7 +181,7 @@ def delete_topics(asker: Asker, request: DeleteTopicsRequest, perform: Perform) 
     def name_of(topic: DeleteTopicState) -> str | None:
         return _name(asker.broker, topic) if times[topic.name, topic.topic_id] == 1 else None
 
-    names = in_slices(asker.broker, asker.context, wanted, name_of, lambda _: ENTRY_US)
+    names = in_slices(asker.broker.rounds, asker.context.turn, wanted, name_of, lambda _: ENTRY_US)
     return then(names, partial(_delete_allowed, asker, request, perform, wanted))
 
 
@@ -208,7 +209,7 @@ def _delete_allowed(
             return _not_deleted(topic, name if name in described else topic.name)
 
         entries = list(zip(wanted, names, strict=True))
-        refusals = in_slices(asker.broker, asker.context, entries, refuse, lambda _: ENTRY_US)
+        refusals = in_slices(asker.broker.rounds, asker.context.turn, entries, refuse, lambda _: ENTRY_US)
         return then(refusals, partial(_delete_others, asker, request, perform, wanted))
 
     may_each = [

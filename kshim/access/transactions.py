@@ -14,7 +14,7 @@ from kshim.api.init_producer_id import NONE
 from kshim.cluster import INTERNAL_TOPICS, Topic
 from kshim.cluster.acl import AclOperation, AclResource
 from kshim.coordination.transactions.requests import by_topic
-from kshim.requests.later import then
+from kshim.turns.later import then
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.add_partitions_to_txn import (

@@ -5,10 +5,11 @@ The partition of `__consumer_offsets` that holds the group's offsets is added to
 
 from __future__ import annotations
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import GROUP_METADATA_TOPIC
 from kshim.coordination.transactions.requests import AddPartitions
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnResult

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import INTERNAL_TOPICS
 from kshim.coordination.transactions.requests import AddPartitions, partition_results
 from kshim.coordination.transactions.transaction import TopicPartition
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather, then
-from kshim.requests.slices import in_pieces, in_slices
+from kshim.turns.later import Later, gather, then
+from kshim.turns.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -38,7 +39,7 @@ def add_partitions_to_txn(
         def add(some: Sequence[AddPartitionsToTxnTransaction]) -> Later[Iterable[AddPartitionsToTxnResult]]:
             return gather([_add(broker, context, _asked(each)) for each in some], list)
 
-        added = in_pieces(broker, context, request.transactions, add, TRANSACTIONS_AT_ONCE)
+        added = in_pieces(broker.rounds, context.turn, request.transactions, add, TRANSACTIONS_AT_ONCE)
         return then(added, _by_transaction)
     asked = AddPartitions(
         request.v3_and_below_transactional_id,
@@ -79,7 +80,7 @@ def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Later
         by_partition = dict(zip(asked.partitions, errors, strict=True))
         return partition_results(asked.transactional_id, by_partition.items())
 
-    return then(in_slices(broker, context, asked.partitions, error, lambda _: PARTITION_US), add)
+    return then(in_slices(broker.rounds, context.turn, asked.partitions, error, lambda _: PARTITION_US), add)
 
 
 def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kshim.answering import Broker
+from kshim.answering.voters import fixed_voters, refuse_cluster, refuse_voter
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
-from kshim.requests import Broker, RequestContext
-from kshim.requests.voters import fixed_voters, refuse_cluster, refuse_voter
 from schemas.error_code import ErrorCode
 from schemas.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
 

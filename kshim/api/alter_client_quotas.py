@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.client_quotas import Entity, QuotaChange, entity_text, new_entity
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, if_not_stored, then
-from kshim.requests.slices import in_pieces
+from kshim.turns.later import Later, if_not_stored, then
+from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -45,7 +46,7 @@ def alter_client_quotas(
         results = {**dict(outcome), **refused}
         return AlterClientQuotasResponse(entries=tuple(_entry(*each) for each in results.items()))
 
-    return then(in_pieces(broker, context, changes, alter, ENTITIES_AT_ONCE), response)
+    return then(in_pieces(broker.rounds, context.turn, changes, alter, ENTITIES_AT_ONCE), response)
 
 
 def _once(entries: Iterable[RequestEntryData]) -> tuple[list[QuotaChange], dict[Entity, Refusal]]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kshim.answering import Broker
+from kshim.answering.alter import alter, cost_us, results
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, Operation
-from kshim.requests import Broker, RequestContext
-from kshim.requests.alter import alter, cost_us, results
-from kshim.requests.later import Later, then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import Later, then
+from kshim.turns.slices import in_slices
 from schemas.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -32,7 +33,7 @@ def alter_configs(
 
         return then(alter(broker, context, changes, validate_only=request.validate_only), response)
 
-    return then(in_slices(broker, context, request.resources, _change, cost_us), change)
+    return then(in_slices(broker.rounds, context.turn, request.resources, _change, cost_us), change)
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome, TopicPartition
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, if_not_stored
-from kshim.requests.slices import in_pieces
+from kshim.turns.later import Later, if_not_stored
+from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -61,7 +62,7 @@ def alter_partition_reassignments(
     def failed() -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
 
-    changed = in_pieces(broker, context, wanted, reassign, PARTITIONS_AT_ONCE)
+    changed = in_pieces(broker.rounds, context.turn, wanted, reassign, PARTITIONS_AT_ONCE)
     assert isinstance(changed, Deferred)
     return changed.addCallbacks(response, if_not_stored(failed))
 

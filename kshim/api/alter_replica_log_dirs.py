@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Partition
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import Later, then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -51,7 +52,7 @@ def alter_replica_log_dirs(
             )
         )
 
-    errors = in_slices(broker, context, wanted, partial(_error, broker), lambda _: PARTITION_US)
+    errors = in_slices(broker.rounds, context.turn, wanted, partial(_error, broker), lambda _: PARTITION_US)
     return then(errors, respond)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.scram_users import Deletion, ScramChange, Upsertion, refuse_all
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, if_not_stored, then
-from kshim.requests.slices import in_pieces
+from kshim.turns.later import Later, if_not_stored, then
+from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -49,7 +50,7 @@ def alter_user_scram_credentials(
         return AlterUserScramCredentialsResponse(results=tuple(_result(*each) for each in results.items()))
 
     wanted = [each for each in changes if each.name not in refused]
-    return then(in_pieces(broker, context, wanted, alter, USERS_AT_ONCE), respond)
+    return then(in_pieces(broker.rounds, context.turn, wanted, alter, USERS_AT_ONCE), respond)
 
 
 def _result(user: str, refusal: Refusal | None) -> AlterUserScramCredentialsResult:

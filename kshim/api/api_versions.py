@@ -15,8 +15,9 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
+from kshim.answering import Broker
+from kshim.callers import Client, RequestContext
 from kshim.cluster.features import SUPPORTED
-from kshim.requests import Broker, Client, RequestContext
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import (

@@ -6,9 +6,10 @@ at which consumers fail and say why. librdkafka would wait for ever for an API t
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.mistake import Mistake
-from kshim.requests.warn import warn
+from kshim.answering import Broker
+from kshim.answering.warn import warn
+from kshim.callers import RequestContext
+from kshim.callers.mistake import Mistake
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

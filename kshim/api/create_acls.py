@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kshim.answering import Broker
+from kshim.answering.acl_codes import require_known
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.acl import Acl, Pattern
-from kshim.requests import Broker, RequestContext
-from kshim.requests.acl_codes import require_known
-from kshim.requests.later import Later, if_not_stored
-from kshim.requests.slices import Slices
+from kshim.turns.later import Later, if_not_stored
+from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kshim.answering import Broker
+from kshim.answering.admission import Admit, admission
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
-from kshim.requests import Broker, RequestContext
-from kshim.requests.admission import Admit, admission
-from kshim.requests.later import Later, gather, if_not_stored, then
-from kshim.requests.slices import in_pieces
+from kshim.turns.later import Later, gather, if_not_stored, then
+from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -41,7 +42,7 @@ def create_partitions(
     def add(topics: Sequence[CreatePartitionsTopic]) -> Later[Iterable[CreatePartitionsTopicResult]]:
         return gather([_add(broker, topic, request.validate_only, admit) for topic in topics], list)
 
-    added = in_pieces(broker, context, others, add, TOPICS_AT_ONCE)
+    added = in_pieces(broker.rounds, context.turn, others, add, TOPICS_AT_ONCE)
     return then(added, lambda results: CreatePartitionsResponse(results=(*twice, *results)))
 
 

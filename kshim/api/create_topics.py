@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kshim.answering import Broker
+from kshim.answering.admission import admission
+from kshim.callers import RequestContext
 from kshim.cluster import NewTopic, Refusal, Topic
 from kshim.cluster.broker_configs import BrokerConfigs
 from kshim.cluster.described import created_topic
-from kshim.requests import Broker, RequestContext
-from kshim.requests.admission import admission
-from kshim.requests.later import if_not_stored
-from kshim.requests.slices import Slices
+from kshim.turns.later import if_not_stored
+from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.create_topics import (

@@ -8,13 +8,14 @@ from typing import NoReturn
 
 from twisted.python.failure import Failure
 
+from kshim.answering import Broker
+from kshim.answering.acl_codes import new_filter
+from kshim.callers import Refused, RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.acl import Acl
 from kshim.cluster.acls import MOST_FOUND
-from kshim.requests import Broker, Refused, RequestContext
-from kshim.requests.acl_codes import new_filter
-from kshim.requests.later import Later, if_not_stored
-from kshim.requests.slices import Slices
+from kshim.turns.later import Later, if_not_stored
+from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.message import TooManyElements

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from kshim.answering import Broker
+from kshim.answering.each_group import ask_each_group
+from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DeleteGroup
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later
-from kshim.requests.slices import ask_each_group
+from kshim.turns.later import Later
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 

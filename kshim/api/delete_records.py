@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather, if_not_stored, then
-from kshim.requests.leadership import fault_in_leadership
-from kshim.requests.slices import in_pieces
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.cluster.leadership import fault_in_leadership
+from kshim.turns.later import Later, gather, if_not_stored, then
+from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_records import (
     DeleteRecordsPartition,
@@ -53,7 +54,7 @@ def delete_records(
             )
         )
 
-    return then(in_pieces(broker, context, all_wanted, delete, PARTITIONS_AT_ONCE), response)
+    return then(in_pieces(broker.rounds, context.turn, all_wanted, delete, PARTITIONS_AT_ONCE), response)
 
 
 def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Later[DeleteRecordsPartitionResult]:
@@ -64,7 +65,7 @@ def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Later[
         return _refusal(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic.is_internal:
         return _refusal(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
-    fault = fault_in_leadership(broker, partition)
+    fault = fault_in_leadership(broker.node_id, partition)
     if fault is not ErrorCode.NONE:
         return _refusal(wanted, fault)
     if broker.cluster.log_config(topic).cleanup.retention is None:

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.admission import admission
+from kshim.callers import RequestContext
 from kshim.cluster import ZERO_UUID, Refusal, Topic
-from kshim.requests import Broker, RequestContext
-from kshim.requests.admission import admission
-from kshim.requests.later import if_not_stored
-from kshim.requests.slices import Slices
+from kshim.turns.later import if_not_stored
+from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import (
     DeletableTopicResult,

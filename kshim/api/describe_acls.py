@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.acl_codes import new_filter
+from kshim.callers import RequestContext
 from kshim.cluster.acl import Acl, Pattern
-from kshim.requests import Broker, RequestContext
-from kshim.requests.acl_codes import new_filter
-from kshim.requests.later import Later
-from kshim.requests.slices import Slices
+from kshim.turns.later import Later
+from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.describe_acls import (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster.client_quotas import ENTITY_TYPES, IP, Component, Entity, MatchType, meets
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import Later, then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_client_quotas import (
     ComponentData,
@@ -48,7 +49,7 @@ def describe_client_quotas(
         entries = tuple(entry for entry in found if entry is not None)
         return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, entries=entries)
 
-    return then(in_slices(broker, context, list(quotas), find, lambda _: ENTITY_US), respond)
+    return then(in_slices(broker.rounds, context.turn, list(quotas), find, lambda _: ENTITY_US), respond)
 
 
 def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:

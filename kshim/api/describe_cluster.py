@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.authorized_operations import CLUSTER_OPERATIONS
+from kshim.answering import Broker
+from kshim.answering.authorized_operations import CLUSTER_OPERATIONS
+from kshim.callers import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import fault_in_name
 from kshim.cluster.broker_configs import ALL_BROKERS, parse_node_id
 from kshim.cluster.broker_loggers import levels
@@ -21,9 +23,8 @@ from kshim.cluster.described import (
     described_loggers,
     described_topic,
 )
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.slices import AnswerElements, in_slices
+from kshim.turns.later import Later, then
+from kshim.turns.slices import AnswerElements, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -79,7 +80,7 @@ def describe_configs(
         return described
 
     if all(resource.resource_type in RESOURCE_TYPES for resource in request.resources):
-        results = in_slices(broker, context, request.resources, describe, lambda _: RESOURCE_US)
+        results = in_slices(broker.rounds, context.turn, request.resources, describe, lambda _: RESOURCE_US)
     else:
         results = [_refused(resource, MALFORMED) for resource in request.resources]
     return then(results, lambda results: DescribeConfigsResponse(results=tuple(results)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kshim.answering import Broker
+from kshim.answering.authorized_operations import GROUP_OPERATIONS
+from kshim.answering.each_group import ask_each_group
+from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
-from kshim.requests import Broker, RequestContext
-from kshim.requests.authorized_operations import GROUP_OPERATIONS
-from kshim.requests.later import Later, then
-from kshim.requests.slices import ask_each_group
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 

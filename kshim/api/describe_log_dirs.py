@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Partition
 from kshim.configs.config import Config
-from kshim.requests import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

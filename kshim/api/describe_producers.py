@@ -9,11 +9,12 @@ from __future__ import annotations
 from functools import cache, partial
 from itertools import islice
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import fault_in_name
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.leadership import fault_in_leadership
-from kshim.requests.slices import AnswerElements, in_slices
+from kshim.cluster.leadership import fault_in_leadership
+from kshim.turns.later import Later, then
+from kshim.turns.slices import AnswerElements, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_producers import (
     DescribeProducersRequest,
@@ -49,7 +50,7 @@ def describe_producers(
             )
         )
 
-    described = in_slices(broker, context, asked, describe, lambda _: PARTITION_US)
+    described = in_slices(broker.rounds, context.turn, asked, describe, lambda _: PARTITION_US)
     return then(described, respond)
 
 
@@ -64,7 +65,7 @@ def _describe(broker: Broker, topic_name: str, index: int) -> PartitionResponse:
         )
     if partition is None:
         return _refusal(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if (error := fault_in_leadership(broker, partition, any_replica=True)) is not ErrorCode.NONE:
+    if (error := fault_in_leadership(broker.node_id, partition, any_replica=True)) is not ErrorCode.NONE:
         return _refusal(index, error)
     producers = broker.log.producers(partition.partition_no)
     return PartitionResponse(

@@ -10,7 +10,8 @@ and the nodes with their listeners (KIP-853).
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_quorum import (
     DescribeQuorumRequest,

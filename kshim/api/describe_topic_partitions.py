@@ -7,11 +7,12 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.authorized_operations import TOPIC_OPERATIONS
+from kshim.callers import RequestContext
 from kshim.cluster import ZERO_UUID, Partition, fault_in_name
 from kshim.cluster.topics import NO_LEADER
-from kshim.requests import Broker, RequestContext
-from kshim.requests.authorized_operations import TOPIC_OPERATIONS
-from kshim.requests.slices import Slices
+from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.describe_topic_partitions import (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.slices import AnswerElements, each_once, in_pieces
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.turns.later import Later, then
+from kshim.turns.slices import AnswerElements, each_once, in_pieces
 from schemas.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -35,7 +36,7 @@ def describe_transactions(
         return then(answer, lambda answer: count(answer.transaction_states))
 
     def describe_all(ids: Sequence[str]) -> Later[Iterable[TransactionState]]:
-        return in_pieces(broker, context, ids, describe, IDS_AT_ONCE)
+        return in_pieces(broker.rounds, context.turn, ids, describe, IDS_AT_ONCE)
 
     described = each_once(request.transactional_ids, describe_all)
     return then(described, lambda found: DescribeTransactionsResponse(transaction_states=tuple(found)))

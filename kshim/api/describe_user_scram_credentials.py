@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
+from kshim.answering import Broker
 from kshim.authentication.scram_credential import ScramMechanism
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.slices import in_slices
+from kshim.callers import RequestContext
+from kshim.turns.later import Later, then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -35,7 +36,11 @@ def describe_user_scram_credentials(
                 infos[name].append(info)
     times = wanted or Counter(dict.fromkeys(infos, 1))
     results = in_slices(
-        broker, context, list(times), lambda name: _result(name, times[name], infos), lambda _: USER_US
+        broker.rounds,
+        context.turn,
+        list(times),
+        lambda name: _result(name, times[name], infos),
+        lambda _: USER_US,
     )
     return then(results, lambda found: DescribeUserScramCredentialsResponse(results=tuple(found)))
 

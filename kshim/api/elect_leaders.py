@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome, TopicPartition
 from kshim.cluster.replicas import Election
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, if_not_stored
-from kshim.requests.slices import in_pieces
+from kshim.turns.later import Later, if_not_stored
+from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -53,7 +54,7 @@ def elect_leaders(
         return leaders.elect(broker.cluster, election, some)
 
     everything = wanted if wanted is not None else list(leaders.all_partitions(broker.cluster.topics))
-    elected = in_pieces(broker, context, everything, elect, PARTITIONS_AT_ONCE)
+    elected = in_pieces(broker.rounds, context.turn, everything, elect, PARTITIONS_AT_ONCE)
     assert isinstance(elected, Deferred)
     return elected.addCallbacks(response, if_not_stored(failed))
 

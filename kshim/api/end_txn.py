@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
 

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.node_endpoints import node_endpoints
+from kshim.callers import RequestContext
 from kshim.fetching.parked import ParkedFetch
 from kshim.fetching.reads import (
     FIRST_VERSION_BY_TOPIC_ID,
@@ -20,11 +23,9 @@ from kshim.fetching.reads import (
     refusal,
 )
 from kshim.fetching.sessions import MAX_INT32, NO_SESSION, CachedTopic, FetchSession
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later
-from kshim.requests.leadership import node_endpoints
-from kshim.requests.slices import Slices, each_piece
 from kshim.storage.interfaces import Log
+from kshim.turns.later import Later
+from kshim.turns.slices import Slices, each_piece
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import (
     FetchableTopicResponse,

@@ -10,13 +10,14 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.node_endpoints import node_endpoints
+from kshim.answering.warn import warn_if_lost
+from kshim.callers import RequestContext
 from kshim.cluster import TRANSACTION_STATE_TOPIC, Topic
 from kshim.coordination.shards import partition_for
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, if_not_stored, then
-from kshim.requests.leadership import node_endpoints
-from kshim.requests.slices import in_slices
-from kshim.requests.warn import warn_if_lost
+from kshim.turns.later import Later, if_not_stored, then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -62,7 +63,7 @@ def _respond(
         context.stays_the_same = True
     if context.api_version >= FIRST_VERSION_WITH_KEYS:
         find = partial(_find, broker, context, request.key_type, topic)
-        found_all = in_slices(broker, context, request.coordinator_keys, find, _cost_us)
+        found_all = in_slices(broker.rounds, context.turn, request.coordinator_keys, find, _cost_us)
         return then(found_all, lambda found: FindCoordinatorResponse(coordinators=tuple(found)))
     found = _find(broker, context, request.key_type, topic, request.key)
     return FindCoordinatorResponse(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, Promise
-from kshim.requests.patience import is_patient
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.callers.patience import is_patient
+from kshim.turns.later import Later, Promise
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kshim.answering import Broker
+from kshim.answering.alter import alter, cost_us, results
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.broker_loggers import alter_loggers
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, ResourceType
-from kshim.requests import Broker, RequestContext
-from kshim.requests.alter import alter, cost_us, results
-from kshim.requests.later import Later, then
-from kshim.requests.slices import in_slices
+from kshim.turns.later import Later, then
+from kshim.turns.slices import in_slices
 from schemas.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -38,7 +39,7 @@ def incremental_alter_configs(
 
         return then(alter(broker, context, changes, validate_only=request.validate_only), response)
 
-    return then(in_slices(broker, context, request.resources, _change, cost_us), change)
+    return then(in_slices(broker.rounds, context.turn, request.resources, _change, cost_us), change)
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, if_not_stored, then
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.turns.later import Later, if_not_stored, then
 from schemas.error_code import ErrorCode
 from schemas.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.context import NamedMember
-from kshim.requests.later import Later, then
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.callers.context import NamedMember
+from kshim.turns.later import Later, then
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 FIRST_VERSION_WITH_NULL_PROTOCOL = 7

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.turns.later import Later
 from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 

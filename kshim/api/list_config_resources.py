@@ -5,8 +5,9 @@ v0 asks for client metrics, which are not served: its list is empty.
 
 from __future__ import annotations
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster.config_changes import ResourceType
-from kshim.requests import Broker, RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.list_config_resources import (
     ConfigResource,

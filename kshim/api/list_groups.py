@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Partition
-from kshim.requests import Broker, RequestContext
-from kshim.requests.leadership import fault_in_leadership, first_epoch
-from kshim.requests.slices import Slices, search
+from kshim.cluster.leadership import fault_in_leadership, first_epoch
 from kshim.storage.interfaces import Log, Search, TimestampOffset
+from kshim.turns.slices import Slices, search
 from schemas.error_code import ErrorCode
 from schemas.messages.list_offsets import (
     ListOffsetsPartition,
@@ -108,7 +109,7 @@ async def _answer(
     partition = known.partition(asked.partition_index) if known else None
     if partition is None:
         return _refusal(asked.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    error = fault_in_leadership(broker, partition, asked.current_leader_epoch)
+    error = fault_in_leadership(broker.node_id, partition, asked.current_leader_epoch)
     if error is not ErrorCode.NONE:
         return _refusal(asked.partition_index, error)
     end = _end(broker.log, partition, request)
@@ -118,7 +119,7 @@ async def _answer(
         else broker.log.offset_for_time(partition.partition_no, asked.timestamp)
     )
     if isinstance(found, Generator):
-        found = await search(broker, context, slices, found)
+        found = await search(slices, broker.aside, context.address, found)
         if found is not None and found.offset >= end:  # beyond what the client may read
             found = None
     if found is None:

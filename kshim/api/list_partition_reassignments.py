@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Topic
-from kshim.requests import Broker, RequestContext
 from schemas.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

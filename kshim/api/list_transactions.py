@@ -11,9 +11,10 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.coordination.transactions.patterns import InvalidPattern, Matcher
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.list_transactions import (
     ListTransactionsRequest,

@@ -9,6 +9,12 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.admission import admission
+from kshim.answering.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kshim.answering.node_endpoints import node_endpoints
+from kshim.answering.warn import warn_if_lost
+from kshim.callers import RequestContext
 from kshim.cluster import (
     INTERNAL_TOPICS,
     NO_LEADER,
@@ -18,13 +24,8 @@ from kshim.cluster import (
     Topic,
     fault_in_name,
 )
-from kshim.requests import Broker, RequestContext
-from kshim.requests.admission import admission
-from kshim.requests.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from kshim.requests.later import Later, if_not_stored, then
-from kshim.requests.leadership import node_endpoints
-from kshim.requests.slices import in_pieces, in_slices
-from kshim.requests.warn import warn_if_lost
+from kshim.turns.later import Later, if_not_stored, then
+from kshim.turns.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.metadata import (
@@ -59,7 +60,7 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
     if topics is None or (not topics and version < FIRST_VERSION_WITH_NULL_FOR_ALL):
         known = list(broker.cluster.topics.values())
         existing = partial(_existing, broker, version, operations)
-        described = in_slices(broker, context, known, existing, lambda _: TOPIC_US)
+        described = in_slices(broker.rounds, context.turn, known, existing, lambda _: TOPIC_US)
         return then(described, partial(_response, broker, context, request))
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     names = list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
@@ -68,7 +69,7 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
         return _refused(topics, ErrorCode.INVALID_REQUEST)
     if ids:
         by_id = partial(_by_id, broker, version, operations)
-        described = in_slices(broker, context, list(ids), by_id, lambda _: TOPIC_US)
+        described = in_slices(broker.rounds, context.turn, list(ids), by_id, lambda _: TOPIC_US)
         return then(described, partial(_response, broker, context, request))
     if nameless:
         return _refused(topics, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -89,7 +90,7 @@ def _made(
     def not_made() -> dict[str, Topic | Refusal]:
         return dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))
 
-    made = in_pieces(broker, context, missing, make, TOPICS_MADE_AT_ONCE)
+    made = in_pieces(broker.rounds, context.turn, missing, make, TOPICS_MADE_AT_ONCE)
     assert isinstance(made, Deferred)
     return made.addCallbacks(dict, if_not_stored(not_made))
 
@@ -103,7 +104,7 @@ def _described(
     made: Mapping[str, Topic | Refusal],
 ) -> Later[MetadataResponse]:
     by_name = partial(_by_name, broker, context.api_version, operations, made)
-    described = in_slices(broker, context, names, by_name, lambda _: TOPIC_US)
+    described = in_slices(broker.rounds, context.turn, names, by_name, lambda _: TOPIC_US)
     return then(described, partial(_response, broker, context, request))
 
 

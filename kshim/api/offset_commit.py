@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kshim.answering import Broker
+from kshim.answering.divide import PARTITIONS_AT_ONCE, answer_in_pieces, divided, merged
+from kshim.callers import RequestContext
 from kshim.cluster import Topic
-from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import PARTITIONS_AT_ONCE, answer_in_pieces, divided, merged
-from kshim.requests.later import Later, Promise, then
+from kshim.turns.later import Later, Promise, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,

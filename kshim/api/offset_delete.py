@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import answer_in_pieces, divided, merged
-from kshim.requests.later import Later, then
+from kshim.answering import Broker
+from kshim.answering.divide import answer_in_pieces, divided, merged
+from kshim.callers import RequestContext
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_delete import (
     OffsetDeleteRequest,

@@ -11,11 +11,12 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
+from kshim.answering import Broker
+from kshim.answering.each_group import ask_each_group
+from kshim.callers import RequestContext
 from kshim.cluster import Cluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.slices import ask_each_group
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,

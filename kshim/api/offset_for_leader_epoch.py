@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.leadership import end_of_epoch, fault_in_leadership
-from kshim.requests.slices import in_slices
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.cluster.leadership import end_of_epoch, fault_in_leadership
+from kshim.turns.later import Later, then
+from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -32,7 +33,9 @@ def offset_for_leader_epoch(
 ) -> Later[OffsetForLeaderEpochResponse]:
     """Look up each partition by itself."""
     asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
-    found = in_slices(broker, context, asked, lambda each: _end_offset(broker, *each), lambda _: PARTITION_US)
+    found = in_slices(
+        broker.rounds, context.turn, asked, lambda each: _end_offset(broker, *each), lambda _: PARTITION_US
+    )
     return then(found, partial(_response, request))
 
 
@@ -57,7 +60,7 @@ def _end_offset(
     partition = known.partition(asked.partition) if known else None
     if partition is None:
         return EpochEndOffset(partition=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    error = fault_in_leadership(broker, partition, asked.current_leader_epoch)
+    error = fault_in_leadership(broker.node_id, partition, asked.current_leader_epoch)
     if error is not ErrorCode.NONE:
         return EpochEndOffset(partition=asked.partition, error_code=error)
     leader_epoch, end_offset = end_of_epoch(broker.log, partition, asked.leader_epoch)

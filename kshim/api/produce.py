@@ -13,16 +13,18 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.node_endpoints import node_endpoints
+from kshim.callers import Refused, RequestContext
 from kshim.cluster import Partition, Topic
+from kshim.cluster.leadership import fault_in_leadership
 from kshim.producing.preparation import Prepared, Ready, prepare
 from kshim.producing.record_checks import RecordFault
 from kshim.producing.rules import Verification
 from kshim.producing.transaction_checks import NotAllowed, TransactionalBatch, Verdicts, verify
-from kshim.requests import Broker, Refused, RequestContext
-from kshim.requests.later import Later, gather, if_not_stored, then
-from kshim.requests.leadership import fault_in_leadership, node_endpoints
-from kshim.requests.slices import in_pieces, in_slices
 from kshim.storage.interfaces import Appended
+from kshim.turns.later import Later, gather, if_not_stored, then
+from kshim.turns.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -84,7 +86,9 @@ def produce(
     if in_transaction and request.transactional_id is None:
         return answer(_refuse_all(entries, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     if in_transaction or len(entries) > ENTRIES_AT_ONCE:
-        later = in_slices(broker, context, entries, partial(_find, broker, context), lambda _: FIND_US)
+        later = in_slices(
+            broker.rounds, context.turn, entries, partial(_find, broker, context), lambda _: FIND_US
+        )
         return then(later, partial(_produce_found, broker, context, request, in_transaction, entries, answer))
     found = [_find(broker, context, entry) for entry in entries]
     if _fails_as_a_whole(found):
@@ -139,7 +143,7 @@ def _store(
     def store(some: Sequence[_Found]) -> Later[Iterable[PartitionProduceResponse]]:
         return then(_store_some(broker, context, request, some, verdicts), _all_answered)
 
-    return then(in_pieces(broker, context, found, store, ENTRIES_AT_ONCE), _as_they_are)
+    return then(in_pieces(broker.rounds, context.turn, found, store, ENTRIES_AT_ONCE), _as_they_are)
 
 
 def _store_some(
@@ -284,7 +288,7 @@ def _append(
         return _refusal(data, ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.is_internal:
         return _refusal(data, ErrorCode.INVALID_TOPIC_EXCEPTION)
-    if (fault := fault_in_leadership(broker, partition)) is not ErrorCode.NONE:
+    if (fault := fault_in_leadership(broker.node_id, partition)) is not ErrorCode.NONE:
         leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return _refusal(data, fault, current_leader=leader)
     all_in_sync = len(partition.isr) == len(partition.replicas)

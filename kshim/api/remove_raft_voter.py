@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.voters import fixed_voters, refuse_cluster, refuse_voter
+from kshim.answering import Broker
+from kshim.answering.voters import fixed_voters, refuse_cluster, refuse_voter
+from kshim.callers import RequestContext
 from schemas.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
 

@@ -4,7 +4,8 @@ Apache Kafka does.
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 

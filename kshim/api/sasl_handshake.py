@@ -7,10 +7,11 @@ Without an answer it would try again for ever.
 
 from __future__ import annotations
 
+from kshim.answering import Broker
+from kshim.answering.warn import warn
+from kshim.callers import RequestContext
+from kshim.callers.mistake import Mistake
 from kshim.configs.listeners import PLAIN, SecurityProtocol
-from kshim.requests import Broker, RequestContext
-from kshim.requests.mistake import Mistake
-from kshim.requests.warn import warn
 from schemas.error_code import ErrorCode
 from schemas.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 

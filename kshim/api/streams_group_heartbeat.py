@@ -5,9 +5,10 @@ The answer is that of an Apache Kafka with group.coordinator.rebalance.protocols
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.mistake import Mistake
-from kshim.requests.warn import warn
+from kshim.answering import Broker
+from kshim.answering.warn import warn
+from kshim.callers import RequestContext
+from kshim.callers.mistake import Mistake
 from schemas.error_code import ErrorCode
 from schemas.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,

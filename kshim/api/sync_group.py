@@ -5,9 +5,10 @@ From v5 on the protocol type and name must be there (KIP-559); that is checked b
 
 from __future__ import annotations
 
-from kshim.requests import Broker, RequestContext
-from kshim.requests.context import NamedMember
-from kshim.requests.later import Later
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.callers.context import NamedMember
+from kshim.turns.later import Later
 from schemas.error_code import ErrorCode
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

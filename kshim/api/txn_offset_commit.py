@@ -13,12 +13,13 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.answering.divide import answer_in_pieces, divided, merged
+from kshim.callers import RequestContext
 from kshim.cluster import GROUP_METADATA_TOPIC, Topic
 from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
 from kshim.producing.rules import in_transaction
-from kshim.requests import Broker, RequestContext
-from kshim.requests.divide import answer_in_pieces, divided, merged
-from kshim.requests.later import Later, then
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import Refusal
-from kshim.requests import Broker, RequestContext
 from schemas.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 

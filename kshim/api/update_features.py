@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster.features import FeatureUpdate
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import if_not_stored
+from kshim.turns.later import if_not_stored
 from schemas.error_code import ErrorCode
 from schemas.messages.update_features import (
     UpdatableFeatureResult,

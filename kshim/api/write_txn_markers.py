@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kshim.coordination.markers import write_marker
+from kshim.answering import Broker
+from kshim.callers import RequestContext
+from kshim.cluster.leadership import fault_in_leadership
 from kshim.coordination.transactions.transaction import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, gather, then
-from kshim.requests.leadership import fault_in_leadership
-from kshim.requests.slices import in_pieces
+from kshim.producing.markers import write_marker
+from kshim.turns.later import Later, gather, then
+from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.write_txn_markers import (
@@ -57,7 +58,7 @@ def write_txn_markers(
     def write(some: Sequence[Place]) -> Later[Iterable[ErrorCode]]:
         return gather([_write(broker, place, now_ms) for place in some], list)
 
-    written = in_pieces(broker, context, places, write, PLACES_AT_ONCE)
+    written = in_pieces(broker.rounds, context.turn, places, write, PLACES_AT_ONCE)
     return then(written, lambda errors: _response(places, errors))
 
 
@@ -95,7 +96,7 @@ def _fault(broker: Broker, place: Place) -> ErrorCode:
     partition = None if topic is None else topic.partition(place.partition_index)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return fault_in_leadership(broker, partition)
+    return fault_in_leadership(broker.node_id, partition)
 
 
 def _write(broker: Broker, place: Place, now_ms: int) -> Later[ErrorCode]:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER
 from kshim.control.commands import SteeringError
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.coordination.groups.texts import joined
-from kshim.requests.context import RequestContext
-from kshim.requests.slices import others_first
+from kshim.turns.slices import others_first
 from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from kshim.requests import Broker
+    from kshim.answering import Broker
     from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
 
 API_VERSION = 5

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kshim.answering import Broker
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners
-from kshim.requests import Broker
 
 if TYPE_CHECKING:
     from kshim.faults.answers import Tell, Usual

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.recorder.one_line import CONTROLS
 from kshim.recorder.shown import shown_in_turn
-from kshim.requests.aside import Aside
-from kshim.requests.slices import Slices
+from kshim.turns.aside import Aside
+from kshim.turns.slices import Slices
 
 PIECE_BYTES = 16 * 1024
 """Rows of a listing are collected until they have about this size, and then sent."""

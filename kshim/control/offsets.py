@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER
 from kshim.control.commands import UNKNOWN, Command, Commands, SteeringError, are_of_types
 from kshim.control.coordinators import CLIENT_HOST, CLIENT_ID, Coordinators
 from kshim.coordination.groups.texts import joined
-from kshim.requests.context import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
@@ -20,7 +20,7 @@ from schemas.messages.offset_commit import (
 from schemas.messages.offset_fetch import OffsetFetchRequestGroup
 
 if TYPE_CHECKING:
-    from kshim.requests import Broker
+    from kshim.answering import Broker
     from schemas.messages.offset_commit import OffsetCommitResponse
     from schemas.messages.offset_fetch import OffsetFetchResponseGroup
 

@@ -15,12 +15,12 @@ from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.interfaces import Groups
 from kshim.recorder.recorder import Recorder
 from kshim.recorder.scores import scores
-from kshim.requests.aside import Aside
-from kshim.requests.context import Turn
-from kshim.requests.rounds import Rounds
-from kshim.requests.slices import Slices
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log
+from kshim.turns import Turn
+from kshim.turns.aside import Aside
+from kshim.turns.rounds import Rounds
+from kshim.turns.slices import Slices
 
 GROUP_US = 80
 """Time that reading one group takes. It is more than ROW_US, as more is read."""

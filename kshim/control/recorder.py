@@ -8,15 +8,15 @@ from twisted.internet.defer import Deferred, succeed
 
 from kshim.control.commands import Command, Commands
 from kshim.control.long import Long, long_rebalances
-from kshim.requests.context import Turn
-from kshim.requests.slices import Slices
+from kshim.turns import Turn
+from kshim.turns.slices import Slices
 
 if TYPE_CHECKING:
     from kshim.control.groups import GroupSteering
     from kshim.recorder.recorder import Event, Recorder
-    from kshim.requests.aside import Aside
-    from kshim.requests.rounds import Rounds
     from kshim.storage.clock import Clock
+    from kshim.turns.aside import Aside
+    from kshim.turns.rounds import Rounds
 
 LONGEST_WAIT_MS = 60_000
 MOST_EVENTS = 500

@@ -9,8 +9,8 @@ from kshim.cluster import Cluster
 from kshim.control.long import in_order
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.interfaces import Groups
-from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Log
+from kshim.turns.slices import Slices
 
 ROW_US = 60
 OFFSET_US = 10

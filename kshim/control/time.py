@@ -14,10 +14,10 @@ from typing import Any, Protocol, TypedDict
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers import Client
 from kshim.control.clock import SteeredClock
 from kshim.control.commands import Command, Commands, SteeringError
-from kshim.requests.context import Client
-from kshim.requests.slices import others_first
+from kshim.turns.slices import others_first
 
 PULSE_S = 0.05
 """How often, while time is held, answers are given that clients expect within moments."""

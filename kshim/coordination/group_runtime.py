@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred, succeed
 
+from kshim.callers import RequestContext
 from kshim.cluster.cluster import Pause, no_pause
 from kshim.configs.config import Config
 from kshim.coordination.decision import Decision
@@ -20,10 +21,9 @@ from kshim.coordination.groups.shard import OffsetsOfGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime
-from kshim.requests import RequestContext
-from kshim.requests.later import Promise
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Journal
+from kshim.turns.later import Promise
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

@@ -7,6 +7,7 @@ from typing import Protocol, overload
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers import RequestContext
 from kshim.cluster.cluster import Pause
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
@@ -20,8 +21,7 @@ from kshim.coordination.groups.refusals import (
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.transactions.requests import AddPartitions
-from kshim.requests.context import RequestContext
-from kshim.requests.later import Later, Promise
+from kshim.turns.later import Later, Promise
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

@@ -12,14 +12,11 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from kshim.cluster import GROUP_METADATA_TOPIC
 from kshim.coordination.transactions.requests import sorted_by_topic
 from kshim.coordination.transactions.transaction import TopicPartition
-from kshim.requests import Broker
-from kshim.requests.later import if_not_stored
 from kshim.storage.clock import Clock
 from schemas.error_code import ErrorCode
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -52,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class WriteMarker(Protocol):
-    """The function `write_marker`, bound to one broker."""
+    """Writes a marker in one partition, as `producing.markers.write_marker` does."""
 
     def __call__(
         self, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int
@@ -70,7 +67,7 @@ class Markers:
         is_wanted: Callable[[], bool],
         turns: MarkerTurns,
     ) -> None:
-        """write: writes the marker in one partition; fires as `write_marker` does. is_wanted: returns True
+        """write: writes the marker in one partition; fires as `WriteMarker` does. is_wanted: returns True
         while this coordinator still has to write the markers.
         """
         self._transactional_id = transactional_id
@@ -207,32 +204,3 @@ def _each(topics: Mapping[str, Iterable[int]]) -> Iterator[TopicPartition]:
     for topic, indexes in topics.items():
         for index in indexes:
             yield topic, index
-
-
-def write_marker(
-    broker: Broker, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int = 0
-) -> Deferred[ErrorCode]:
-    """End the marker's transaction in one partition; fires with NONE when the marker is durable.
-
-    Fires with UNKNOWN_TOPIC_OR_PARTITION if the topic is gone, with INVALID_PRODUCER_EPOCH or
-    TRANSACTION_COORDINATOR_FENCED if the marker comes too late, and with KAFKA_STORAGE_ERROR if it cannot be
-    stored. In `__consumer_offsets` the group coordinator writes the marker; the transaction's offsets then
-    count, or are forgotten. transaction_version: the transaction's; see `producing.rules.check_marker`.
-    """
-    topic = broker.cluster.topics.get(topic_name)
-    partition = None if topic is None else topic.partition(index)
-    if partition is None:
-        return succeed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if topic_name == GROUP_METADATA_TOPIC:
-        return broker.groups.write_marker(index, marker)
-    appended = broker.producers.append_marker(
-        partition.partition_no,
-        marker,
-        leader_epoch=partition.leader_epoch,
-        now_ms=marker.timestamp_ms,
-        transaction_version=transaction_version,
-    )
-    if isinstance(appended, ErrorCode):
-        return succeed(appended)
-    not_stored = if_not_stored(lambda: ErrorCode.KAFKA_STORAGE_ERROR)
-    return appended.addCallbacks(lambda _: ErrorCode.NONE, not_stored)

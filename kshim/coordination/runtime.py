@@ -24,14 +24,14 @@ from typing import Any, Protocol
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
+from kshim.callers import RequestContext
 from kshim.coordination.alarm import Alarm
 from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
 from kshim.coordination.leads import Append, Entry, Lead
 from kshim.coordination.loading import Leader, Loadable, Loader, Loading
-from kshim.requests import RequestContext
-from kshim.requests.later import Afterwards, Later, Promise, do_all
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
+from kshim.turns.later import Afterwards, Later, Promise, do_all
 from schemas.error_code import ErrorCode
 
 logger = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC, Cluster
 from kshim.cluster.changes import Move
 from kshim.configs.config import Config
@@ -26,11 +27,10 @@ from kshim.coordination.transactions.decision import Ending
 from kshim.coordination.transactions.requests import AddPartitions, DescribeTransaction, Request, refuse
 from kshim.coordination.transactions.settings import Settings
 from kshim.coordination.transactions.states import State
-from kshim.requests import RequestContext
-from kshim.requests.later import Later, gather, if_not_stored
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Log
 from kshim.storage.journal import LogJournal
+from kshim.turns.later import Later, gather, if_not_stored
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import Client, Refused, RequestContext
 from kshim.faults.fault import Close, Delay, Drop, Error, Fault, Slow, Stall
 from kshim.faults.named import Kind
 from kshim.faults.refusals import can_be_refused, names_in, refused
@@ -25,9 +27,9 @@ from kshim.network.dispatch import (
     answer,
     now_or_deferred,
 )
-from kshim.requests import Broker, Client, Refused, RequestContext, Turn
-from kshim.requests.later import Later, Promised, then
-from kshim.requests.unread import MAX_ANSWER_ELEMENTS
+from kshim.turns import Turn
+from kshim.turns.later import Later, Promised, then
+from kshim.turns.unread import MAX_ANSWER_ELEMENTS
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader

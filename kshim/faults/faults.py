@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
+from kshim.answering import Broker
 from kshim.faults.answers import FaultyAnswers, Struck, Tell, Usual
 from kshim.faults.fault import Fault
 from kshim.faults.rules import Rule, Rules
 from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners
-from kshim.requests import Broker
 
 logger = logging.getLogger(__name__)
 

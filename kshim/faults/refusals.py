@@ -12,12 +12,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kshim.answering import Broker
+from kshim.answering import error_answers as errors
+from kshim.callers import RequestContext
 from kshim.faults.named import Kind, named
 from kshim.fetching.reads import FIRST_VERSION_BY_TOPIC_ID, refusal
 from kshim.fetching.sessions import NO_SESSION, CachedPartition
-from kshim.requests import Broker, RequestContext
-from kshim.requests import error_answers as errors
-from kshim.requests.later import Later, then
+from kshim.turns.later import Later, then
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData

@@ -10,9 +10,9 @@ from twisted.internet.defer import Deferred
 if TYPE_CHECKING:
     from kshim.fetching.reads import PartitionReads
     from kshim.fetching.sessions import CachedPartition, FetchSession
-    from kshim.requests import Signal
     from kshim.storage.clock import Clock
     from kshim.storage.interfaces import Log
+    from kshim.turns import Signal
 
 T = TypeVar("T")
 

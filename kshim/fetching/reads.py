@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from kshim.cluster import Partition
+from kshim.cluster import Cluster, Partition
+from kshim.cluster.leadership import NO_EPOCH, end_of_epoch, fault_in_leadership
+from kshim.configs.config import Config
 from kshim.fetching.sessions import MAX_INT32, CachedPartition
-from kshim.requests import Broker
-from kshim.requests.leadership import NO_EPOCH, end_of_epoch, fault_in_leadership
+from kshim.storage.interfaces import Log
 from kshim.storage.producers import Aborted
+from kshim.turns.unread import Unread
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.fetch import (
@@ -29,6 +31,21 @@ FIRST_VERSION_FROM_ANY_REPLICA = 11
 FIRST_VERSION_WITH_CURRENT_LEADER = 16
 NOTHING: frozenset[CachedPartition] = frozenset()
 SENT_AWAY = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
+
+
+class Readable(Protocol):
+    """The broker that a Fetch reads from."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def config(self) -> Config: ...
+    @property
+    def cluster(self) -> Cluster: ...
+    @property
+    def log(self) -> Log: ...
+    @property
+    def unread(self) -> Unread: ...
 
 
 class PartitionRead(NamedTuple):
@@ -89,7 +106,7 @@ class PartitionReads:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Readable,
         api_version: int,
         request: FetchRequest,
         may_see: Callable[[str], bool] | None = None,
@@ -212,7 +229,9 @@ class PartitionReads:
     def _read(self, cached: CachedPartition, partition: Partition) -> PartitionRead:
         wanted = cached.wanted
         known_epoch = wanted.current_leader_epoch if wanted.current_leader_epoch >= 0 else NO_EPOCH
-        fault = fault_in_leadership(self._broker, partition, known_epoch, any_replica=self._any_replica)
+        fault = fault_in_leadership(
+            self._broker.node_id, partition, known_epoch, any_replica=self._any_replica
+        )
         if fault is ErrorCode.NONE and self._from_replica:  # only consumers may fetch here, not replicas
             has_epoch = known_epoch != NO_EPOCH
             fault = ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kshim.control.long import Long, encode, pieces
-from kshim.requests.context import Turn
-from kshim.requests.rounds import Rounds
-from kshim.requests.slices import Slices
+from kshim.turns import Turn
+from kshim.turns.rounds import Rounds
+from kshim.turns.slices import Slices
 
 JSON = "application/json"
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from kshim.http.answers import Answer, Asked, listing
 from kshim.http.facts import Facts, Json
-from kshim.requests.slices import Slices
+from kshim.turns.slices import Slices
 
 ROW_US = 20
 

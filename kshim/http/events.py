@@ -17,8 +17,8 @@ from kshim.control.rows import ROW_US
 from kshim.http.answers import Answer, Asked, HttpError
 from kshim.http.facts import Facts, Json
 from kshim.http.watch import GroupWatch
-from kshim.requests.slices import Slices
 from kshim.storage.clock import Clock
+from kshim.turns.slices import Slices
 
 MOST_READERS = 50
 MOST_ROWS = 200

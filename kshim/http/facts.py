@@ -15,11 +15,11 @@ from kshim.network.listeners import BrokerListeners
 from kshim.network.traffic import Traffic
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
-from kshim.requests.aside import Aside
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Activity, Log
+from kshim.turns.aside import Aside
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 
 Json = dict[str, Any]
 

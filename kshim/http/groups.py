@@ -15,8 +15,8 @@ from kshim.coordination.groups.seen import SeenGroup
 from kshim.http.answers import Answer, Asked, HttpError, listing, long_answer
 from kshim.http.facts import Facts, Json
 from kshim.recorder.shown import shown_assignment, shown_member
-from kshim.requests.aside import Aside
-from kshim.requests.slices import Slices
+from kshim.turns.aside import Aside
+from kshim.turns.slices import Slices
 
 WAITS = ("because", "began_ms", "until_ms", "to_join", "to_join_first", "to_sync")
 """The fields of `WaitsFor` that the rest of a group's JSON lacks."""

@@ -17,8 +17,8 @@ from kshim.coordination.groups.states import State
 from kshim.http.facts import Facts
 from kshim.http.families import Sample
 from kshim.http.topics import PARTITION_US
-from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Log
+from kshim.turns.slices import Slices
 
 TOPIC_US = 5
 Read = Callable[[Facts, Slices], AsyncIterator[Sample]]

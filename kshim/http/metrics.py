@@ -14,8 +14,8 @@ from kshim.http.facts import Facts
 from kshim.http.families import FAMILIES, Format, Part, Samples, add, new_samples
 from kshim.http.many_samples import MANY_SAMPLES
 from kshim.recorder.recorder import Event
-from kshim.requests.slices import Slices
 from kshim.storage.durations import Durations
+from kshim.turns.slices import Slices
 
 CONNECTION_US = 5
 MOST_SAMPLES = 1_000

@@ -9,8 +9,8 @@ from kshim.cluster.topics import Partition, uuid_text
 from kshim.control.long import Long, in_order
 from kshim.http.answers import Answer, Asked, listing
 from kshim.http.facts import Facts, Json
-from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Log
+from kshim.turns.slices import Slices
 
 PARTITION_US = 20
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
+from kshim.callers.bounded import forget_first
 from kshim.control.rows import row
 from kshim.http.answers import new_slices
 from kshim.http.facts import Facts, Json
-from kshim.requests.bounded import forget_first
 
 logger = logging.getLogger(__name__)
 

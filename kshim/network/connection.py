@@ -18,6 +18,11 @@ from twisted.internet import defer
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
+from kshim.answering import Broker
+from kshim.callers import Client, Refused
+from kshim.callers.mistake import Mistake
+from kshim.callers.once import Once
+from kshim.callers.principal import Principal
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import SecurityProtocol
 from kshim.network.addresses import java_host, unmapped
@@ -26,14 +31,11 @@ from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State, Wait
-from kshim.requests import Broker, Client, Refused, Turn
-from kshim.requests.later import Afterwards, Later, Promised
-from kshim.requests.mistake import Mistake
-from kshim.requests.once import Once
-from kshim.requests.principal import Principal
-from kshim.requests.rounds import ROUND_S, SHARE_S, Rounds
-from kshim.requests.unread import Unread
 from kshim.storage.clock import Clock
+from kshim.turns import Turn
+from kshim.turns.later import Afterwards, Later, Promised
+from kshim.turns.rounds import ROUND_S, SHARE_S, Rounds
+from kshim.turns.unread import Unread
 from schemas.pieces import Pieces
 
 if TYPE_CHECKING:

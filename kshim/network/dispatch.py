@@ -15,16 +15,18 @@ from typing import Any, NoReturn
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.answering import Broker
+from kshim.answering.replies import KEYS, Question
 from kshim.api.api_versions import ANNOUNCED, unsupported
+from kshim.callers import Client, Refused, RequestContext
+from kshim.callers.arrivals import is_question
+from kshim.callers.mistake import Mistake
 from kshim.network.large_answers import encode_large
 from kshim.network.metered import metered
-from kshim.requests import Broker, Client, Refused, RequestContext, Turn, unread
-from kshim.requests.arrivals import is_question
-from kshim.requests.later import Promise, Promised
-from kshim.requests.mistake import Mistake
-from kshim.requests.replies import KEYS, Question
-from kshim.requests.unread import LEAST_ANSWER_BYTES, NoRoom
 from kshim.storage.interfaces import StorageError
+from kshim.turns import Turn, unread
+from kshim.turns.later import Promise, Promised
+from kshim.turns.unread import LEAST_ANSWER_BYTES, NoRoom
 from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooLarge, TooManyBytes, TooManyElements, Value

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kshim.requests.mistake import Mistake
+from kshim.callers.mistake import Mistake
 
 _CLOSE_NOTIFY = bytes.fromhex("15 0303 0002 0100")
 """The end of a TLS connection. A Java client fails at once with "SSL handshake failed"; it would try again

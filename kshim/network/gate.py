@@ -21,13 +21,14 @@ from twisted.internet.defer import Deferred
 
 from kshim.authentication.mechanism import Answer, AuthenticationFailed, Login, Mechanism, Unreadable
 from kshim.authentication.rules import SaslRules
+from kshim.callers import Client, Refused
+from kshim.callers.mistake import Mistake
+from kshim.callers.once import Once
+from kshim.callers.principal import ANONYMOUS, USER, Principal
 from kshim.configs.sasl import MAX_RECEIVE_BYTES
-from kshim.requests import Client, Refused, Turn
-from kshim.requests.later import Promised
-from kshim.requests.mistake import Mistake
-from kshim.requests.once import Once
-from kshim.requests.principal import ANONYMOUS, USER, Principal
 from kshim.storage.clock import Clock
+from kshim.turns import Turn
+from kshim.turns.later import Promised
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -338,7 +339,7 @@ def _encoded(header: RequestHeader, response: Any) -> bytes:
 
 def _illegal_state(header: RequestHeader, request: Any) -> bytes:
     """The answer to a request that comes between tokens."""
-    from kshim.requests.error_answers import answer
+    from kshim.answering.error_answers import answer
 
     key, version = ApiKey(header.api_key), header.api_version
     response = answer(key, version, request, ErrorCode.ILLEGAL_SASL_STATE)

@@ -13,10 +13,10 @@ from kshim.configs.sasl import OAUTHBEARER, sasl_settings
 from kshim.network.gate import GateContext, Logins
 
 if TYPE_CHECKING:
+    from kshim.answering import Broker
     from kshim.authentication.scram import Keys
     from kshim.authentication.scram_credential import ScramMechanism
     from kshim.cluster.scram import ScramUsers
-    from kshim.requests import Broker
 
 logger = logging.getLogger(__name__)
 

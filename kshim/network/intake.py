@@ -12,8 +12,8 @@ from collections.abc import Hashable
 from typing import Any, Protocol
 
 from kshim.network.states import Wait
-from kshim.requests.unread import MOST_BYTES, Unread
 from kshim.storage.clock import Clock
+from kshim.turns.unread import MOST_BYTES, Unread
 
 LOOK_S = 0.05
 PATIENCE_S = 30.0

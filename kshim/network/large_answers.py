@@ -8,7 +8,9 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kshim.requests import Broker, Client, unread
+from kshim.answering import Broker
+from kshim.callers import Client
+from kshim.turns import unread
 from schemas.api_key import ApiKey
 from schemas.compiled import Size
 from schemas.header import RequestHeader

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
 
+from kshim.callers import Client
+from kshim.callers.once import Once
 from kshim.cluster.settings import ClientQuotas
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
@@ -21,10 +23,8 @@ from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Limits, Places
-from kshim.requests.context import Client
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 
 if TYPE_CHECKING:
     from kshim.network.gate import GateContext

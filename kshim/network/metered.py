@@ -13,9 +13,10 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.quotas.account import Account
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Promise, then
+from kshim.turns.later import Promise, then
 from schemas.api_key import ApiKey
 
 logger = logging.getLogger(__name__)

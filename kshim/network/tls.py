@@ -8,6 +8,8 @@ from typing import Any, Final, Protocol
 
 from twisted.internet import tcp
 
+from kshim.callers.mistake import Mistake
+from kshim.callers.principal import USER, Principal
 from kshim.configs.principal_rules import mapped, parse_rules
 from kshim.configs.tls import TlsSettings
 from kshim.network.certificate_names import subject
@@ -16,8 +18,6 @@ from kshim.network.encrypted import EncryptedSocket, Encryption, reason_of
 from kshim.network.first_bytes import stranger
 from kshim.network.handshakes import Handshakes
 from kshim.network.tls_context import new_context
-from kshim.requests.mistake import Mistake
-from kshim.requests.principal import USER, Principal
 from kshim.storage.clock import Clock
 
 HANDSHAKE_S = 10.0

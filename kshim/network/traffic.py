@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
+from kshim.callers import Client
 from kshim.network.connection import Dispatch, Response
 from kshim.network.frames import Beginning
-from kshim.requests import Client, Turn
-from kshim.requests.later import Promised
 from kshim.storage.durations import Durations
+from kshim.turns import Turn
+from kshim.turns.later import Promised
 from schemas.api_key import ApiKey
 
 EACH = 17

@@ -13,9 +13,9 @@ from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.python.failure import Failure
 
 from kshim.producing.rules import Verification, check, check_marker, in_transaction
-from kshim.requests.later import Later
 from kshim.storage.interfaces import Appended, Log
 from kshim.storage.producers import SentBatch
+from kshim.turns.later import Later
 from schemas.error_code import ErrorCode
 from schemas.records.batch import RecordBatchHeader
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker

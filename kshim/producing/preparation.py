@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
-from kshim.cluster import Partition, Topic
+from kshim.callers import RequestContext
+from kshim.cluster import Cluster, Partition, Topic
 from kshim.cluster.topic_configs import LogConfig
 from kshim.producing.recompression import as_configured
 from kshim.producing.record_checks import RecordFault, fault_in_records
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later
+from kshim.turns.aside import Aside
+from kshim.turns.later import Later
 from schemas.records.batch import BatchExpandsTooFar, CorruptRecordBatch, RecordBatchHeader, validate
 from schemas.records.compression import MAX_DECOMPRESSED_BYTES
 
@@ -24,6 +25,18 @@ LIGHT_BYTES = 1024 * 1024
 """What is looked at at once, in all batches of a request together: about 10 ms."""
 MANY_TIMES = 100
 MANY_TIMES_BYTES = 64 * 1024 * 1024
+
+
+class Preparing(Protocol):
+    """The broker that a batch is prepared for."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def cluster(self) -> Cluster: ...
+    @property
+    def aside(self) -> Aside: ...
+    def now_ms(self) -> int: ...
 
 
 class Ready(NamedTuple):
@@ -51,7 +64,7 @@ def most_expanded_bytes(header: RecordBatchHeader, config: LogConfig) -> int:
 
 
 def prepare(
-    broker: Broker,
+    broker: Preparing,
     context: RequestContext,
     topic: Topic,
     partition: Partition,

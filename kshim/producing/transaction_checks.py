@@ -9,15 +9,19 @@ transaction is open there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers import RequestContext
 from kshim.cluster.changes import TopicPartition
+from kshim.configs.config import Config
+from kshim.coordination.interfaces import Transactions
 from kshim.coordination.transactions.requests import by_topic
+from kshim.producing.appends import ProducerAppends
 from kshim.producing.rules import Verification
-from kshim.requests import Broker, RequestContext
-from kshim.requests.later import Later, then
+from kshim.storage.clock import Clock
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -48,6 +52,20 @@ class TransactionalBatch(NamedTuple):
     header: RecordBatchHeader
 
 
+class Verifying(Protocol):
+    """The broker that asks its transaction coordinator."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def producers(self) -> ProducerAppends: ...
+    @property
+    def transactions(self) -> Transactions: ...
+    def now_ms(self) -> int: ...
+
+
 class NotAllowed(NamedTuple):
     """Why a batch is refused before it is checked."""
 
@@ -61,7 +79,7 @@ Verdicts = Mapping[TopicPartition, Verdict]
 
 
 def verify(
-    broker: Broker, context: RequestContext, transactional_id: str, asked: Sequence[TransactionalBatch]
+    broker: Verifying, context: RequestContext, transactional_id: str, asked: Sequence[TransactionalBatch]
 ) -> Later[Verdicts]:
     """A verdict for each batch; all batches are of one producer and epoch."""
     adds = context.api_version >= FIRST_VERSION_THAT_ADDS
@@ -85,7 +103,7 @@ def verify(
     return then(answer, lambda errors: {**verdicts, **_refusals(errors, context.api_version)})
 
 
-def _tries(broker: Broker) -> int:
+def _tries(broker: Verifying) -> int:
     """How often to ask while the last transaction is still ending: the client would wait longer before it
     retries.
     """
@@ -118,7 +136,9 @@ def _request(
 Errors = Mapping[TopicPartition, ErrorCode]
 
 
-def _ask(broker: Broker, ask: Callable[[], Later[AddPartitionsToTxnResponse]], tries: int) -> Later[Errors]:
+def _ask(
+    broker: Verifying, ask: Callable[[], Later[AddPartitionsToTxnResponse]], tries: int
+) -> Later[Errors]:
     """The error of each partition, after at most `tries` attempts."""
 
     def answered(response: AddPartitionsToTxnResponse) -> Any:

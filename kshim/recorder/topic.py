@@ -22,9 +22,9 @@ from kshim.storage.interfaces import StorageError
 from schemas.records.batch import encode_entries
 
 if TYPE_CHECKING:
-    from kshim.requests.aside import Aside
     from kshim.storage.clock import Clock
     from kshim.storage.interfaces import Log
+    from kshim.turns.aside import Aside
 
 TOPIC = "kshim.rebalances"
 MOST_GROUPS = 10_000

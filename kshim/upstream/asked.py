@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
+from kshim.answering import Broker
+from kshim.callers import Client, Refused
 from kshim.network.dispatch import MAX_ELEMENTS, Reply
-from kshim.requests import Broker, Client, Refused, Turn
-from kshim.requests.later import Promised
+from kshim.turns import Turn
+from kshim.turns.later import Promised
 from kshim.upstream import peek
 from schemas.api_key import api_title
 from schemas.header import RequestHeader

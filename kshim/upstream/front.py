@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
+from kshim.answering import Broker
 from kshim.api.api_versions import note_software
+from kshim.callers import Client, Refused, RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.network import dispatch
 from kshim.network.dispatch import MAX_ELEMENTS, Reply, now_or_deferred
-from kshim.requests import Broker, Client, Refused, RequestContext, Turn
-from kshim.requests.later import Later, Promised, then
-from kshim.requests.slices import Slices, in_slices
+from kshim.turns import Turn
+from kshim.turns.later import Later, Promised, then
+from kshim.turns.slices import Slices, in_slices
 from kshim.upstream import peek
 from kshim.upstream.asked import Answer, Asked, Decoded, decode, encode, not_understood, refusal
 from kshim.upstream.confirming import FRESH_S, Confirming
@@ -255,7 +257,7 @@ class Front:
         place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
         keys = request.coordinator_keys if header.api_version >= FIRST_FIND_WITH_KEYS else (request.key,)
         find = partial(self._coordinator, place, asked.client.listener_name)
-        found = in_slices(self._here, _context(asked, header), keys, find, lambda key: KEY_US + len(key) // 8)
+        found = in_slices(self._here.rounds, asked.turn, keys, find, lambda key: KEY_US + len(key) // 8)
         return then(found, partial(_encode_found, header))
 
     def _coordinator(self, place: Place, listener_name: str, group_id: str) -> Coordinator:

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from twisted.internet.defer import Deferred
 
 from kshim.network.dispatch import LIGHT_ELEMENTS, MAX_ELEMENTS, Reply, now_or_deferred
-from kshim.requests.aside import Aside
-from kshim.requests.later import then
+from kshim.turns.aside import Aside
+from kshim.turns.later import then
 from kshim.upstream.asked import Answer, Asked, Decoded, encode, not_understood, refusal
 from kshim.upstream.own_topic import OwnTopic, Split, joined, split
 from kshim.upstream.own_topic import refusal as refused_whole

@@ -13,12 +13,12 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers import RequestContext
+from kshim.callers.once import Once
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordination.groups.states import State
-from kshim.requests import RequestContext
-from kshim.requests.later import Later, then
-from kshim.requests.once import Once
+from kshim.turns.later import Later, then
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import DELETE, DESCRIBE, FETCH, FETCH_STABLE, Question, UpstreamGroups

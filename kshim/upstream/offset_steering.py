@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kshim.answering import Broker
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.control.coordinators import Coordinators
 from kshim.control.offsets import EARLIEST, LATEST, OffsetRow, OffsetSteering, Partition
-from kshim.requests import Broker
 from kshim.upstream.ends import Ends
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics

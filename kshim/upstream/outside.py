@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
+from kshim.answering import Broker, error_answers
+from kshim.callers import Client
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
 from kshim.control.commands import Command, Commands, MadeLater
@@ -22,10 +24,9 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.network.connection import Dispatch
 from kshim.network.listeners import BrokerListeners
 from kshim.recorder.recorder import Recorder
-from kshim.requests import Broker, error_answers
-from kshim.requests.context import Client, Turn
-from kshim.requests.slices import Slices
 from kshim.storage.interfaces import Activity
+from kshim.turns import Turn
+from kshim.turns.slices import Slices
 from kshim.upstream.ends import Ends
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import LinkError

@@ -18,9 +18,9 @@ from twisted.python.failure import Failure
 
 from kshim.network.client_socket import Piece
 from kshim.network.frames import Beginning
-from kshim.requests import Turn
-from kshim.requests.later import Afterwards, Promise, do_all
 from kshim.storage.clock import Clock
+from kshim.turns import Turn
+from kshim.turns.later import Afterwards, Promise, do_all
 from kshim.upstream.lost import Lost, lost_by
 from kshim.upstream.responses import BadResponse, Part, Responses
 from kshim.upstream.session import LoginFailed, Session

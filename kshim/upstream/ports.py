@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshim.callers.once import Once
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT
 from kshim.network.connection import Connection, Dispatch
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners
 from kshim.network.places import Limits
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 from kshim.upstream.splicing import PassingClientSocket
 
 if TYPE_CHECKING:

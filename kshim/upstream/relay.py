@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kshim.callers import Refused
+from kshim.callers.principal import ANONYMOUS
 from kshim.network.connection import ENDED, Connection, InFlight, Response, Shared
 from kshim.network.states import Event, State
-from kshim.requests import Refused, Turn
-from kshim.requests.principal import ANONYMOUS
+from kshim.turns import Turn
 from kshim.upstream.passage import Passage, Passed
 from kshim.upstream.requests import Requests
 from kshim.upstream.splicing import SplicingSocket, Way

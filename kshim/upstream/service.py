@@ -13,6 +13,9 @@ from uuid import UUID
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kshim import __version__
+from kshim.answering import Broker
+from kshim.callers.arrivals import Arrivals
+from kshim.callers.once import Once
 from kshim.cluster.broker_configs import broker_text
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
@@ -27,15 +30,13 @@ from kshim.network.listeners import BrokerListeners, CannotListen
 from kshim.producing.appends import ProducerAppends
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
-from kshim.requests import Broker, Turn
-from kshim.requests.arrivals import Arrivals
-from kshim.requests.aside import AsideThreads
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.slices import Slices
-from kshim.requests.unread import Unread
 from kshim.service import Addresses, StartError, gates_of
 from kshim.storage.interfaces import StorageError
+from kshim.turns import Turn
+from kshim.turns.aside import AsideThreads
+from kshim.turns.rounds import Rounds
+from kshim.turns.slices import Slices
+from kshim.turns.unread import Unread
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.connector import Connector
 from kshim.upstream.contact import CONNECT_S, Contact

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers.once import Once
 from kshim.configs.endpoint import Endpoint
-from kshim.requests.once import Once
 from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.link import LinkError
 from schemas.error_code import ErrorCode

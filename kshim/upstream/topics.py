@@ -16,10 +16,10 @@ from uuid import UUID
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.callers.bounded import forget_first
 from kshim.cluster import Topic
 from kshim.cluster.names import MAX_NAME_LENGTH
 from kshim.cluster.topics import ZERO_UUID, Partition
-from kshim.requests.bounded import forget_first
 from kshim.storage.clock import Clock
 from kshim.upstream.learning import AT_ONCE, Key, Learning
 from kshim.upstream.link import LinkError

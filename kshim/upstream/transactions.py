@@ -10,8 +10,8 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kshim.callers import RequestContext
 from kshim.coordination.transactions.requests import partition_results
-from kshim.requests import RequestContext
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.coordinators import ANSWER_S, TRANSACTION, UpstreamCoordinators
 from kshim.upstream.interfaces import GroupShards

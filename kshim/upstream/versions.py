@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
-from kshim.requests.later import Later
 from kshim.storage.clock import Clock
+from kshim.turns.later import Later
 from kshim.upstream.link import Link, LinkError
 from schemas.messages.api_versions import ApiVersionsResponse
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from kshim.callers import Refused
+from kshim.callers.principal import ANONYMOUS
 from kshim.cluster.acl import Acl, AclFilter, AclOperation, AclResource, Pattern, PatternType, Permission
 from kshim.network.dispatch import answer
-from kshim.requests import Refused, Turn
-from kshim.requests.principal import ANONYMOUS
+from kshim.turns import Turn
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader

@@ -8,17 +8,19 @@ from typing import Any
 
 from twisted.python.failure import Failure
 
+from kshim.answering import Broker
+from kshim.callers import Client, Refused
+from kshim.callers.principal import Principal
 from kshim.cluster.acl import Acl
 from kshim.configs.access import STANDARD_AUTHORIZER
 from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
-from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.network.dispatch import answer
-from kshim.requests import Broker, Client, Refused, Turn
-from kshim.requests.principal import Principal
+from kshim.producing.markers import write_marker
 from kshim.storage.journal import LogJournal
+from kshim.turns import Turn
 from schemas.header import RequestHeader
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_request
 from tests.api.harness import HERE, advance, collect, new_broker, result

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kshim.answering import Broker
 from kshim.api.alter_configs import alter_configs
 from kshim.api.describe_configs import describe_configs
 from kshim.api.incremental_alter_configs import incremental_alter_configs
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages import alter_configs as legacy
 from schemas.messages import incremental_alter_configs as incremental

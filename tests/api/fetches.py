@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from kshim.answering import Broker
 from kshim.api.fetch import fetch
-from kshim.requests import Broker
 from schemas.messages.fetch import (
     FetchPartition,
     FetchRequest,

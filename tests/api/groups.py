@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kshim.answering import Broker
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.network.dispatch import API
-from kshim.requests import Broker
 from kshim.storage.journal import LogJournal
 from schemas.api_key import ApiKey
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol

@@ -14,6 +14,10 @@ from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from kshim.answering import Broker
+from kshim.callers import Client, RequestContext
+from kshim.callers.arrivals import Arrivals
+from kshim.callers.once import Once
 from kshim.cluster import Cluster, Topic
 from kshim.cluster.cluster import Pause, no_pause
 from kshim.configs.config import Config
@@ -21,17 +25,15 @@ from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions
 from kshim.producing.appends import ProducerAppends
 from kshim.quotas.quotas import Quotas
-from kshim.requests import Broker, Client, RequestContext, Turn
-from kshim.requests.arrivals import Arrivals
-from kshim.requests.aside import OURS
-from kshim.requests.later import Promise, Promised
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
 from kshim.storage.chunk import place
 from kshim.storage.interfaces import Appended, Offsets, StorageError
 from kshim.storage.memory import MemoryLog, MemoryMetadata, MemoryStore
 from kshim.storage.producers import Produced, Producers
+from kshim.turns import Turn
+from kshim.turns.aside import OURS
+from kshim.turns.later import Promise, Promised
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.records.batch import Record, decode_header, encode
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.create_acls import create_acls
 from kshim.api.delete_acls import delete_acls
 from kshim.api.describe_acls import describe_acls
 from kshim.api.describe_user_scram_credentials import describe_user_scram_credentials
+from kshim.callers import Refused
 from kshim.cluster import acls
 from kshim.configs.access import STANDARD_AUTHORIZER
-from kshim.requests import Broker, Refused
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode
 from schemas.messages.create_acls import AclCreation, CreateAclsRequest

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.alter_client_quotas import ENTITIES_AT_ONCE, alter_client_quotas
 from kshim.api.describe_client_quotas import describe_client_quotas
-from kshim.requests import Broker
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_client_quotas import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kshim.requests import Broker
+from kshim.answering import Broker
 from schemas.error_code import ErrorCode
 from tests.api.configs import BROKER, TOPIC, described, replace
 from tests.api.harness import create, new_broker

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 from twisted.internet.defer import fail
 
+from kshim.answering import Broker
 from kshim.api.alter_partition_reassignments import alter_partition_reassignments
 from kshim.api.list_partition_reassignments import list_partition_reassignments
 from kshim.cluster import leaders
-from kshim.requests import Broker
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.alter_replica_log_dirs import alter_replica_log_dirs
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kshim.answering import Broker
 from kshim.cluster.broker_configs import ConfigSource
-from kshim.requests import Broker
 from tests.api.configs import BROKER, DELETE, SET, TOPIC, alter, replace, value
 from tests.api.harness import create, new_broker
 

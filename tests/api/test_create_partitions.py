@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.create_partitions import create_partitions
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.create_partitions import (
     CreatePartitionsAssignment,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.create_topics import create_topics
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import (
     CreatableReplicaAssignment,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.delete_records import delete_records
 from kshim.api.fetch import fetch
 from kshim.api.list_offsets import list_offsets
 from kshim.cluster import Topic
 from kshim.cluster.checks import NewTopic
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.create_topics import create_topics
 from kshim.api.delete_topics import delete_topics
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState

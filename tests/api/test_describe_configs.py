@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.describe_configs import describe_configs
 from kshim.configs.definition import ConfigType
 from kshim.configs.topics import TOPIC_CONFIGS
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_configs import (
     DescribeConfigsRequest,

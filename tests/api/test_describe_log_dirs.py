@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from twisted.internet.task import Clock
 
+from kshim.answering import Broker
 from kshim.api.describe_log_dirs import describe_log_dirs
 from kshim.cluster import NewTopic
-from kshim.requests import Broker
 from kshim.storage.interfaces import Appended
 from schemas.messages.describe_log_dirs import (
     DescribableLogDirTopic,

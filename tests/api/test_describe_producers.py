@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.describe_producers import describe_producers
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_producers import (
     DescribeProducersRequest,

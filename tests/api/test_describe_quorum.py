@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.describe_quorum import describe_quorum
 from kshim.cluster.leaders import start_broker, stop_broker
-from kshim.requests import Broker
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_quorum import (

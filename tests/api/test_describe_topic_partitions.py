@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from kshim.answering import Broker
+from kshim.answering.authorized_operations import TOPIC_OPERATIONS
 from kshim.api.describe_topic_partitions import describe_topic_partitions
-from kshim.requests import Broker
-from kshim.requests.authorized_operations import TOPIC_OPERATIONS
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_topic_partitions import (
     Cursor,

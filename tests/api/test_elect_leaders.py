@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import fail
 
+from kshim.answering import Broker
 from kshim.api.elect_leaders import elect_leaders
 from kshim.cluster import leaders
 from kshim.cluster.replicas import Election
-from kshim.requests import Broker
 from kshim.storage.interfaces import StorageError
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode

@@ -7,11 +7,12 @@ from uuid import UUID
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
 from kshim.cluster import Topic
-from kshim.requests import Broker, Turn
-from kshim.requests.unread import LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_BYTES
+from kshim.turns import Turn
+from kshim.turns.unread import LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_BYTES
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import (

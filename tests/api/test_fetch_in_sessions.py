@@ -9,9 +9,10 @@ from uuid import UUID
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
-from kshim.requests import Broker, Turn
+from kshim.turns import Turn
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic

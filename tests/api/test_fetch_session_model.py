@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from kshim.answering import Broker
 from kshim.api.delete_topics import delete_topics
 from kshim.api.fetch import fetch
 from kshim.fetching.sessions import FetchSessions
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.fetch import (

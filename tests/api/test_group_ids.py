@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from kshim.callers import Client
 from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import answer
-from kshim.requests import Client, Signal
+from kshim.turns import Signal
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader

@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.api.heartbeat import heartbeat
 from kshim.api.sync_group import sync_group
-from kshim.requests import Turn
+from kshim.turns import Turn
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatRequest

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.incremental_alter_configs import incremental_alter_configs
 from kshim.cluster.broker_configs import ConfigSource
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from tests.api.configs import (
     APPEND,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.list_config_resources import list_config_resources
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.list_config_resources import ListConfigResourcesRequest
 from tests.api.harness import ask, create, new_broker

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.list_offsets import list_offsets
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.list_offsets import (
     ListOffsetsPartition,

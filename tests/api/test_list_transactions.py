@@ -9,7 +9,7 @@ import pytest
 
 from kshim.api import list_transactions as list_transactions_module
 from kshim.api.list_transactions import list_transactions
-from kshim.requests import RequestContext
+from kshim.callers import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.list_transactions import (
     ListTransactionsRequest,

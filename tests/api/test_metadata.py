@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.metadata import metadata
 from kshim.cluster import NO_LEADER
 from kshim.cluster.leaders import stop_broker
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.metadata import (
     MetadataRequest,

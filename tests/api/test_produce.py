@@ -8,11 +8,12 @@ from uuid import UUID
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.delete_topics import delete_topics
 from kshim.api.produce import produce
+from kshim.callers import Refused
 from kshim.cluster import NewTopic
 from kshim.producing.appends import ProducerAppends
-from kshim.requests import Broker, Refused
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
+from kshim.answering import Broker
 from kshim.api.produce import produce
-from kshim.requests import Broker, RequestContext
+from kshim.callers import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,

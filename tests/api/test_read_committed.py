@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.fetch import fetch
 from kshim.api.list_offsets import list_offsets
-from kshim.requests import Broker
 from schemas.messages.fetch import PartitionData
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.records.batch import Record, encode

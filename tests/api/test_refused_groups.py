@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kshim.api.api_versions import REFUSED
+from kshim.callers.mistake import Mistake
 from kshim.network.dispatch import API
-from kshim.requests.mistake import Mistake
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.registry import MESSAGES, encode_response

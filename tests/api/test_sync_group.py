@@ -3,7 +3,7 @@
 import pytest
 
 from kshim.api.sync_group import sync_group
-from kshim.requests.context import NamedMember
+from kshim.callers.context import NamedMember
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
+from kshim.answering import Broker
+from kshim.callers import RequestContext
 from kshim.cluster import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.network.dispatch import API
-from kshim.requests import Broker, RequestContext
+from kshim.producing.markers import write_marker
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

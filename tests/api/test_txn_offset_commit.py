@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
-from kshim.requests import RequestContext
+from kshim.callers import RequestContext
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kshim.answering import Broker
 from kshim.api.describe_cluster import describe_cluster
 from kshim.api.unregister_broker import unregister_broker
 from kshim.cluster.leaders import start_broker, stop_broker
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_cluster import DescribeClusterRequest
 from schemas.messages.unregister_broker import UnregisterBrokerRequest

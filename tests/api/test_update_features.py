@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api.api_versions import api_versions
 from kshim.api.update_features import update_features
-from kshim.requests import Broker
 from kshim.storage.memory import MemoryStore
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest

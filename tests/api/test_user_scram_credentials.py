@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
 from kshim.api import alter_user_scram_credentials as altering
 from kshim.api.alter_user_scram_credentials import alter_user_scram_credentials
 from kshim.api.describe_user_scram_credentials import describe_user_scram_credentials
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

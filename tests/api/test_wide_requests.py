@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kshim.answering import Broker, alter
 from kshim.api import (
     add_partitions_to_txn,
     alter_configs,
@@ -21,7 +22,7 @@ from kshim.api import (
     produce,
     write_txn_markers,
 )
-from kshim.requests import Broker, alter, slices
+from kshim.turns import slices
 from schemas.error_code import ErrorCode
 from schemas.messages import alter_configs as alter_messages
 from schemas.messages import incremental_alter_configs as incremental_messages

@@ -16,9 +16,9 @@ from twisted.python.failure import Failure
 from kshim.control.commands import Command
 from kshim.control.long import PIECE_BYTES, RUN, Long, in_order, pieces
 from kshim.control.socket import _Requests
-from kshim.requests.context import Turn
-from kshim.requests.rounds import Rounds
-from kshim.requests.slices import Slices
+from kshim.turns import Turn
+from kshim.turns.rounds import Rounds
+from kshim.turns.slices import Slices
 
 
 async def rows(count: int, *, fails: bool = False) -> AsyncIterator[Any]:

@@ -9,11 +9,11 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from kshim.callers import Client
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
 from kshim.control.commands import SteeringError, run
 from kshim.control.time import PULSE_S, TimeSteering
-from kshim.requests.context import Client
 from schemas.messages.heartbeat import HeartbeatRequest
 
 START_MS = 1_700_000_000_000

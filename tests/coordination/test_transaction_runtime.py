@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC
 from kshim.cluster.changes import Move
 from kshim.coordination.markers import MOST_NAMED, RETRY_MS
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.coordination.transactions.requests import AddPartitions
-from kshim.requests import RequestContext
 from kshim.storage.interfaces import StorageError
 from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import error_answers as errors
 from kshim.api.api_versions import ANNOUNCED
 from kshim.faults.answers import FaultyAnswers
 from kshim.network.connection import MAX_IN_FLIGHT
 from kshim.network.dispatch import API
-from kshim.requests import error_answers as errors
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest
@@ -21,9 +21,9 @@ from schemas.messages.heartbeat import HeartbeatResponse
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.registry import VERSIONS
+from tests.answering.test_error_answers import carried
 from tests.api.harness import batch, create
 from tests.faults.world import World, one_of_each
-from tests.requests.test_error_answers import carried
 
 SIZE_BYTES = 4
 OUT_OF_RANGE = ErrorCode.OFFSET_OUT_OF_RANGE

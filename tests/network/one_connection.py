@@ -7,13 +7,14 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from kshim.callers import Client
+from kshim.callers.once import Once
 from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import Connection, Shared
 from kshim.network.intake import Intake
-from kshim.requests import Client, Turn
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
+from kshim.turns import Turn
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 from schemas.pieces import Pieces
 from tests.network.frames import frame
 from tests.network.transport import Transport

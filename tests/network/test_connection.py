@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.testing import StringTransport
 
+from kshim.callers import Client, Refused
+from kshim.callers.mistake import Mistake
 from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection
 from kshim.network.intake import MODEST_BYTES
 from kshim.network.states import State
-from kshim.requests import Client, Refused
-from kshim.requests.later import Afterwards, Promise, Promised, do_all
-from kshim.requests.mistake import Mistake
-from kshim.requests.rounds import ROUND_S, SHARE_S
+from kshim.turns.later import Afterwards, Promise, Promised, do_all
+from kshim.turns.rounds import ROUND_S, SHARE_S
 from schemas.pieces import Pieces
 from tests.network.frames import frame
 from tests.network.one_connection import Reply, Server
 from tests.network.transport import Transport
-from tests.requests.reactor_turn import one_turn
+from tests.turns.reactor_turn import one_turn
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from kshim.callers.once import Once
 from kshim.cluster.client_quotas import Entity
 from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.reading import new_config
@@ -24,9 +25,8 @@ from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
 from kshim.network.states import Wait
 from kshim.quotas.connections import UNLIMITED
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import MOST_BYTES, Unread
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import MOST_BYTES, Unread
 from tests.network.frames import frame
 from tests.network.transport import Transport
 

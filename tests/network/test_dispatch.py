@@ -12,17 +12,18 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from kshim.answering.replies import Replies
+from kshim.callers import Client, Refused, RequestContext
+from kshim.callers.arrivals import Arrivals
+from kshim.callers.mistake import Mistake
+from kshim.callers.once import Once
 from kshim.cluster.features import LATEST
 from kshim.configs.endpoint import Endpoint
 from kshim.network import dispatch, large_answers
 from kshim.network.dispatch import API, answer
-from kshim.requests import Client, Refused, RequestContext, Turn, unread
-from kshim.requests.arrivals import Arrivals
-from kshim.requests.mistake import Mistake
-from kshim.requests.once import Once
-from kshim.requests.replies import Replies
-from kshim.requests.unread import LOOK_S, MOST_BYTES, Unread
 from kshim.storage.interfaces import StorageError
+from kshim.turns import Turn, unread
+from kshim.turns.unread import LOOK_S, MOST_BYTES, Unread
 from schemas.api_key import ApiKey, api_title
 from schemas.compiled import Size
 from schemas.header import RequestHeader

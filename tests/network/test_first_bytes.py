@@ -2,8 +2,8 @@
 
 import pytest
 
+from kshim.callers.mistake import Mistake
 from kshim.network.first_bytes import STRANGERS, stranger
-from kshim.requests.mistake import Mistake
 
 REQUEST_MAX_BYTES = 104_857_600
 

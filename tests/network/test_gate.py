@@ -12,6 +12,8 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kshim.authentication.rules import new_rules
+from kshim.callers.once import Once
+from kshim.callers.principal import ANONYMOUS, Principal
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import ListenerConfig, SecurityProtocol
 from kshim.configs.sasl import SaslSettings
@@ -21,10 +23,8 @@ from kshim.network.dispatch import answer
 from kshim.network.gate import LEAST_BETWEEN_S, GateContext, Logins
 from kshim.network.gates import _new_scram
 from kshim.network.intake import Intake
-from kshim.requests.once import Once
-from kshim.requests.principal import ANONYMOUS, Principal
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader

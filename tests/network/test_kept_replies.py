@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
+from kshim.answering import replies as kept_replies
+from kshim.answering.replies import Question, Replies
+from kshim.callers import Client
 from kshim.cluster import NewTopic
 from kshim.cluster.features import TRANSACTION_VERSION, FeatureUpdate, UpgradeType
 from kshim.cluster.leaders import move_leader, start_broker, stop_broker
 from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import API, answer
-from kshim.requests import Broker, Client, Turn
-from kshim.requests import replies as kept_replies
-from kshim.requests.replies import Question, Replies
+from kshim.turns import Turn
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.messages.api_versions import ApiVersionsRequest

@@ -11,15 +11,15 @@ import pytest
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
+from kshim.callers.once import Once
 from kshim.cluster.settings import ClientQuotas
 from kshim.cluster.writer import Writer
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
 from kshim.storage.memory import MemoryStore
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 from tests.api.harness import result
 from tests.network.no_limits import no_limits
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from kshim.answering import Broker
+from kshim.callers import Client
+from kshim.callers.principal import Principal
 from kshim.cluster import NewTopic
 from kshim.cluster.client_quotas import QuotaChange, new_entity
 from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import answer
-from kshim.requests import Broker, Client, Turn
-from kshim.requests.principal import Principal
+from kshim.turns import Turn
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.messages.api_versions import ApiVersionsRequest

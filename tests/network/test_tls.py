@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from kshim.callers.mistake import Mistake
+from kshim.callers.principal import Principal
 from kshim.certificates.authority import Authority
 from kshim.network.encrypted import MOST_SEALED_BYTES, SEAL_BYTES
 from kshim.network.tls import HANDSHAKE_S
-from kshim.requests.mistake import Mistake
-from kshim.requests.principal import Principal
 from tests.network.tls_pair import Pair, Reactor, alice, authority, new_tls
 
 MORE_THAN_A_SOCKET_HOLDS = 16 * 1024 * 1024

@@ -8,10 +8,11 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.callers import Refused
 from kshim.network.frames import Beginning
 from kshim.network.traffic import EACH, Traffic
-from kshim.requests import Refused, Turn
-from kshim.requests.later import Promise, Promised
+from kshim.turns import Turn
+from kshim.turns.later import Promise, Promised
 from schemas.api_key import ApiKey
 from tests.network.frames import frame
 from tests.network.one_connection import Server

@@ -12,14 +12,14 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
+from kshim.callers.mistake import Mistake
+from kshim.callers.principal import Principal
 from kshim.certificates.authority import Authority, Issued
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import ListenerConfig, SecurityProtocol
 from kshim.configs.tls import tls_settings
 from kshim.network.handshakes import Handshakes
 from kshim.network.tls import Tls
-from kshim.requests.mistake import Mistake
-from kshim.requests.principal import Principal
 
 
 @functools.cache

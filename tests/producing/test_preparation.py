@@ -11,7 +11,7 @@ from kshim.cluster.topic_configs import LogConfig
 from kshim.producing import preparation
 from kshim.producing.preparation import Prepared, Ready, most_expanded_bytes
 from kshim.producing.record_checks import MOST_ERRORS, RecordFault
-from kshim.requests import Turn
+from kshim.turns import Turn
 from schemas.error_code import ErrorCode
 from schemas.records.batch import Compression, Record, decode_header, encode
 from tests.api.harness import NOW_MS, AtOnce, context, create, new_broker, result

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
+from kshim.answering import Broker
 from kshim.api.produce import produce
 from kshim.cluster import NewTopic
 from kshim.cluster.leaders import stop_broker
-from kshim.requests import Broker
 from schemas.error_code import ErrorCode
 from schemas.messages.produce import (
     PartitionProduceData,

@@ -8,15 +8,16 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred, fail
 
+from kshim.callers import Client
+from kshim.callers.once import Once
 from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
 from kshim.network.dispatch import now_or_deferred
-from kshim.requests import Client, Turn
-from kshim.requests.later import Promise
-from kshim.requests.once import Once
 from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore
+from kshim.turns import Turn
+from kshim.turns.later import Promise
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.fellows import Fellow
 from kshim.upstream.front import HERE, Front

@@ -8,13 +8,14 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from kshim.callers import Client
+from kshim.callers.once import Once
 from kshim.network.connection import Shared
 from kshim.network.intake import Intake
-from kshim.requests import Client, Turn
-from kshim.requests.later import Promised
-from kshim.requests.once import Once
-from kshim.requests.rounds import Rounds
-from kshim.requests.unread import Unread
+from kshim.turns import Turn
+from kshim.turns.later import Promised
+from kshim.turns.rounds import Rounds
+from kshim.turns.unread import Unread
 from kshim.upstream.passage import Passage
 from kshim.upstream.relay import Relay
 from tests.network.frames import frame

@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 from twisted.internet.defer import Deferred
 
+from kshim.callers import Refused
 from kshim.network.dispatch import now_or_deferred
-from kshim.requests import Refused, Turn
+from kshim.turns import Turn
 from kshim.upstream.confirming import FRESH_S
 from kshim.upstream.front import LARGE_BYTES
 from kshim.upstream.link import LinkError

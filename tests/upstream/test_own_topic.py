@@ -9,8 +9,9 @@ from uuid import UUID
 
 import pytest
 
+from kshim.callers import Refused
 from kshim.network.dispatch import now_or_deferred
-from kshim.requests import Refused, Turn
+from kshim.turns import Turn
 from kshim.upstream.own_topic import GUARDED, WHY, OwnTopic, split
 from kshim.upstream.table import PASSED, TABLE, Way
 from schemas.api_key import ApiKey

@@ -8,8 +8,8 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
+from kshim.callers.once import Once
 from kshim.configs.endpoint import Endpoint
-from kshim.requests.once import Once
 from kshim.upstream.link import LinkError
 from kshim.upstream.settings import UpstreamSettings
 from schemas.error_code import ErrorCode

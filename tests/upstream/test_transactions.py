@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed
 
+from kshim.callers import RequestContext
 from kshim.configs.endpoint import Endpoint
-from kshim.requests import RequestContext
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.link import LinkError

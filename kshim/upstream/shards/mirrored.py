@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred, TimeoutError, succeed
 
+from kshim.callers.once import Once
 from kshim.coordination.groups.offsets import is_of_another_topic, no_id
 from kshim.coordination.groups.pending_offsets import Partition
-from kshim.requests.once import Once
 from kshim.upstream.coordinators import ANSWER_S, by_place
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.answers import name_of

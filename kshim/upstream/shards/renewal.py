@@ -16,12 +16,12 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
+from kshim.callers.once import Once
 from kshim.coordination.groups.offsets import is_of_another_topic
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.interfaces import Groups
-from kshim.requests.once import Once
-from kshim.requests.slices import others_first
 from kshim.storage.clock import Clock
+from kshim.turns.slices import others_first
 from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, offset_of, told_as
 from kshim.upstream.upstream_groups import DESCRIBE, FETCH, UpstreamGroups, offsets_of
 from schemas.error_code import ErrorCode

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from twisted.internet.defer import Deferred, DeferredSemaphore, fail
 from twisted.python.failure import Failure
 
-from kshim.requests.once import Once
+from kshim.callers.once import Once
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, StorageDamaged, StorageError
 from kshim.upstream.shards.answers import SHORT_OF, Answer, Meaning

@@ -14,10 +14,10 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResu
 from twisted.python.failure import Failure
 
 from kshim import __version__
+from kshim.callers.once import Once
 from kshim.configs.config import Config
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
-from kshim.requests.once import Once
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
 from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone, fault_in_reach, new_fellow

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kshim.callers import RequestContext
 from kshim.configs.endpoint import Endpoint
 from kshim.coordination.decision import Caller, Decision
 from kshim.coordination.group_runtime import GroupRuntime
@@ -17,7 +18,7 @@ from kshim.coordination.groups.refusals import WaitingHeartbeat
 from kshim.coordination.groups.shard import OffsetsOfGroup
 from kshim.coordination.groups.timers import TimerKey
 from kshim.coordination.loading import Leader
-from kshim.requests import RequestContext, Turn
+from kshim.turns import Turn
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import TopicId
 from schemas.messages.heartbeat import HeartbeatRequest

@@ -15,8 +15,8 @@ from twisted.python.failure import Failure
 
 from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.states import State
-from kshim.requests import Turn
 from kshim.storage.interfaces import StorageError
+from kshim.turns import Turn
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import OffsetCommitRequest
 from schemas.records.end_txn_marker import EndTxnMarker

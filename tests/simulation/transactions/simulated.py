@@ -15,17 +15,17 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from kshim.answering import Broker
 from kshim.api.add_partitions_to_txn import add_partitions_to_txn
 from kshim.api.end_txn import end_txn
 from kshim.api.init_producer_id import init_producer_id
 from kshim.api.produce import produce
 from kshim.cluster import TRANSACTION_STATE_TOPIC
-from kshim.coordination.markers import write_marker
 from kshim.coordination.transaction_runtime import TransactionRuntime
-from kshim.requests import Broker
-from kshim.requests.rounds import Rounds
+from kshim.producing.markers import write_marker
 from kshim.storage.interfaces import Appended
 from kshim.storage.memory import MemoryLog, MemoryStore
+from kshim.turns.rounds import Rounds
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.messages.end_txn import EndTxnRequest

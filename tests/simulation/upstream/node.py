@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
+from kshim.callers import RequestContext
+from kshim.callers.once import Once
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.refusals import StableOffsetFetch
-from kshim.requests import RequestContext
-from kshim.requests.once import Once
 from kshim.upstream.confirming import FRESH_S, Confirming
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.link import LinkError

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from kshim.requests.once import Once
+from kshim.callers.once import Once
 from kshim.upstream.shards.mirrored import (
     FLUSH_S,
     MOST_AT_ONCE,

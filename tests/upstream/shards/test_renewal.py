@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
-from kshim.requests.once import Once
+from kshim.callers.once import Once
 from kshim.upstream.shards.mirrored import FLUSH_S, MirroredOffsets, offset_of
 from kshim.upstream.shards.renewal import (
     GROUPS_AT_ONCE,

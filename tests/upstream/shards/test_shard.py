@@ -10,9 +10,9 @@ import pytest
 from twisted.internet.defer import Deferred, DeferredSemaphore, succeed
 from twisted.internet.task import Clock
 
+from kshim.callers.once import Once
 from kshim.configs.config import Config
 from kshim.producing.appends import ProducerAppends
-from kshim.requests.once import Once
 from kshim.storage.interfaces import JournalBatch, StorageError
 from kshim.storage.memory import MemoryLog
 from kshim.upstream.shards.answers import NO_ANSWER, Answer

@@ -1,0 +1,113 @@
+"""Divides the partitions of a request about offsets: into those that exist and those to refuse, and into
+pieces between which other requests are answered.
+
+Each function takes one pass, however many partitions a client names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, cast
+
+from twisted.internet.defer import Deferred
+
+from kshim.answering.broker import Broker
+from kshim.callers import RequestContext
+from kshim.cluster import Topic
+from kshim.turns.later import Later
+from kshim.turns.slices import SLICE_US, Slices
+from schemas.error_code import ErrorCode
+
+PARTITIONS_AT_ONCE = 500
+
+
+class _OfPartition(Protocol):
+    @property
+    def partition_index(self) -> int: ...
+
+
+P = TypeVar("P", bound=_OfPartition)
+T = TypeVar("T", bound=Any)
+R = TypeVar("R", bound=Any)
+A = TypeVar("A")
+Found = dict[Any, tuple[Any, list[Any]]]
+"""By name and id: the first entry of a topic, and the partitions of all its entries."""
+
+
+def divided(partitions: Iterable[P], topic: Topic | None) -> tuple[tuple[P, ...], tuple[P, ...]]:
+    """The partitions that `topic` has, and the others."""
+    existing: list[P] = []
+    missing: list[P] = []
+    for each in partitions:
+        exists = topic is not None and topic.partition(each.partition_index) is not None
+        (existing if exists else missing).append(each)
+    return tuple(existing), tuple(missing)
+
+
+def merged(topics: Iterable[T]) -> tuple[T, ...]:
+    """One entry for each topic of a response, with the partitions of all its entries."""
+    found: Found = {}
+    _merge(found, topics)
+    return _merged(found)
+
+
+def _merge(found: Found, topics: Iterable[Any]) -> None:
+    for topic in topics:
+        key = topic.name, getattr(topic, "topic_id", None)
+        found.setdefault(key, (topic, []))[1].extend(topic.partitions)
+
+
+def _merged(found: Found) -> tuple[Any, ...]:
+    return tuple(replace(topic, partitions=tuple(partitions)) for topic, partitions in found.values())
+
+
+def answer_in_pieces(
+    broker: Broker,
+    context: RequestContext,
+    request: R,
+    answer: Callable[[Broker, RequestContext, R], Later[A]],
+) -> Later[A]:
+    """`answer(...)`; or, if many partitions are named, the answers for as many pieces as it takes, as one."""
+    left = PARTITIONS_AT_ONCE
+    for topic in request.topics:
+        left -= len(topic.partitions) + 1
+    if left >= 0:
+        return answer(broker, context, request)
+    context.turn.is_alone = True
+    return Deferred.fromCoroutine(_in_pieces(broker, context, request, answer))
+
+
+async def _in_pieces(
+    broker: Broker,
+    context: RequestContext,
+    request: R,
+    answer: Callable[[Broker, RequestContext, R], Later[A]],
+) -> A:
+    slices = Slices(broker.rounds, context.turn)
+    found: Found = {}
+    for some in _pieces(request.topics):
+        await slices.spend(SLICE_US)
+        answered = answer(broker, context, replace(request, topics=some))
+        response: Any = await answered if isinstance(answered, Deferred) else answered
+        if getattr(response, "error_code", ErrorCode.NONE):
+            return cast(A, response)
+        _merge(found, response.topics)
+    return cast(A, replace(response, topics=_merged(found)))
+
+
+def _pieces(topics: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """The topics, and parts of them, in pieces of PARTITIONS_AT_ONCE; a topic counts as one more."""
+    piece: list[Any] = []
+    left = PARTITIONS_AT_ONCE
+    for topic in topics:
+        partitions = topic.partitions
+        while len(partitions) + 1 > left:
+            if left > 1:
+                piece.append(replace(topic, partitions=partitions[: left - 1]))
+                partitions = partitions[left - 1 :]
+            yield tuple(piece)
+            piece, left = [], PARTITIONS_AT_ONCE
+        piece.append(topic if partitions is topic.partitions else replace(topic, partitions=partitions))
+        left -= len(partitions) + 1
+    yield tuple(piece)

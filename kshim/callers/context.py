@@ -1,0 +1,118 @@
+"""One request: its sender, its connection, and how it is refused without an answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from kshim.callers.principal import ANONYMOUS, Principal
+from kshim.configs.endpoint import NO_ADDRESS, Endpoint
+from kshim.quotas.account import Account
+from kshim.turns import Turn
+
+
+class Membership(Protocol):
+    """What names a member of a group."""
+
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def member_id(self) -> str: ...
+
+
+class NamedMember(NamedTuple):
+    """A member by its names alone."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(slots=True)
+class Client:
+    """The other end of a connection."""
+
+    host: str
+    """As Java prints an address: "/127.0.0.1"."""
+    address: Endpoint
+    """The address and port that it connected from, for the log."""
+    advertised: Endpoint
+    """The address that it should connect to."""
+    principal: Principal = ANONYMOUS
+    """Who it is: for the authorizer, the quotas and the log. Exchanged when it authenticates."""
+    listener_name: str = "PLAINTEXT"
+    """The listener that it came by."""
+    software: str = ""
+    """The name and the version of its software, once it has told (ApiVersions v3)."""
+    member: Membership | None = None
+    """The member that it is, by its last SyncGroup or Heartbeat, or by what a JoinGroup was answered."""
+    is_gone: bool = False
+    """Whether its connection is lost."""
+    relay: Any = None
+    """Its `kshim.upstream.relay.Relay`, if its requests may be forwarded."""
+
+    def named(self, client_id: str | None) -> str:
+        """How the log names it in a request with this client id."""
+        software = f", {self.software}" if self.software else ""
+        return f"{self.address} (client_id {client_id!r}{software})"
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """One request's caller."""
+
+    api_version: int
+    client_id: str
+    """Empty if the client sent null."""
+    client_host: str
+    """As Java prints an address: "/127.0.0.1"."""
+    advertised: Endpoint
+    """The address that this client should connect to: the advertised listener, else the one its connection
+    arrived at.
+    """
+    turn: Turn = field(default_factory=Turn)
+    """A parked Fetch finishes when it fires, because replies leave in request order."""
+    node_id: int = 0
+    """The broker that was asked."""
+    client: Client | None = None
+    """None in a request of the server's own."""
+    may_see: Callable[[str], bool] | None = None
+    """Whether the caller may be told of a topic; None if of all. Fetch and DescribeTopicPartitions ask it,
+    which find topics that the request does not name.
+    """
+    account: Account | None = None
+    """None if its client has no quotas."""
+    stays_the_same: bool = False
+    """Whether the reply to these bytes stays the same until the cluster changes (see `replies`). Set it
+    before returning.
+    """
+
+    @property
+    def address(self) -> Endpoint:
+        """The client's own address and port; empty in a request of the server's own."""
+        return self.client.address if self.client else NO_ADDRESS
+
+    @property
+    def sender(self) -> str:
+        """How the log names the caller."""
+        return self.client.named(self.client_id) if self.client else self.client_host
+
+
+class Refused(Exception):
+    """A request gets no answer, and its connection is closed; str() is the line for the log."""
+
+    def __init__(
+        self, why: str, level: int = logging.WARNING, *, once: Hashable = None, names: Hashable = None
+    ) -> None:
+        """once: the line is not repeated at each attempt of the same address with the same `once` and
+        `names`, such as its client id.
+        """
+        super().__init__(why)
+        self.once, self.names = once, names
+        self.level = level
+        """WARNING if the client sent what cannot be served; ERROR if the fault is ours, and the cause's
+        traceback is logged too.
+        """
+        self.last_words: bytes | None = None
+        """The answer with which the connection is closed all the same; None for none."""

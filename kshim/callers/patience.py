@@ -1,0 +1,25 @@
+"""Which clients can wait for the answer to a heartbeat: they consume meanwhile, and do all else that they do.
+
+Not every client can: kafkajs consumes nothing until it has the answer, and sarama does not close. So these
+are clients that the tests run, known by the name of their software (KIP-511), or else by the client id that
+they have by default.
+"""
+
+from __future__ import annotations
+
+from kshim.callers import RequestContext
+
+SOFTWARE = ("apache-kafka-java ", "kafka-python ", "kgo ", "platformatic-kafka ")
+"""How the name and version of a patient client's software begins."""
+RDKAFKA = "rdkafka"
+"""In the name or the version of all that is built on librdkafka."""
+CLIENT_IDS = ("aiokafka-",)
+"""How the default client id of a patient client begins that does not name its software."""
+
+
+def is_patient(context: RequestContext) -> bool:
+    """Whether the client of a Heartbeat can wait for its answer."""
+    client = context.client
+    if client is None or not client.software:
+        return context.client_id.startswith(CLIENT_IDS)
+    return client.software.startswith(SOFTWARE) or RDKAFKA in client.software
