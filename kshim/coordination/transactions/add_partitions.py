@@ -1,7 +1,8 @@
-"""Adds partitions to a transaction, which begins with the first one, or verifies that they are in it.
+"""Adds partitions to a transaction, or verifies that they are in it. The first partition begins a
+transaction.
 
-A client adds partitions by AddPartitionsToTxn and AddOffsetsToTxn, or leaves that to the broker that gets its
-records and offsets; for an older client the broker only verifies that they were added (KIP-890).
+An older client adds partitions with AddPartitionsToTxn and AddOffsetsToTxn, and the broker that gets its
+records and offsets only verifies that they were added. For a newer client that broker adds them (KIP-890).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from schemas.error_code import ErrorCode
 def add(
     transaction: Transaction | None, request: AddPartitions, now_ms: int
 ) -> tuple[Transaction | None, ErrorCode]:
-    """The next value of the transaction, None if nothing changes, and the error of all partitions."""
+    """The next value of the transaction, or None if nothing changes; and the error of all partitions."""
     error = _fault(transaction, request)
     if transaction is None or error is not ErrorCode.NONE:
         return None, error

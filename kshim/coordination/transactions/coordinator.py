@@ -22,7 +22,7 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class TransactionCoordinator:
-    """All transactional ids of the shards that are led here. Pure: no clock, no disk, no network."""
+    """All transactional ids of the shards that this process leads. Pure: no clock, no disk, no network."""
 
     topic = "__transaction_state"
     encode = staticmethod(encode_record)
@@ -30,7 +30,7 @@ class TransactionCoordinator:
     as_kept = staticmethod(as_kept)
 
     def __init__(self, settings: Settings, new_producer_id: Callable[[], int], partitions: int = 50) -> None:
-        """new_producer_id: returns one that was never given out before; called at most once a request."""
+        """new_producer_id: returns an unused producer id; called at most once a request."""
         self.settings = settings
         self.partitions = partitions
         self._new_producer_id = new_producer_id
@@ -42,7 +42,7 @@ class TransactionCoordinator:
     # ---- shards
 
     def shard_for(self, transactional_id: str) -> int:
-        """The number of the shard that a transactional id belongs to; Kafka's hash."""
+        """The number of the shard that a transactional id belongs to, by Kafka's hash."""
         return partition_for(transactional_id, self.partitions)
 
     def begin_load(self, shard: int, node_id: int = 0) -> None:
@@ -55,8 +55,8 @@ class TransactionCoordinator:
     def load(
         self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
     ) -> list[bytes]:
-        """Apply stored records of `shard`, which is loading; return the keys of unknown kinds, which are
-        skipped. Raises MalformedMessage.
+        """Decode and apply stored records of `shard`, which is loading; return the keys of unknown kinds,
+        which are skipped. Raises MalformedMessage.
         """
         apply, unknown = self._shards[shard].replay, []
         for key, value in records:
@@ -70,17 +70,17 @@ class TransactionCoordinator:
     def replay(
         self, shard: int, records: Iterable[TransactionRecord], producer: ProducerIdAndEpoch | None = None
     ) -> None:
-        """Apply records of `shard` in the order of its log, after each decision."""
+        """Apply the records of a decision in `shard`; calls come in the order of its log."""
         apply = self._shards[shard].replay
         for record in records:
             apply(record)
 
     def revive(self, shard: int) -> Iterator[None]:
-        """Do nothing: what is stored is what is served."""
+        """Do nothing: the replayed values are served as they are."""
         return iter(())
 
     def finish_load(self, shard: int, now_ms: int) -> Decision:
-        """Serve `shard` from now on; the decision says which transactions are still to get their markers."""
+        """Serve `shard` from now on; the decision names the transactions that still need markers."""
         if self._abort_at_ms is None or self._expire_at_ms is None:
             self._schedule_abort(now_ms)
             self._schedule_expiry(now_ms)
@@ -94,7 +94,7 @@ class TransactionCoordinator:
     # ---- requests
 
     def handle(self, caller: Caller, request: Request, now_ms: int) -> Decision:
-        """Decide one request. The checks that come before the shard's are in Kafka's order."""
+        """Decide one request. The checks made before the shard is asked are in Kafka's order."""
         error, number = self.static_error(request), self.shard_for(request.transactional_id or "")
         if error is ErrorCode.NONE:
             shard = self._shards.get(number)
@@ -109,14 +109,14 @@ class TransactionCoordinator:
         return Decision(number, (), (Reply(caller.token, refuse(request, caller, error)),))
 
     def complete(self, ended: Ending, now_ms: int) -> Decision:
-        """Complete a transaction all of whose partitions have their marker."""
+        """Complete a transaction once all its partitions have their marker."""
         return self._shards[self.shard_for(ended.transactional_id)].complete(ended, now_ms)
 
     def list_transactions(
         self, request: ListTransactionsRequest, node_id: int, now_ms: int
     ) -> ListTransactionsResponse:
-        """The ids that a broker coordinates and that pass the filters, but for the pattern, which may take
-        long; refused while a shard is loading.
+        """The transactional ids that a broker coordinates and that pass the filters; refused while a shard is
+        loading. The caller applies the filter by pattern, which may take long.
         """
         shards = [shard for shard in self._shards.values() if shard.node_id == node_id]
         if any(shard.is_loading for shard in shards):
@@ -128,7 +128,7 @@ class TransactionCoordinator:
         )
 
     def static_error(self, request: Request) -> ErrorCode:
-        """The error of a request that every coordinator would refuse, or NONE."""
+        """The error of a request that is invalid for every coordinator, or NONE."""
         if not request.transactional_id:
             return ErrorCode.INVALID_REQUEST
         if isinstance(request, InitProducerIdRequest):
@@ -140,13 +140,13 @@ class TransactionCoordinator:
     # ---- time
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `advance`; None when nothing will come due."""
+        """When to call `advance`; None if nothing will come due."""
         if self._abort_at_ms is None or self._expire_at_ms is None or not self._shards:
             return None
         return 0 if self._due else min(self._abort_at_ms, self._expire_at_ms)
 
     def advance(self, now_ms: int) -> Iterator[Decision]:
-        """Yield the decision of each due step, to be carried out before the next one is taken.
+        """Yield the decision of each due step; the caller carries it out before it takes the next one.
 
         Steps that the caller does not take stay due, and come first the next time.
         """

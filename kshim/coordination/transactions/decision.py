@@ -1,4 +1,4 @@
-"""What the transaction coordinator decides: records, markers to write, and reports for the log."""
+"""The parts of a transaction coordinator's decisions: records, markers to write, reports for the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TransactionRecord(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """A transaction whose outcome is durable: each of its partitions is to get its marker."""
+    """A transaction whose outcome is durable; each of its partitions has to get its marker."""
 
     transactional_id: str
     transaction: Transaction

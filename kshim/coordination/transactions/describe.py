@@ -1,4 +1,4 @@
-"""What administrators are told about transactional ids (KIP-664)."""
+"""Describes and lists transactional ids for administrators (KIP-664)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def listed(
     request: ListTransactionsRequest,
     now_ms: int,
 ) -> Iterator[ListedTransaction]:
-    """The transactions that pass every filter of the request but the one by the id's pattern."""
+    """The transactions that pass every filter of the request but the id's pattern, which is not applied."""
     producer_ids = frozenset(request.producer_id_filters)
     states = {BY_TEXT[text] for text in request.state_filters if text in BY_TEXT}
     for transactional_id, transaction in transactions:

@@ -1,8 +1,9 @@
 """EndTxn: commit or abort.
 
 Up to v4 the producer keeps its epoch, and any other epoch is refused. From v5 on every transaction ends with
-the next epoch, or the next producer id with epoch 0, which the client is told and uses from then on; so an
-EndTxn with the previous epoch repeats one whose answer was lost, and is answered again (KIP-890).
+the next epoch, or with a new producer id and epoch 0. The answer carries them, and the client uses them from
+then on. So an EndTxn with the previous epoch is a repetition after a lost answer, and gets the same answer
+again (KIP-890).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FIRST_VERSION_WITH_EPOCH = 5
 def end_v1(
     transaction: Transaction | None, request: EndTxnRequest, now_ms: int
 ) -> tuple[Transaction | None, EndTxnResponse]:
-    """EndTxn up to v4: the next value of the transaction, None if nothing changes, and the answer."""
+    """EndTxn up to v4: the next value of the transaction, or None if nothing changes; and the answer."""
     if transaction is None or transaction.producer_id != request.producer_id:
         return None, EndTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.producer_epoch != request.producer_epoch:
@@ -39,7 +40,7 @@ def end_v2(
     new_producer_id: Callable[[], int],
     now_ms: int,
 ) -> tuple[Transaction | None, EndTxnResponse]:
-    """EndTxn from v5 on: the same; the answer has the producer id and epoch of the next transaction."""
+    """Like `end_v1`, but from v5 on: the answer has the producer id and epoch of the next transaction."""
     if transaction is None:
         return None, EndTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.state in ENDING:
@@ -56,7 +57,7 @@ def end_v2(
 
 
 def _asked(transaction: Transaction, request: EndTxnRequest) -> Asked | ErrorCode:
-    """Which EndTxn it is, that of the current transaction or a repetition of the last one's; or the error."""
+    """The kind of EndTxn: for the current transaction, or a repetition for the last one; or the error."""
     is_same_id = transaction.producer_id == request.producer_id
     overflowed = (
         transaction.previous_producer_id == request.producer_id

@@ -1,7 +1,7 @@
 """InitProducerId with a transactional id: a producer begins, and the id's previous producer is fenced.
 
-A producer that names its producer id and epoch goes on where it was (KIP-360): it is told the next epoch, the
-same one however often it asks; or PRODUCER_FENCED if another producer has begun in the meantime.
+A producer that names its producer id and epoch goes on where it was (KIP-360). It gets the next epoch, the
+same one however often it asks, or PRODUCER_FENCED if another producer has begun in the meantime.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ def begin(
 ) -> Transaction | ErrorCode:
     """The next value of the transaction, or the error.
 
-    Empty: to be answered with its producer id and epoch. PrepareAbort: the previous producer's transaction is
-    still open, so it is aborted first, and the new producer is told to come back (CONCURRENT_TRANSACTIONS).
+    If its state is Empty, the producer gets its producer id and epoch. If it is PrepareAbort, the previous
+    producer's transaction was still open: it is aborted first, and the new producer is answered
+    CONCURRENT_TRANSACTIONS, so that it asks again.
     """
     going_on = request.producer_id != NO_PRODUCER_ID
     if transaction.state in ENDING:
@@ -51,7 +52,9 @@ def begin(
 
 
 def _may_go_on(transaction: Transaction, request: InitProducerIdRequest) -> bool:
-    """Whether a request names the producer id in use, or the one that was in use until its epochs ran out."""
+    """True if a request names the present producer id, or the previous one if that ran out of epochs. A
+    transaction without an epoch accepts any.
+    """
     return (
         transaction.producer_epoch == NO_PRODUCER_EPOCH
         or request.producer_id == transaction.producer_id

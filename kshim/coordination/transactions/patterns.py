@@ -1,21 +1,23 @@
-"""The regular expression by which ListTransactions filters transactional ids (KIP-1152), in linear time.
+"""Matches transactional ids with the regular expression of ListTransactions (KIP-1152), in linear time.
 
-Apache Kafka matches with RE2/J, which was written after RE2; this is RE2's own Python package. It is imported
-when a request first filters.
+Apache Kafka uses RE2/J, a Java port of RE2. This module uses RE2's own Python package, and imports it when a
+request first filters by a pattern.
 """
 
 from __future__ import annotations
 
 MOST_BYTES = 8 << 20
-"""The memory that one expression may take, for its compiled form and for the states it meets."""
+"""The memory that one expression may take, in bytes, for its compiled form and for cached states."""
 MOST_INSTRUCTIONS = 10_000
-"""Each character of an id may cost as many steps, so the longest id takes about a second, not a minute."""
+"""The largest compiled form. Each character of an id may cost one step for each instruction, so with this
+limit the longest id takes about a second, not a minute.
+"""
 CALL_STEPS = 500
-"""A call without a match takes as long as so many steps."""
+"""The cost of a call that matches nothing, in steps."""
 
 
 class InvalidPattern(ValueError):
-    """The pattern is no regular expression, or too large a one."""
+    """The pattern is not a regular expression, or is too large."""
 
 
 class Matcher:
@@ -38,7 +40,7 @@ class Matcher:
             raise InvalidPattern(f"more than {MOST_INSTRUCTIONS} instructions")
 
     def steps(self, transactional_id: str) -> int:
-        """How many steps it may take to match an id, together with what the call costs."""
+        """How many steps it may take to match an id, the cost of the call included."""
         return CALL_STEPS + len(transactional_id) * int(self._compiled.programsize)
 
     def matches(self, transactional_id: str) -> bool:

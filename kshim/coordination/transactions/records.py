@@ -1,7 +1,7 @@
-"""A transaction as a record of `__transaction_state`, and back.
+"""Encodes a transaction as a record of `__transaction_state`, and decodes it.
 
-Unlike Kafka 4.2, it stores the producer id that is to take over as well: the client is told of it before the
-markers are written, and must not be refused with it after a crash.
+Unlike Kafka 4.2, this also stores the next producer id. The client gets that id before the markers are
+written, and must not be refused with it after a crash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def encode_record(record: TransactionRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode_record(key: bytes, value: bytes | None) -> TransactionRecord | None:
-    """The record; None for one with another kind of key. Raises MalformedMessage."""
+    """The record; None if its key is of another kind. Raises MalformedMessage."""
     transactional_id = decode_key(key)
     if transactional_id is None:
         return None

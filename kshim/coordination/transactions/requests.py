@@ -1,4 +1,4 @@
-"""The requests about one transactional id, and how each is refused."""
+"""The requests about one transactional id, and the answer that refuses each."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class AddPartitions(NamedTuple):
     producer_epoch: int
     partitions: tuple[TopicPartition, ...]
     verify_only: bool = False
-    """Only ask whether the partitions are in the transaction."""
+    """True if the request only asks whether the partitions are in the transaction."""
     transaction_version: int = 0
-    """2 if the client gets a new epoch for each transaction, else 0."""
+    """2 if the client gets a new epoch for each transaction (KIP-890), else 0."""
 
 
 class DescribeTransaction(NamedTuple):
@@ -42,7 +42,7 @@ Request = InitProducerIdRequest | AddPartitions | EndTxnRequest | DescribeTransa
 
 
 def as_kept(request: Request) -> Request:
-    """The request: none of these is parked, or large and waits for more than its records."""
+    """The request itself. No smaller copy is needed: none of these requests is parked for long."""
     return request
 
 
@@ -63,7 +63,7 @@ def refuse(request: Request, caller: Caller, error: ErrorCode) -> Any:
 def partition_results(
     transactional_id: str, errors: Iterable[tuple[TopicPartition, ErrorCode]]
 ) -> AddPartitionsToTxnResult:
-    """The error of each partition of a transaction; one that is named twice is answered twice."""
+    """The answer with the error of each partition; a partition that is named twice is answered twice."""
     topics: dict[str, list[tuple[int, ErrorCode]]] = {}
     for (topic, index), error in errors:
         topics.setdefault(topic, []).append((index, error))
@@ -83,7 +83,7 @@ def _partition_result(item: tuple[int, ErrorCode]) -> AddPartitionsToTxnPartitio
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The partition indexes of each topic, in the order in which they come."""
+    """The partition indexes of each topic; topics and indexes keep their order."""
     indexes: dict[str, list[int]] = {}
     for topic, index in partitions:
         indexes.setdefault(topic, []).append(index)
@@ -91,6 +91,6 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 
 def sorted_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The sorted partition indexes of each topic, the topics sorted, too."""
+    """The sorted partition indexes of each topic; the topics are sorted too."""
     indexes = by_topic(partitions)
     return {topic: sorted(indexes[topic]) for topic in sorted(indexes)}

@@ -1,4 +1,4 @@
-"""What a transaction coordinator is configured with; the names are those of Kafka's properties."""
+"""The configuration of a transaction coordinator; the names are Kafka's property names with underscores."""
 
 from __future__ import annotations
 

@@ -59,7 +59,9 @@ class Shard:
             self.transactions[transactional_id] = transaction
 
     def finish_load(self) -> Decision:
-        """Serve; transactions that were ending when the server stopped get their markers, perhaps again."""
+        """Serve from now on. Transactions that were ending when the server stopped get their markers, perhaps
+        for a second time.
+        """
         self.is_loading = False
         ending = ((name, it) for name, it in self.transactions.items() if it.state in ENDING)
         return Decision(self.number, endings=tuple(Ending(name, it) for name, it in ending))
@@ -67,7 +69,7 @@ class Shard:
     # ---- requests
 
     def init_producer_id(self, caller: Caller, request: InitProducerIdRequest, now_ms: int) -> Decision:
-        """See `init_producer_id`. An unknown id is created."""
+        """See `init_producer_id`. An unknown transactional id is created."""
         transactional_id = request.transactional_id
         assert transactional_id is not None
         known = self.transactions.get(transactional_id)
@@ -99,7 +101,7 @@ class Shard:
         return Decision(self.number, records, (reply,))
 
     def end_txn(self, caller: Caller, request: EndTxnRequest, now_ms: int) -> Decision:
-        """See `end_txn`. It is answered when the outcome is durable; the markers follow."""
+        """See `end_txn`. The answer leaves when the outcome is durable; the markers are written later."""
         transaction = self.transactions.get(request.transactional_id)
         if caller.api_version >= end_txn.FIRST_VERSION_WITH_EPOCH:
             following, response = end_txn.end_v2(transaction, request, self._new_producer_id, now_ms)
@@ -119,15 +121,15 @@ class Shard:
     # ---- without a request
 
     def complete(self, ended: Ending, now_ms: int) -> Decision:
-        """Complete a transaction all of whose partitions have their marker, unless it has changed since."""
+        """Complete a transaction once all its partitions have their marker, unless it has changed since."""
         if self.transactions.get(ended.transactional_id) != ended.transaction:
             return Decision(self.number)
         completed = ended.transaction.completed(now_ms)
         return Decision(self.number, (TransactionRecord(ended.transactional_id, completed),))
 
     def abort_timed_out(self, now_ms: int) -> Decision:
-        """Fence the producers whose transaction has been open for too long, and abort the transactions: at
-        most MOST_ABORTED of them, and no more after one with MOST_ABORTED partitions.
+        """Abort the transactions that have been open for too long, and fence their producers. Stops once the
+        aborted transactions and their partitions together number MOST_ABORTED.
         """
         timed_out: list[tuple[str, Transaction]] = []
         left = MOST_ABORTED
@@ -145,7 +147,7 @@ class Shard:
         )
 
     def expire(self, unused_since_ms: int) -> Decision:
-        """Forget the ids that were not used since then, at most MOST_EXPIRED of them."""
+        """Delete the ids that have not been used since `unused_since_ms`, at most MOST_EXPIRED of them."""
         expired = [
             name
             for name, it in self.transactions.items()
@@ -175,4 +177,4 @@ OPERATIONS: dict[type, Operation] = {
     EndTxnRequest: Shard.end_txn,
     DescribeTransaction: Shard.describe_transaction,
 }
-"""What a shard does with each kind of request."""
+"""The method that answers each kind of request."""

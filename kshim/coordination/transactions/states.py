@@ -64,26 +64,28 @@ TRANSITIONS: dict[State, dict[State, str]] = {
 }
 """By state: the states that may follow it, each with the cause.
 
-Kafka has two more states, which are never stored and never shown: here, a transaction that is fenced goes
-from Ongoing to PrepareAbort at once, and an id that is Dead is gone.
+Two states of Kafka are never stored and never shown by kshim. PrepareEpochFence: a transaction that is fenced
+goes from Ongoing to PrepareAbort at once. Dead: such an id is deleted.
 """
 
 ENDING = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
-"""The outcome is decided and durable, and the markers are being written: requests must come back later."""
+"""States in which the outcome is decided and durable, and the markers are being written. Clients have to
+repeat their requests later.
+"""
 
 IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
-"""There is no transaction: the next one may begin, and the id may expire."""
+"""States without a transaction: the next one may begin, and the id may expire."""
 
 
 class Action(Enum):
-    """What EndTxn does if it is not answered with an error."""
+    """The effect of an EndTxn that is not answered with an error."""
 
     END = "the markers are written"
     REPEAT = "answered as the first time"
 
 
 class Asked(Enum):
-    """An EndTxn, by its outcome, and by the transaction whose epoch it carries."""
+    """The kinds of EndTxn: by the outcome it asks for, and by the transaction whose epoch it carries."""
 
     COMMIT = "commit"
     ABORT = "abort"
@@ -103,8 +105,9 @@ END_TXN_V1: dict[State, dict[Asked, ErrorCode | Action]] = {
     State.COMPLETE_COMMIT: {Asked.COMMIT: Action.REPEAT, Asked.ABORT: _ITS},
     State.COMPLETE_ABORT: {Asked.COMMIT: _ITS, Asked.ABORT: Action.REPEAT},
 }
-"""EndTxn up to v4: the epoch stays the same from one transaction to the next, so a repetition looks like a
-new request; an epoch that is not the current one is PRODUCER_FENCED in every state."""
+"""EndTxn up to v4, by state. The epoch stays the same from one transaction to the next, so a repetition looks
+like a new request. Any epoch but the current one is answered PRODUCER_FENCED in every state.
+"""
 
 END_TXN_V2: dict[State, dict[Asked, ErrorCode | Action]] = {
     State.EMPTY: {
@@ -134,5 +137,6 @@ END_TXN_V2: dict[State, dict[Asked, ErrorCode | Action]] = {
         Asked.ABORT_AGAIN: Action.REPEAT,
     },
 }
-"""EndTxn from v5 on: each transaction ends with a new epoch, so the epoch tells a repetition from the end of
-the next transaction (KIP-890)."""
+"""EndTxn from v5 on, by state. Each transaction ends with a new epoch, so the epoch shows whether a request
+repeats the last EndTxn or ends the next transaction (KIP-890).
+"""

@@ -1,8 +1,8 @@
 """A transactional id and its transaction as one frozen value, and every value that may follow it.
 
-The producer epoch fences: a request with an older one is refused everywhere. It is one higher after every
-InitProducerId, after every transaction of a client that knows KIP-890, and when a transaction is taken from
-its producer. Before it overflows a new producer id takes over, with epoch 0.
+The producer epoch fences: every broker refuses a request with an older epoch. The epoch grows by one with
+every InitProducerId, with every transaction of a client that knows KIP-890, and when a producer is fenced.
+Before it overflows, a new producer id takes over, with epoch 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
 GREATEST_EPOCH = 2**15 - 1
 LAST_PRODUCER_EPOCH = GREATEST_EPOCH - 1
-"""The last epoch that a client is ever told; one more is kept for the coordinator, so that it can fence."""
+"""The last epoch that a client ever gets. The coordinator keeps the one above it, so that it can
+still fence.
+"""
 
 SERVER_TRANSACTION_VERSION = 2
 """The level of the feature transaction.version with which the coordinator itself ends transactions."""
@@ -26,7 +28,7 @@ TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """What is known of one transactional id."""
+    """The state of one transactional id, its transaction included."""
 
     producer_id: int
     previous_producer_id: int = NO_PRODUCER_ID
@@ -35,7 +37,7 @@ class Transaction:
     """The producer id that takes over when the markers are written, or -1."""
     producer_epoch: int = NO_PRODUCER_EPOCH
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The previous epoch of this same producer, or -1. Lost at a restart, as in Kafka."""
+    """The epoch that the same producer had before this one, or -1. It is lost at a restart, as in Kafka."""
     timeout_ms: int
     state: State = State.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
@@ -46,21 +48,21 @@ class Transaction:
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether this producer id has no epoch left for the producer."""
+        """True if no epoch of this producer id is left for a client."""
         return self.producer_epoch >= LAST_PRODUCER_EPOCH
 
     def is_timed_out(self, now_ms: int) -> bool:
-        """Whether the transaction has been open for longer than its timeout."""
+        """True if the transaction has been open for longer than its timeout."""
         return self.state is State.ONGOING and self.start_ms + self.timeout_ms < now_ms
 
     # ---- what may come next
 
     def with_next_epoch(self, timeout_ms: int, last_producer_epoch: int, now_ms: int) -> Transaction:
-        """A producer begins, with an epoch that fences its predecessor."""
+        """The value after a producer begins; its epoch fences its predecessor."""
         return self._empty(self.producer_id, self.producer_epoch + 1, last_producer_epoch, timeout_ms, now_ms)
 
     def with_same_epoch(self, timeout_ms: int, now_ms: int) -> Transaction:
-        """A producer whose answer was lost asks again."""
+        """The value after a producer asks again because an answer was lost."""
         return self._empty(
             self.producer_id, self.producer_epoch, self.last_producer_epoch, timeout_ms, now_ms
         )
@@ -68,7 +70,7 @@ class Transaction:
     def with_producer_id(
         self, producer_id: int, timeout_ms: int, last_producer_epoch: int, now_ms: int
     ) -> Transaction:
-        """A producer begins with another producer id, because the epochs have run out."""
+        """The value after a producer begins with a new producer id, because the epochs have run out."""
         return self._empty(producer_id, 0, last_producer_epoch, timeout_ms, now_ms)
 
     def _empty(
@@ -90,7 +92,7 @@ class Transaction:
     def with_partitions(
         self, partitions: frozenset[TopicPartition], transaction_version: int, now_ms: int
     ) -> Transaction:
-        """Add these partitions; the first ones begin the transaction."""
+        """The value with these partitions added; the first ones begin the transaction."""
         return replace(
             self,
             previous_producer_id=self.producer_id,
@@ -104,10 +106,10 @@ class Transaction:
     def ending(
         self, state: State, transaction_version: int, now_ms: int, next_producer_id: int = NO_PRODUCER_ID
     ) -> Transaction:
-        """The outcome is decided: PrepareCommit or PrepareAbort.
+        """The value after the outcome is decided: PrepareCommit or PrepareAbort.
 
-        With version 2 the markers carry the next epoch, which is the producer's from then on. A client whose
-        predecessors were fenced may have the last epoch there is: its transaction ends as with version 0.
+        With version 2 the markers carry the next epoch, which the producer uses from then on. After fencing,
+        a transaction may have the greatest epoch already; then it ends as with version 0.
         """
         bumps = transaction_version >= 2 and self.producer_epoch < GREATEST_EPOCH
         return replace(
@@ -123,11 +125,13 @@ class Transaction:
         )
 
     def fenced(self, now_ms: int) -> Transaction:
-        """The transaction is taken from its producer and aborted."""
+        """The value after the producer is fenced: the transaction is aborted under the next epoch."""
         return self.ending(State.PREPARE_ABORT, SERVER_TRANSACTION_VERSION, now_ms)
 
     def completed(self, now_ms: int) -> Transaction:
-        """Every marker is written. If the epochs have run out, the next producer id takes over."""
+        """The value after every marker is written. If the epochs have run out, the next producer id takes
+        over.
+        """
         takes_over = self.next_producer_id != NO_PRODUCER_ID
         committed = self.state is State.PREPARE_COMMIT
         return replace(
@@ -143,5 +147,5 @@ class Transaction:
 
 
 def new_transaction(producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
-    """A transactional id that nobody has used yet; it has no epoch until its first producer begins."""
+    """The value of an unused transactional id; it has no epoch until its first producer begins."""
     return Transaction(producer_id=producer_id, timeout_ms=timeout_ms, last_update_ms=now_ms)
