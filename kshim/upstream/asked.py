@@ -1,4 +1,4 @@
-"""One request as the parts that answer it hand it around, and how it is refused."""
+"""One request, as the parts that answer it pass it on, and how it is refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
 
 
 def decode(asked: Asked) -> Decoded:
-    """Raises Refused."""
+    """Decode the request. Raises Refused."""
     try:
         return decode_request(asked.frame, MAX_ELEMENTS)
     except (MalformedMessage, TooManyElements) as error:

@@ -1,7 +1,7 @@
-"""The brokers of the upstream: where each is, at which port here it stands, and whether that is open.
+"""The upstream's brokers: where each is, which of kshim's ports stands for it, and whether that port is open.
 
-The upstream is asked who runs every LOOK_S, by whichever broker answers. A broker that is not among them is
-refused here, too; one that is seen for the first time gets the next port.
+Every LOOK_S, kshim asks the upstream which brokers run. The port of a broker that does not run refuses
+connections. A broker that is seen for the first time gets the next port.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ NOBODY = -1
 
 
 class Port(Protocol):
-    """The listening ports of one broker, as `BrokerListeners` has them."""
+    """The listening ports of one broker; see `BrokerListeners`."""
 
     def suspend(self) -> Deferred[None]:
-        """Refuse connections, and close those that there are."""
+        """Refuse connections, and close the open ones."""
 
     def resume(self) -> Deferred[None]:
         """Accept connections again. Errbacks CannotListen."""
@@ -35,51 +35,53 @@ class Port(Protocol):
 
 @dataclass(slots=True)
 class Stood:
-    """One broker that kshim stands for."""
+    """An upstream broker and its port."""
 
     node_id: int
     index: int
     address: Endpoint
-    """The broker's own."""
+    """The broker's address at the upstream."""
     port: Port
     is_open: bool = True
     is_changing: bool = False
-    """Whether it is being opened or closed; what was told meanwhile is told again."""
+    """True while the port opens or closes. A change in that time is seen at the next look."""
 
 
 OpenPort = Callable[[int, int], Port]
-"""Opens a port: (node id, index). Raises CannotListen."""
+"""Opens the port of (node id, index). Raises CannotListen."""
 
 
 class Brokers:
-    """All that were ever seen."""
+    """All brokers that were ever seen."""
 
     def __init__(
         self, indexes: Indexes, open_port: OpenPort, has_fellows: Callable[[], bool] = lambda: False
     ) -> None:
-        """has_fellows: whether other kshim are in front of the upstream."""
+        """has_fellows: returns True if other kshim processes are in front of the upstream."""
         self._has_fellows = has_fellows
         self._indexes = indexes
         self._open_port = open_port
         self._known: dict[int, Stood] = {}
         self.faults: dict[int, str] = {}
-        """Why brokers have no port, by node id."""
+        """Why a broker has no port, by node id."""
         self.running: tuple[int, ...] = ()
-        """The node ids of those that run, as the upstream told last."""
+        """The node ids of the running brokers, from the upstream's last answer."""
         self.anchor = NOBODY
-        """The broker at whose ports other kshim find this one: they stay open whether or not it runs."""
+        """The broker at whose ports other processes' clients reach this one. They stay open even if it does
+        not run.
+        """
 
     def address(self, node_id: int) -> Endpoint:
-        """Where an upstream broker is."""
+        """Return a broker's address at the upstream."""
         return self._known[node_id].address
 
     def addresses(self) -> list[Endpoint]:
-        """Of all brokers, those first that run."""
+        """Return all brokers' addresses, those of running brokers first."""
         known = sorted(self._known.values(), key=lambda each: each.node_id not in self.running)
         return [each.address for each in known]
 
     def see(self, node_id: int, address: Endpoint) -> Stood | None:
-        """Note where a broker is. None if no port can be opened for it."""
+        """Note a broker's address, and open a port for a new broker. None if that fails."""
         known = self._known.get(node_id)
         if known is not None:
             known.address = address
@@ -97,7 +99,9 @@ class Brokers:
         return known
 
     def told(self, running: Mapping[int, Endpoint]) -> None:
-        """The upstream has told which brokers run. Their ports are open, those of others refuse."""
+        """Take the running brokers from the upstream's answer. Open their ports, and close those of the
+        others.
+        """
         for node_id, address in running.items():
             self.see(node_id, address)
         self.running = tuple(sorted(running.keys() & self._known.keys()))
@@ -125,11 +129,13 @@ class Brokers:
         known.is_changing = False
 
     def home(self, shard: int) -> int:
-        """The broker at whose port clients find the groups of a shard; NOBODY if none runs."""
+        """Return the broker at whose port clients find the groups of a shard; NOBODY if none runs."""
         return self.running[shard % len(self.running)] if self.running else NOBODY
 
     def place(self, at: int, advertised: Endpoint) -> Place:
-        """Where a client finds brokers that has reached the broker `at` by the address `advertised`."""
+        """Return a function that maps brokers to addresses, for a client that reached the broker `at` by the
+        address `advertised`.
+        """
         of_here = self._known[at].index
 
         def place(node_id: int, address: Endpoint) -> Endpoint | None:
@@ -141,6 +147,6 @@ class Brokers:
         return place
 
     def reach(self, node_id: int, place: Place) -> Endpoint | None:
-        """Where a client finds a broker by its node id alone."""
+        """Return where a client finds a broker, given its node id alone."""
         known = self._known.get(node_id)
         return None if known is None else place(node_id, known.address)

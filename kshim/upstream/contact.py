@@ -1,4 +1,4 @@
-"""kshim's own link to the upstream: to whichever broker answers, made anew when it is lost."""
+"""kshim's own link to the upstream: to the first broker that answers, replaced when it is lost."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ AGAIN_S = 0.5
 
 
 class Contact:
-    """Asks what any broker can answer."""
+    """Asks questions that any broker can answer."""
 
     def __init__(self, connector: Connector, bootstrap: Iterable[Endpoint]) -> None:
         self._connector = connector
         self._reactor = connector.reactor
         self._bootstrap = tuple(bootstrap)
         self.addresses: Callable[[], Iterable[Endpoint]] = lambda: ()
-        """The brokers that are known by now; tried before the bootstrap addresses."""
+        """Returns the addresses of the known brokers, which are tried before the bootstrap addresses."""
         self._link: Link | None = None
         self._linking: list[Deferred[Link]] | None = None
-        """Those who wait for a link; None while none is made."""
+        """Callers that wait for the link that is being made; None if none is."""
         self._is_stopped = False
 
     def ask(self, request: Any) -> Deferred[Any]:
-        """Fires with the response; errbacks LinkError."""
+        """Send a request. Fires with the response; errbacks LinkError."""
         return Deferred.fromCoroutine(self._ask(request))
 
     async def _ask(self, request: Any) -> Any:
         return await (await self.link()).ask(request, timeout_s=ANSWER_S)
 
     async def link(self) -> Link:
-        """The link, made now if there is none. Raises LinkError when no address answers."""
+        """Return the link; make one if there is none. Raises LinkError if no address answers."""
         if self._link is not None and self._link.is_open:
             return self._link
         waits: Deferred[Link] = Deferred()
@@ -54,11 +54,11 @@ class Contact:
         return await waits
 
     def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Link]:
-        """A link to one broker. Errbacks LinkError."""
+        """Connect to one broker. Errbacks LinkError."""
         return connect(self._connector, address, timeout_s=timeout_s)
 
     async def _make(self) -> None:
-        """Try all addresses once, and tell those who wait."""
+        """Try all addresses once, and pass the link or the error to all callers that wait."""
         result: Link | LinkError = LinkError("the server stops")
         for address in dict.fromkeys((*self.addresses(), *self._bootstrap)):
             if self._is_stopped:
@@ -80,7 +80,7 @@ class Contact:
                 each.errback(result)
 
     async def first(self, timeout_s: float) -> Link:
-        """The first link; tries until `timeout_s` is over, or until it is refused, then raises LinkError."""
+        """Return the first link. Raises LinkError after `timeout_s`, or as soon as a broker refuses kshim."""
         until_s = self._reactor.seconds() + timeout_s
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What people are told of a group's other side: it may have members at the upstream, or be there alone."""
+"""Reports a group's other side: it may have members at the upstream, or exist only there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_MEMBERS = 5
 
 
 def with_other_side(why: Command, upstream: UpstreamGroups) -> Command:
-    """The command `why`, whose answer also has `elsewhere`: a line, or nothing."""
+    """Return the command `why` with `elsewhere` added to its answer: a line, or an empty string."""
 
     async def run(group_id: str) -> Long:
         told: Long = why.run(group_id)
@@ -24,7 +24,7 @@ def with_other_side(why: Command, upstream: UpstreamGroups) -> Command:
 
 
 def other_side(described: DescribedGroup, *, is_known: bool) -> str:
-    """A line about the upstream's group of this name; empty if there is nothing to say."""
+    """Describe the upstream's group of this name in a line; empty if there is nothing to say."""
     count = len(described.members)
     if not is_known:
         if described.error_code or described.group_state == "Dead":

@@ -1,4 +1,4 @@
-"""The way into a broker: the handshake of TLS, then the login; then the connection is handed over."""
+"""Enters a broker: does the TLS handshake and the login, then hands the connection to its target."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kshim.upstream.session import LoginFailed
 from kshim.upstream.splicing import Reading
 
 MOST_BYTES: Final = 1024 * 1024
-"""Of an answer in a login."""
+"""Limit of an answer during the login."""
 ALERT: Final = b"\x15\x03"
-"""How a server of TLS begins its complaint about what is none."""
+"""The first bytes of a TLS alert, which a TLS server sends if it gets plain text."""
 SPEAKS_TLS: Final = Lost("speaks TLS at this port (upstream.security.protocol)", is_refused=True)
 HANDSHAKE: Final = "the handshake of TLS"
 LOGIN: Final = "the login"
 
 
 class Entering(Reading):
-    """Stands in for its target until that may have the connection."""
+    """Stands in for its target until the connection can be handed over."""
 
     transport: Any
 
@@ -51,7 +51,7 @@ class Entering(Reading):
             self.secured()
 
     def secured(self) -> None:
-        """The handshake is done."""
+        """Begin the login, after the handshake."""
         self._doing = LOGIN
         session = self._target.session
         self._go_on(None if session is None else session.begin)
@@ -78,7 +78,7 @@ class Entering(Reading):
     # ---- inside
 
     def _go_on(self, next_request: Callable[[], bytes | None] | None) -> None:
-        """Send the next request of the login, or hand the connection over if there is none."""
+        """Send the login's next request. Hand the connection over if there is none."""
         try:
             request = None if next_request is None else next_request()
         except LoginFailed as failed:

@@ -1,6 +1,6 @@
-"""Answers the requests that arrive at kshim in front of an upstream; it stands in for `dispatch.answer`.
+"""Answers the requests that arrive at kshim in front of an upstream, in place of `dispatch.answer`.
 
-`TABLE` says what becomes of each API: a request goes through the client's `Relay`, or to `dispatch.answer`.
+`TABLE` decides by API: a request goes through the client's `Relay` to the upstream, or to `dispatch.answer`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kshim.upstream.upstream_groups import UpstreamGroups
 
 HERE = 0
-"""The node id of the one coordinator that all ports of this process have in common."""
+"""The node id of kshim's coordinator, which all ports of this process share."""
 GROUP = 0
 FIRST_FIND_WITH_KEYS = 4
 FIRST_VERSION_WITH_SOFTWARE = 3
@@ -72,13 +72,13 @@ FIRST_FETCH_WITH_GROUPS = 8
 KEY_US = 10
 LISTED_US = 10
 LARGE_BYTES = 64 * 1024
-"""A larger answer is read and written aside."""
+"""Answers above this size are decoded and encoded aside."""
 KEPT_BYTES = 1024
-"""Of a request that waits for its answer: enough to say whose it was."""
+"""How much of a request is kept while its answer is awaited: enough to name the client in a log line."""
 
 
 class Front:
-    """Answers for all ports; `broker.node_id` is the upstream broker at whose port a request arrived."""
+    """Answers for all ports. `broker.node_id` is the upstream broker at whose port a request arrived."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Front:
         versions: BrokerVersions,
     ) -> None:
         """here: answers what is not forwarded; its node id is HERE. own: kshim's topic at the upstream.
-        versions: what its brokers answer to ApiVersions.
+        versions: the upstream brokers' answers to ApiVersions.
         """
         self._here = here
         self._brokers = brokers
@@ -130,10 +130,10 @@ class Front:
         turn: Turn,
         decoded: Decoded | None = None,
     ) -> Answer:
-        """As `dispatch.answer`.
+        """Like `dispatch.answer`.
 
-        decoded: the frame's header and request, if somebody has looked into it; then the answer of the
-        upstream is given whole, too, however large it is.
+        decoded: the frame's header and request, if they are decoded already. The upstream's answer is then
+        collected whole, however large it is.
         """
         if len(frame) < peek.HEAD_BYTES:
             raise Refused(f"{client.address}: a request of {len(frame)} bytes, which is less than a header")
@@ -162,13 +162,13 @@ class Front:
         raise refusal(asked, "is not served in front of an upstream")
 
     def _check_version(self, asked: Asked) -> None:
-        """Raise Refused for a version that is not announced, whatever the upstream would say to it."""
+        """Raise Refused for a version that is not announced, even if the upstream would answer it."""
         versions = PASSED.get(asked.api_key)
         if versions is None or asked.api_version not in versions:
             raise refusal(asked, "is a version that was not announced")
 
     def _rewritten(self, asked: Asked, frame: bytes) -> Later[Reply]:
-        """The upstream's answer with kshim's addresses."""
+        """Write the upstream's answer anew with kshim's addresses, if it names brokers."""
         api_key, version = asked.api_key, asked.api_version
         if not is_rewritten(api_key, version, frame):
             return frame
@@ -198,7 +198,9 @@ class Front:
     # ---- single APIs
 
     def _produce(self, asked: Asked) -> Answer:
-        """Pass a Produce of one topic on as it is; the own topic is looked for in any other one."""
+        """Pass a Produce on. One that has several topics, names kshim's own, or cannot be read goes to the
+        guard.
+        """
         head = peek.produce_head(asked.frame, asked.api_version)
         if head is None or head.topics > 1 or self._own.is_first(head.topic):
             return self._guarded_produce(asked)
@@ -209,7 +211,7 @@ class Front:
         return self._pass_acks(asked, None if head is None else head.acks)
 
     def _pass_acks(self, asked: Asked, acks: int | None) -> Answer:
-        """A Produce with acks=0 has no answer; small answers of the newer versions may name brokers."""
+        """Pass a Produce on. With acks=0 it has no answer; from v10 on a small answer may name brokers."""
         if acks == NO_ACKS:
             self._check_version(asked)
             asked.client.relay.passage.send(asked.frame)
@@ -219,7 +221,9 @@ class Front:
         return self._rewrite(asked)
 
     def _api_versions(self, asked: Asked) -> Answer:
-        """In a version that is not known here, the answer is kshim's: which versions there are."""
+        """Pass ApiVersions on. A version that kshim does not know gets kshim's answer, which lists the
+        versions.
+        """
         if asked.api_version not in VERSIONS[ApiKey.API_VERSIONS]:
             return self._answer_here(asked)
         if not asked.client.relay.is_inside:
@@ -240,7 +244,9 @@ class Front:
         return then(found, lambda response: encode(header, versions_for(header.api_version, response, place)))
 
     def _add_offsets(self, asked: Asked) -> Promised:
-        """Let a transaction tell the group's shard how it ends; the upstream's coordinator answers."""
+        """Add the group's shard to the transaction, so that the upstream writes its end there. The upstream's
+        transaction coordinator answers.
+        """
         self._check_version(asked)
         header, request = asked.decoded or decode(asked)
         shard = self._here.groups.shard_for(request.group_id)
@@ -250,7 +256,7 @@ class Front:
         return Promised(answer, partial(_offsets_added, asked, header))
 
     def _find_coordinator(self, asked: Asked) -> Answer:
-        """The coordinator of a group is this process or another kshim, at the port of a broker that runs."""
+        """Find groups' coordinators: another kshim process, or this one at the port of a running broker."""
         header, request = asked.decoded or decode(asked)
         if request.key_type != GROUP:
             return self._rewrite(asked)
@@ -273,9 +279,11 @@ class Front:
         return Coordinator(key=group_id, node_id=node_id, host=found.host, port=found.port, error_message="")
 
     def _list_groups(self, asked: Asked) -> Deferred[Reply]:
-        """At each port, the groups whose coordinator clients find there, and those that only the upstream's
-        broker of that port has: tools ask all brokers. Where several kshim are, each lists at one port what
-        it coordinates, and what it would of the groups that only the upstream has.
+        """List the groups of one port; tools ask all ports, and join the answers.
+
+        A port lists the groups whose coordinator clients find at it, and the groups of its upstream broker
+        that kshim does not know. If several kshim processes run, each lists all its groups at the port of its
+        anchor: those that it coordinates, and those of the upstream that it would coordinate.
         """
         decoded = asked.decoded or decode(asked)
         return Deferred.fromCoroutine(self._list(asked, *decoded))
@@ -299,7 +307,7 @@ class Front:
         return encode(header, ListGroupsResponse(groups=tuple(found)))
 
     def _is_theirs(self, context: RequestContext, group_id: str) -> bool:
-        """Whether a group of the upstream is not known here, and no other kshim would coordinate it."""
+        """True if kshim does not know a group of the upstream, and this process would coordinate it."""
         groups = self._here.groups
         return (
             group_id != self._shards.group_id
@@ -308,13 +316,13 @@ class Front:
         )
 
     def _is_at(self, group_id: str, node_id: int) -> bool:
-        """Whether a group that is coordinated here is found at the port of a broker."""
+        """True if clients find the coordinator of one of our groups at the port of this broker."""
         if self._shards.fellows():
             return node_id == self._brokers.anchor
         return self._brokers.home(self._here.groups.shard_for(group_id)) == node_id
 
     def _about_topics(self, asked: Asked) -> Answer:
-        """Learn of the topics that it names, then answer it."""
+        """Learn the topics that a request names, then answer it."""
         try:
             decoded = asked.decoded or decode_request(asked.frame, dispatch.LIGHT_ELEMENTS)
         except TooManyElements:
@@ -322,7 +330,7 @@ class Front:
             decode = partial(decode_request, asked.frame, MAX_ELEMENTS)
             return self._here.aside.run(decode, asked.client.address).addCallbacks(
                 lambda decoded: now_or_deferred(self._about_topics(asked._replace(decoded=decoded))),
-                lambda _: now_or_deferred(self._answer_here(asked)),  # which says what is wrong
+                lambda _: now_or_deferred(self._answer_here(asked)),  # its answer reports the fault
             )
         except MalformedMessage:
             return self._answer_here(asked)
@@ -337,8 +345,8 @@ class Front:
         )
 
     def _answer_knowing(self, asked: Asked, decoded: Decoded) -> Answer:
-        """Answer with the topics known. Before offsets are read, so are the ends of transactions: a client
-        that has committed one sees its offsets as soon as the upstream has told so.
+        """Answer a request whose topics are known. Before offsets are fetched, the ends of open transactions
+        are read: a client must see its offsets once the upstream has confirmed its commit.
         """
         if asked.api_key != ApiKey.OFFSET_FETCH:
             return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, decoded)
@@ -355,7 +363,7 @@ class Front:
         return read.addCallback(lambda _: now_or_deferred(self._answer_here(asked)))
 
     def _named(self, header: RequestHeader, request: Any) -> Iterator[Key]:
-        """The topics that have to be known, by name or by id."""
+        """Yield the topics that have to be known, by name or by id."""
         by_id = header.api_version >= FIRST_VERSION_BY_ID
         if header.api_key != ApiKey.OFFSET_FETCH:
             yield from (topic.topic_id if by_id else topic.name for topic in request.topics)
@@ -368,7 +376,7 @@ class Front:
 
 
 def _committed(committed: Mapping[tuple[str, int], Any], topics: Iterable[Any] | None) -> Iterable[str]:
-    """Those of the topics that are asked for, or of all, for which a group has an offset."""
+    """The names of topics for which a group has offsets: among the requested topics, or all for None."""
     if topics is None:
         return {name for name, _ in committed}
     return (
@@ -396,7 +404,7 @@ def _context(asked: Asked, header: RequestHeader) -> RequestContext:
 
 
 def _encode_found(header: RequestHeader, found: list[Coordinator]) -> Reply:
-    """Up to v3 there is one key, and its coordinator is the answer itself."""
+    """Encode the answer. Up to v3 there is one key, and its coordinator is the answer itself."""
     if header.api_version >= FIRST_FIND_WITH_KEYS:
         return encode(header, FindCoordinatorResponse(coordinators=tuple(found)))
     (one,) = found

@@ -1,7 +1,7 @@
-"""Stands in front of what passes requests on that change topics: kshim's own topic is taken out of them.
+"""Takes kshim's own topic out of requests that change topics, before they are passed on.
 
-Whatever names that topic has its name or its id somewhere among its bytes, so only requests with these bytes
-are looked into.
+A request that names the topic has its name or its id among its bytes. So only requests with these bytes are
+decoded.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PassOn = Callable[[Asked], Answer]
 
 
 class Guard:
-    """Answers for the own topic, and passes on all else."""
+    """Answers for kshim's own topic, and passes on everything else."""
 
     def __init__(self, own: OwnTopic, aside: Aside) -> None:
         self._own = own
         self._aside = aside
 
     def before(self, pass_on: PassOn) -> PassOn:
-        """Return a function that answers in place of `pass_on`."""
+        """Return a function that takes the topic out of a request and passes the rest to `pass_on`."""
         return partial(self._answer, pass_on)
 
     def _answer(self, pass_on: PassOn, asked: Asked) -> Answer:

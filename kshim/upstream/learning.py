@@ -1,7 +1,7 @@
 """Asks the upstream for topics in fair turns, so that many topics of one client do not delay another's few.
 
-A call of `learn` is a job. Each request to the upstream takes some keys of each job, and jobs with few keys
-come first. So these wait for the requests that are under way, and not for those that are still to be made.
+A call of `learn` is a job. Each request to the upstream takes some keys of each job, those with few keys
+first. So a small job waits only for the requests that are under way, not for all keys of a large one.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 Key = str | UUID
-"""The name of a topic, or its id."""
+"""A topic's name or id."""
 AT_ONCE = 500
-"""Topics that are asked for in one request."""
+"""Limit of topics in one request."""
 FEW = 50
-"""A job of as many keys, or fewer, is done whole with the next request."""
+"""A job with at most so many keys is done whole, with the next request."""
 UNDER_WAY = 2
-"""Requests that have no answer yet. A broker answers those of a connection one after the other."""
+"""Limit of requests without an answer. A broker answers the requests of a connection one after the other."""
 T = TypeVar("T")
 
 
 class _Job:
-    """What one caller waits for. Its keys are all names, or all ids."""
+    """The keys that one caller waits for: all names, or all ids."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
         self.keys = deque(keys)
         self.under_way = 0
-        """Requests with keys of this job that have no answer yet."""
+        """Number of requests under way that have keys of this job."""
         self.learned: Deferred[None] = Deferred()
 
     @property
@@ -40,13 +40,13 @@ class _Job:
 
 
 class Learning:
-    """The jobs, and the requests that are under way for them."""
+    """The jobs, and the requests under way for them."""
 
     def __init__(self, ask: Callable[[Sequence[Key]], Deferred[None]]) -> None:
-        """ask: asks for some names, or some ids, and notes the answer; errbacks LinkError."""
+        """ask: asks for some names or some ids, and notes the answer; errbacks LinkError."""
         self._ask = ask
         self._jobs: deque[_Job] = deque()
-        """Those with keys that have not been asked for."""
+        """Jobs with keys that have not been asked for."""
         self._under_way = 0
         self._is_asking = False
 
@@ -75,13 +75,13 @@ class Learning:
             taken.update(dict.fromkeys(job.keys.popleft() for _ in range(count)))
             job.under_way += 1
             jobs.append(job)
-        self._jobs.rotate(-1)  # the other kind is next, and another job first
+        self._jobs.rotate(-1)  # the other kind (names or ids) is next, and another job is first
         self._jobs = deque(job for job in self._jobs if job.keys)
         self._under_way += 1
         self._ask(list(taken)).addBoth(self._answered, jobs)
 
     def _turns(self, jobs: Sequence[_Job]) -> Iterator[tuple[_Job, int]]:
-        """Which jobs take part in the next request, and with how many keys."""
+        """Yield the jobs that take part in the next request, with their number of keys in it."""
         left = AT_ONCE
         small, large = _parted(jobs, lambda job: len(job.keys) > FEW)
         for job in small:

@@ -1,15 +1,16 @@
-"""kshim's own connection to a broker of the upstream: a request in, a Deferred of its response out.
+"""kshim's own connection to an upstream broker: takes a request, returns a Deferred of its response.
 
     link = await connect(connector, Endpoint("10.0.0.7", 9092))
     response = await link.ask(InitProducerIdRequest(transactional_id="a", transaction_timeout_ms=60_000))
     link.close()
 
-Requests are sent at once and answered in their order, so several may be under way. Each is sent in the newest
-version that the broker and `schemas` both know, or in the newest up to `newest`; `link.version(...)` tells
-which. Where kshim's login has to be renewed, that is done between two requests. A request with no answer
-within its time closes the link, as in Kafka's clients: what comes behind it would wait for the same broker.
-All requests under way then fail with the same LinkError. A link that is closed stays so; `on_lost` tells it,
-and whoever needs another connects again.
+Requests are sent at once and answered in order, so several may be under way. Each has the newest version that
+the broker and `schemas` both know, up to `newest`; `link.version(...)` returns it. If kshim's login has to be
+renewed, that happens between two requests.
+
+A request without an answer in time closes the link, as in Kafka's clients: the requests behind it would wait
+for the same broker. All requests under way then fail with the same LinkError. A closed link stays closed. It
+calls the watchers given to `on_lost`; whoever needs a link connects anew.
 """
 
 from __future__ import annotations
@@ -42,50 +43,50 @@ from schemas.registry import VERSIONS, decode_response, encode_request
 TIMEOUT_S = 30.0
 """request.timeout.ms of Kafka's clients."""
 MOST_BYTES = 512 * 1024 * 1024
-"""Of a response; a Fetch asks for far less."""
+"""Limit of a response; a Fetch asks for far less."""
 MOST_BYTES_AT_FIRST = 1024 * 1024
-"""Of the answer to ApiVersions: what is larger is no size, but the first bytes of another protocol."""
+"""Limit of the answer to ApiVersions. What looks like a larger size belongs to another protocol."""
 _NEWEST = 32767
 _ERROR_AT = 4
-"""In a response to ApiVersions of any version: behind the correlation id."""
+"""Where ApiVersions responses of all versions have their error: behind the correlation id."""
 
 
 class LinkError(Exception):
-    """The upstream cannot be asked, or does not answer. str() is one line for the log."""
+    """The upstream cannot be reached, or does not answer. str() is one line for the log."""
 
     is_refused = False
-    """Whether it is of no use to try again; see `Lost`."""
+    """True if trying again is of no use; see `Lost`."""
 
 
 class _Asked(NamedTuple):
-    """A request without a response yet."""
+    """A request that waits for its response."""
 
     correlation_id: int
     read: Callable[[bytes | bytearray], Any]
-    """The response in a frame. Raises MalformedMessage."""
+    """Decodes the response in a frame. Raises MalformedMessage."""
     answer: Deferred[Any]
     timer: Any
 
 
 class Link(Reading):
-    """One connection to one broker. Made by `connect`; everything happens on the reactor thread."""
+    """One connection to one broker, made by `connect`. Used only on the reactor thread."""
 
     transport: Any
 
     def __init__(self, clock: Clock, address: Endpoint, client_id: str) -> None:
         self.address = address
-        """The broker's."""
+        """The broker's address."""
         self.versions: Mapping[int, range] = {}
-        """By API key: what the broker serves."""
+        """The versions that the broker serves, by API key."""
         self.answered: ApiVersionsResponse | None = None
         """The broker's answer to ApiVersions, with its features."""
         self.made: Deferred[None] = Deferred()
-        """Fires when there is a connection; errbacks LinkError."""
+        """Fires when the connection is made; errbacks LinkError."""
         self.session: Session | None = None
         self._is_proven = False
-        """Whether the broker has answered more than ApiVersions, which needs no login."""
+        """True once the broker has answered more than ApiVersions, which needs no login."""
         self._held: list[bytes] | None = None
-        """What is sent when the login is renewed; None if it need not be now."""
+        """Frames to send when the login is renewed; None if no renewal is under way."""
         self._clock = clock
         self._client_id = client_id
         self._asked: deque[_Asked] = deque()
@@ -98,23 +99,23 @@ class Link(Reading):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be asked."""
+        """True until the link is closed."""
         return self._why is None
 
     @property
     def under_way(self) -> int:
-        """How many requests have no response yet."""
+        """The number of requests that wait for their response."""
         return len(self._asked)
 
     def on_lost(self, watcher: Callable[[LinkError], object]) -> None:
-        """Have `watcher` called with the reason when the link is closed; at once, if it is."""
+        """Call `watcher` with the reason when the link is closed; at once, if it is closed already."""
         if self._why is not None:
             watcher(self._why)
         else:
             self._watchers.append(watcher)
 
     def version(self, api_key: int, newest: int = _NEWEST) -> int:
-        """The newest version that both sides know, and that is not above `newest`.
+        """Return the newest version that both sides know, up to `newest`.
 
         Raises LinkError if there is none.
         """
@@ -145,7 +146,7 @@ class Link(Reading):
         return self._send(api_key, version, request, read if has_response else None, timeout_s)
 
     def close(self) -> None:
-        """Close it. Requests under way fail."""
+        """Close the link. Requests under way fail."""
         self._end(LinkError(f"the connection to upstream broker {self.address} was closed here"))
 
     # ---- the transport's side
@@ -178,7 +179,7 @@ class Link(Reading):
         self.lose(lost)
 
     def lose(self, lost: Lost) -> None:
-        """There is no connection, or none any more."""
+        """Close the link: the connection could not be made, or was lost."""
         error = LinkError(f"upstream broker {self.address} {lost.why}")
         error.is_refused = lost.is_refused
         self._end(error)
@@ -205,7 +206,7 @@ class Link(Reading):
         return self
 
     def _older_version(self, answered: ApiVersionsResponse, read_as: int, version: int) -> int:
-        """The version in which to ask a broker again that does not know `version`. Raises LinkError."""
+        """Return the version to try next with a broker that does not know `version`. Raises LinkError."""
         older = [e.max_version for e in answered.api_keys if e.api_key == ApiKey.API_VERSIONS]
         older_version = min(older, default=0)
         if read_as == 0 and older_version < version and answered.error_code == ErrorCode.UNSUPPORTED_VERSION:
@@ -248,7 +249,7 @@ class Link(Reading):
             self._held.append(frame)
 
     def _log_in_again(self, session: Session) -> None:
-        """Renew the login behind the requests that are under way; all others wait for it."""
+        """Renew the login behind the requests under way. Later requests wait until it is done."""
         self._held = []
         self._go_on_with_login(session, session.begin, self._asked.append)
 
@@ -258,7 +259,9 @@ class Link(Reading):
         next_request: Callable[[], bytes | None],
         expect: Callable[[_Asked], object],
     ) -> None:
-        """expect: takes what is asked, behind what is under way or, later, in front of what is held."""
+        """expect: queues a login request: the first one behind the requests under way, later ones before
+        those held.
+        """
         try:
             frame = next_request()
         except LoginFailed as failed:
@@ -317,7 +320,9 @@ class Link(Reading):
 
 
 def _read_versions(frame: bytes | bytearray, version: int) -> tuple[ApiVersionsResponse, int]:
-    """A response to ApiVersions, and its version: the broker answers in v0 if it does not know `version`."""
+    """Decode a response to ApiVersions; return it and its version. A broker that does not know `version`
+    answers in v0.
+    """
     error = int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], signed=True)
     version = 0 if error == ErrorCode.UNSUPPORTED_VERSION else version
     return decode_response(ApiKey.API_VERSIONS, version, bytes(frame))[1], version
@@ -326,7 +331,7 @@ def _read_versions(frame: bytes | bytearray, version: int) -> tuple[ApiVersionsR
 def connect(
     connector: Connector, address: Endpoint, *, client_id: str = "kshim", timeout_s: float = TIMEOUT_S
 ) -> Deferred[Link]:
-    """Connect to a broker, and ask what it serves. Errbacks LinkError."""
+    """Connect to a broker, and ask which versions it serves. Errbacks LinkError."""
     return Deferred.fromCoroutine(_connect(connector, address, client_id, timeout_s))
 
 

@@ -1,4 +1,4 @@
-"""Who kshim is at the upstream: begins its logins, with the password or the token that counts now."""
+"""kshim's logins at the upstream, with its password or current token."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kshim.upstream.session import LoginFailed, Session
 from kshim.upstream.token_endpoint import RenewedToken
 
 _EXTENSION: Final = ("unsecuredLoginExtension_", "extension_")
-"""How an option of the login module begins that is sent with an unsecured token, or with another."""
+"""Prefixes of login module options sent as extensions: with an unsecured token, with any other."""
 
 
 class Logins:
-    """All logins have the same credentials."""
+    """Begins logins, all with the same credentials."""
 
     def __init__(self, settings: LoginSettings, reactor: Any) -> None:
         self._settings = settings
@@ -36,16 +36,16 @@ class Logins:
         )
 
     def stop(self) -> None:
-        """Get no further token."""
+        """Stop renewing the token."""
         if self._renewed is not None:
             self._renewed.stop()
 
     def new_session(self) -> Session:
-        """For one connection."""
+        """Return the session for one connection."""
         return Session(self._settings.mechanism, self._new_exchange)
 
     def _new_exchange(self) -> Exchange:
-        """Raises LoginFailed."""
+        """Begin a login. Raises LoginFailed."""
         mechanism, options = self._settings.mechanism, self._settings.options
         if mechanism == OAUTHBEARER:
             return self._new_bearer(options)

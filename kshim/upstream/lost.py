@@ -1,4 +1,4 @@
-"""Why there is no connection to a broker, or none any more; and what is told of it."""
+"""Why a connection to a broker was lost or could not be made, and how the log says it."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ if TYPE_CHECKING:
 
 
 class Lost(NamedTuple):
-    """A connection to a broker that was lost, or could not be made."""
+    """A connection that was lost, or could not be made."""
 
     why: str
-    """In words that follow the broker's name."""
+    """A predicate, e.g. "closed the connection"; callers put the broker's name before it."""
     is_refused: bool = False
-    """Whether the broker, or what it shows, has to change before it is of use to try again."""
+    """True if trying again is of no use until the broker, or its certificate, is changed."""
 
 
 class Target(Protocol):
-    """What is connected to a broker."""
+    """An object that gets a connection to a broker."""
 
     session: Session | None
-    """kshim's login on this connection; None if there is none. Set before the connection is handed over."""
+    """kshim's login on this connection; None without one. Set before the connection is handed over."""
 
     def makeConnection(self, transport: Any) -> None:  # noqa: N802
         """Take the connection."""
 
     def lose(self, lost: Lost) -> None:
-        """There is no connection, or none any more."""
+        """Called when the connection was lost, or could not be made."""
 
 
 class BrokerRefused(ConnectionLost):
-    """The reason of a connection that was closed here, because something is wrong with the broker."""
+    """The reason of a connection that kshim has closed because something is wrong with the broker."""
 
     def __init__(self, why: str) -> None:
-        """why: in words that follow the broker's name."""
+        """why: a predicate, e.g. "shows a certificate that is not trusted"; callers put the broker's name
+        before it.
+        """
         super().__init__(why)
         self.why = why
 
 
 def lost_by(reason: Failure) -> Lost:
-    """Of a transport's reason."""
+    """Make a Lost of a transport's reason."""
     error = reason.value
     if isinstance(error, BrokerRefused):
         return Lost(error.why, is_refused=True)
@@ -53,6 +55,6 @@ def lost_by(reason: Failure) -> Lost:
 
 
 def not_reached(error: object) -> Lost:
-    """For want of a connection; in the system's words."""
+    """Make a Lost of a connection that could not be made; the reason is in the system's words."""
     number = error.osError if isinstance(error, ConnectError) else None
     return Lost(f"cannot be reached: {os.strerror(number) if number else str(error).rstrip('.')}")

@@ -1,7 +1,8 @@
-"""The groups of both sides as clients see them: one that kshim knows is kshim's, any other the upstream's.
+"""The groups of both sides as clients see them: kshim answers for each group it knows, the upstream for
+others.
 
-A group of kshim has a twin at the upstream, which has the offsets that were told there, and no members. The
-twin is not shown, and goes with its group.
+A group of kshim has a twin at the upstream, with the offsets that kshim has copied there and without members.
+Clients do not see the twin. It is deleted with its group.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ STOPS_DELETION = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     )
 )
-"""What the upstream may say to the deletion of a twin that keeps kshim from deleting its group."""
+"""Errors of deleting the twin that keep kshim from deleting its group."""
 
 
 class MergedGroups:
@@ -55,8 +56,8 @@ class MergedGroups:
     def __init__(
         self, groups: GroupRuntime, upstream: UpstreamGroups, topics: Topics, once: Once, *, has_twins: bool
     ) -> None:
-        """groups: kshim's own. once: keeps lines from being repeated. has_twins: whether the upstream is told
-        offsets.
+        """groups: kshim's own. once: keeps log lines from being repeated. has_twins: True if kshim copies
+        offsets to the upstream.
         """
         self._groups = groups
         self._upstream = upstream
@@ -121,7 +122,7 @@ class MergedGroups:
         return self._upstream.ask(DELETE, request.group_id).addCallback(delete_here)
 
     def _delete_there(self, ours: DeletableGroupResult) -> Later[DeletableGroupResult]:
-        """Delete a group that is not known here."""
+        """Delete a group that only the upstream may know."""
         if ours.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
             return ours
         return self._upstream.ask(DELETE, ours.group_id)
@@ -137,7 +138,9 @@ class MergedGroups:
     async def _delete_offsets_there(
         self, request: OffsetDeleteRequest, ours: OffsetDeleteResponse
     ) -> OffsetDeleteResponse:
-        """Delete what was deleted here at the twin, too, or all of a group that is not known here."""
+        """Delete at the twin what kshim has deleted. For a group that kshim does not know, ask the upstream
+        alone.
+        """
         if ours.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
             return await self._upstream.delete_offsets(request)
         deleted = _deleted(request.group_id, ours)
@@ -155,8 +158,8 @@ class MergedGroups:
     def _fetch(
         self, context: RequestContext, request: OffsetFetchRequestGroup | StableOffsetFetch
     ) -> Later[OffsetFetchResponseGroup]:
-        """Tools ask for all offsets of a group. Consumers name partitions, and are told what was committed
-        here, as they commit here.
+        """Answer an OffsetFetch. A request for all offsets, as tools send it, may be answered by the
+        upstream. A request that names partitions, as consumers send it, gets the offsets committed in kshim.
         """
         ours = self._groups.submit(context, request)
         is_stable = isinstance(request, StableOffsetFetch)
@@ -188,7 +191,7 @@ class MergedGroups:
         return theirs
 
     def _is_hidden(self, error_code: int, group_id: str) -> bool:
-        """Whether kshim may not see a group at the upstream; then there is none for its clients."""
+        """True if the upstream does not let kshim see a group. Then kshim's clients do not see it either."""
         if error_code not in NOT_OURS_TO_SEE:
             return False
         level = self._once.level("groups at the upstream")
@@ -197,7 +200,7 @@ class MergedGroups:
 
 
 def _deleted(group_id: str, answer: OffsetDeleteResponse) -> OffsetDeleteRequest:
-    """The deletion of those partitions that an answer says are deleted."""
+    """Return a request for the partitions that were deleted according to `answer`."""
     topics = (
         OffsetDeleteRequestTopic(
             name=topic.name,

@@ -1,6 +1,6 @@
-"""What people are shown of kshim in front of an upstream, and may tell it: control socket, page, metrics.
+"""The control socket, the page and the metrics of kshim in front of an upstream.
 
-The brokers, leaders and records are the upstream's, so nothing here stops or moves them.
+Brokers, leaders and records belong to the upstream, so no command stops or moves them.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 INNER = frozenset({ApiKey.FETCH, ApiKey.METADATA})
-"""What their answers have at partitions and topics is known to the upstream alone."""
+"""APIs whose answers have topics and partitions that only the upstream knows."""
 GROUP_US = 30
 PATIENCE_S = 2.0
-"""How long the page waits for the ends of partitions; then it shows those that were known before."""
+"""How long the page waits for the ends of partitions; then it shows the last known ones."""
 
 Measured = Callable[[Callable[..., Any], Broker], Dispatch]
-"""Makes what a listener is to have of `answer` and a broker."""
+"""Makes a listener's dispatch function from `answer` and a broker."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Outside:
-    """Opened once clients may come, closed first."""
+    """Opened before the server is ready, closed before all else."""
 
     here: Broker
     merged: Broker
-    """The same with the groups of both sides."""
+    """Like `here`, but with the groups of both sides."""
     upstream_groups: UpstreamGroups
     ends: Ends
     topics: Topics
@@ -78,15 +78,15 @@ class Outside:
     upstream: Upstream
     why_not_ready: Callable[[], str]
     notice: Callable[[str], str]
-    """What people should know of a group; see `Facts`."""
+    """Returns a warning about a group, or an empty string; see `Facts`."""
     http_address: Endpoint | None = None
-    """Where the page is; None if it is not served."""
+    """The page's address; None if it is not served."""
     _control: ControlSocket | None = None
     _http: HttpListener | None = None
     _time: TimeSteering | None = None
 
     def open(self) -> None:
-        """Raises CannotListen."""
+        """Open the control socket and the HTTP listener. Raises CannotListen."""
         config = self.here.config
         commands = MadeLater(self._commands)
         path = control_path(config)
@@ -98,7 +98,7 @@ class Outside:
             self.http_address = self._http.open(config.http_listener)
 
     async def close(self) -> None:
-        """Fires when nobody is connected any more."""
+        """Close both. Returns when nobody is connected any more."""
         if self._http is not None:
             await self._http.close()
         if self._control is not None:
@@ -141,7 +141,7 @@ class Outside:
         }
 
     def _after_look(self, command: Command) -> Command:
-        """The same with the ends of partitions as they are now."""
+        """Wrap a command, so that it first asks for the current ends of partitions."""
 
         async def run(*arguments: Any) -> Any:
             await self._look_now()
@@ -150,7 +150,7 @@ class Outside:
         return Command(run, command.types)
 
     def _look_for_a_while(self) -> Deferred[None]:
-        """Fires when the ends of partitions are known as they are now, or do not come soon."""
+        """Ask for the ends of partitions. Fires when they are known, after PATIENCE_S at the latest."""
         over: Deferred[None] = Deferred()
         enough = self.reactor.callLater(PATIENCE_S, over.callback, None)
 
@@ -167,7 +167,7 @@ class Outside:
         await self.ends.look()
 
     async def _learn_topics(self) -> None:
-        """Learn the topics for which groups have committed: after a start, no client has named them yet."""
+        """Learn the topics for which groups have committed. After a start, no client has named them yet."""
         slices, names = Slices(self.here.rounds, Turn()), set()
         for group_id in self.here.groups.group_ids():
             await slices.spend(GROUP_US)
@@ -219,7 +219,9 @@ def _log_fault(failure: Failure) -> None:
 
 
 def _why_never(fault: Fault) -> str:
-    """Why a fault would strike nothing: it is an error that stands where only the upstream knows what."""
+    """Return why a fault can never strike: its error belongs to topics or partitions that only the upstream
+    knows. Empty if it can.
+    """
     from kshim.faults.fault import Error
 
     if not isinstance(fault.action, Error) or fault.api not in INNER:
@@ -237,8 +239,8 @@ def _stands_at_the_top(api_key: ApiKey, version: int, error: ErrorCode) -> bool:
 
 
 def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
-    """Whether kshim can make the answer to a request with an error by itself. The partitions of a Fetch and
-    the topics of a Metadata are known to the upstream alone.
+    """True if kshim can build the answer to a request with this error. It cannot if the error belongs to the
+    partitions of a Fetch or the topics of a Metadata, which only the upstream knows.
     """
     if api_key in INNER and not _stands_at_the_top(api_key, version, error):
         return False

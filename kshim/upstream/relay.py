@@ -1,8 +1,8 @@
 """A client's connection whose requests may be forwarded to one upstream broker.
 
-It is a `Connection` as of any listener: requests are read ahead within its bounds, replies leave in their
-order, whoever answers them. Beside it stands the `Passage` to the broker. When the broker closes that, the
-client's connection is closed as well, as the broker would have done.
+It is a `Connection`: requests are read ahead within its bounds, and replies leave in order, whoever answers
+them. A `Passage` connects it to the broker. When the broker closes the passage, the client's connection is
+closed as well, as the broker would have done.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kshim.upstream.requests import Requests
 from kshim.upstream.splicing import SplicingSocket, Way
 
 NewPassage = Callable[["Relay"], Passage]
-"""Begins to connect to the broker."""
+"""Makes a passage, which begins to connect to the broker."""
 
 
 class Relay(Connection):
@@ -36,7 +36,7 @@ class Relay(Connection):
         new_passage: NewPassage,
         is_own_topic: Callable[[bytes], bool],
     ) -> None:
-        """is_own_topic: whether the name or id of a topic is that of kshim's own, which is not written to."""
+        """is_own_topic: True for the name or id of kshim's own topic, to which clients may not write."""
         super().__init__(shared, made, lost)
         self._new_passage = new_passage
         self._is_own_topic = is_own_topic
@@ -45,7 +45,7 @@ class Relay(Connection):
 
     @property
     def passage(self) -> Passage:
-        """The way to the broker; made with the first request that needs it."""
+        """The connection to the broker; made with the first request that needs it."""
         if self._passage is None:
             passage = self._passage = self._new_passage(self)
             if self._in_turn:
@@ -54,17 +54,17 @@ class Relay(Connection):
 
     @property
     def is_inside(self) -> bool:
-        """Whether the client may send all requests: it has authenticated, or need not."""
+        """True if the client may send all requests: it has authenticated, or need not."""
         return self._server is self.shared or self.client.principal != ANONYMOUS
 
     # ---- what a Passage asks of its client
 
     def is_next(self, turn: Turn) -> bool:
-        """Whether all replies before that of `turn` have left."""
+        """True if all replies before that of `turn` have left."""
         return bool(self._in_flight) and self._in_flight[0] is turn
 
     def pass_on(self, data: bytes | memoryview) -> None:
-        """Send some bytes of the reply that is next."""
+        """Send part of the next reply."""
         if self._state in ENDED:
             return
         self._send()
@@ -76,14 +76,14 @@ class Relay(Connection):
 
     @property
     def socket(self) -> SplicingSocket | None:
-        """Where more of the reply that is next may go without having been here."""
+        """The socket that takes the next reply straight from the broker's; None if it cannot now."""
         transport = self.transport
         if self._state in ENDED or self._outgoing or not isinstance(transport, SplicingSocket):
             return None
         return transport if transport.is_ready else None
 
     def wait_for_broker(self) -> None:
-        """Read no requests before `go_on_with_broker`."""
+        """Read no requests until `go_on_with_broker` is called."""
         self._broker_reads = False
         self._happens(Event.FILLS)
 
@@ -100,7 +100,7 @@ class Relay(Connection):
     # ---- what goes straight on
 
     def straight_on(self) -> Way | None:
-        """See `splicing.Passing`: the rest of a request that was begun."""
+        """See `splicing.Passing`: the rest of a request in parts goes straight to the broker."""
         if not self._frames.unfinished_bytes:
             return None
         left_bytes = self._frames.left_bytes
@@ -120,7 +120,7 @@ class Relay(Connection):
         return Requests(max_bytes, self._may_begin)
 
     def _may_begin(self, topic: bytes) -> bool:
-        """Whether a Produce to a topic may go on before it is whole: nobody looks into it."""
+        """True if a Produce to a topic may go on before it is whole, because nothing looks into it."""
         return self._server is self.shared and not self.shared.looks_into and not self._is_own_topic(topic)
 
     def connectionMade(self) -> None:
@@ -159,7 +159,7 @@ class Relay(Connection):
             self._passage.flush()
 
     def _pass_parts(self, passage: Passage) -> None:
-        """Send what has been received of a request that was begun."""
+        """Send the received parts of a request that is forwarded in parts."""
         while self._state is State.READING and (part := self._frames.next_part()) is not None:
             passage.send_part(part)
 

@@ -1,4 +1,6 @@
-"""kshim in front of an upstream, its parts in their order: contact, ports, groups; stopped in reverse."""
+"""The parts of kshim in front of an upstream, started in order (contact, ports, groups) and stopped in
+reverse.
+"""
 
 from __future__ import annotations
 
@@ -71,24 +73,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_S = 2.0
-"""How often to ask the upstream which brokers run."""
+"""How often the upstream is asked which brokers run."""
 SILENT_S = 8.0
-"""Without an answer for as long the server is not ready: its clients would wait for the upstream, too."""
+"""The server is not ready after so long without an answer: its clients would wait for the upstream, too."""
 OLDEST_METADATA = 10
-"""Of Kafka 2.8: the first version with topic ids."""
+"""The first version of Metadata that has topic ids: Kafka 2.8."""
 MOST_RESPONSE_BYTES = 2**31 - 1
 
 NewShards = Callable[[Config, Any, Upstream, UpstreamCoordinators, MirroredOffsets | None, int], GroupShards]
-"""Makes the shards of a process: (config, reactor, upstream, coordinators, mirrored, node_id). mirrored:
-tells the upstream what is committed, if it is to be told. node_id: by which the runtime knows this process.
+"""Makes a process's shards from (config, reactor, upstream, coordinators, mirrored, node_id).
+
+mirrored: copies commits to the upstream; None if that is switched off. node_id: this process's id in the
+runtime.
 """
 
 
 class UpstreamServer:
-    """`start()` it once, `stop()` it once; as `kshim.service.Server`."""
+    """The server. Like `kshim.service.Server`, it is started once and stopped once."""
 
     def __init__(self, config: Config, reactor: Any, new_shards: NewShards = SharedShards) -> None:
-        """new_shards: makes what keeps the groups."""
+        """new_shards: makes the object that keeps the groups."""
         self._config = config
         self._reactor = reactor
         self._clock = SteeredClock(reactor)
@@ -121,11 +125,11 @@ class UpstreamServer:
         self._renewal: Renewal | None = None
         self._ends = Ends(reactor, self._contact, self._topics.by_name, self._known.address)
         self._brokers: dict[int, Broker] = {}
-        """What each port answers by, by the node id of the upstream broker."""
+        """The broker behind each port, by the upstream broker's node id."""
         self._groups: GroupRuntime | None = None
         self._here: Broker | None = None
         self._merged: Broker | None = None
-        """The same with the groups of both sides: what clients are answered by."""
+        """Like `_here`, but with the groups of both sides; it answers clients."""
         self._front: Front | None = None
         self._outside: Outside | None = None
         self._traffic: Traffic | None = None
@@ -135,20 +139,20 @@ class UpstreamServer:
         self._is_stopped = False
         self._is_ready = False
         self._answered_s = 0.0
-        """When the upstream has answered last which brokers run."""
+        """When the upstream last answered which brokers run."""
         self._is_silent = False
-        """Whether the last question was not answered."""
+        """True if the upstream did not answer the last question."""
 
     @property
     def http_address(self) -> Endpoint | None:
-        """Where the page is; None if it is not served."""
+        """The page's address; None if it is not served."""
         return None if self._outside is None else self._outside.http_address
 
     # ---- start
 
     def start(self) -> Deferred[Addresses]:
-        """Fires with the addresses once connections are accepted. Errbacks StartError; then nothing is left
-        open.
+        """Start the server. Fires with the addresses once connections are accepted. Errbacks StartError; then
+        nothing is left open.
         """
         return Deferred.fromCoroutine(self._start())
 
@@ -191,7 +195,7 @@ class UpstreamServer:
         return addresses
 
     async def _first_look(self) -> None:
-        """Find an upstream that is new enough. Raises LinkError, StartError."""
+        """Connect to the upstream, and check that it is new enough. Raises LinkError, StartError."""
         link = await self._contact.first(self._config.upstream_start_timeout_ms / 1000)
         if link.version(ApiKey.METADATA) < OLDEST_METADATA:
             raise StartError(
@@ -199,7 +203,9 @@ class UpstreamServer:
             )
 
     async def _ask_who_runs(self) -> MetadataResponse:
-        """Ask for the brokers, and for the own topic: it has another id if somebody made it anew."""
+        """Ask for the running brokers, and for our own topic: it has a new id if somebody has recreated it.
+        Raises LinkError.
+        """
         own = MetadataRequestTopic(name=self._own.name)
         request = MetadataRequest(topics=(own,), allow_auto_topic_creation=False)
         response: MetadataResponse = await self._contact.ask(request)
@@ -208,11 +214,11 @@ class UpstreamServer:
         return response
 
     def _forget_topics(self, groups: GroupRuntime, topics: Mapping[str, UUID]) -> None:
-        """Delete the offsets of deleted topics, while others have their turn."""
+        """Delete the offsets of deleted topics, in slices."""
         groups.forget_topics(topics, Slices(self._rounds, Turn()).spend)
 
     def _begin_groups(self) -> None:
-        """Make the group coordinator, and what answers by it."""
+        """Make the group coordinator, and the brokers that use it."""
         config, clock, shards = self._config, self._clock, self._shards
         topic_id_of = self._topics.id_of
         coordinator = new_coordinator(config, shards.partitions, shards.record_bytes, topic_id_of)
@@ -265,7 +271,7 @@ class UpstreamServer:
         return renewal
 
     def _note(self, what: object) -> None:
-        """Take what has happened to a group."""
+        """Record an event of a group. The offsets that expired are deleted at the upstream, too."""
         self._recorder.add(what)
         if self._mirrored is not None and isinstance(what, ExpiryReport):
             self._mirrored.expired(what.group_id, what.offsets)
@@ -277,11 +283,11 @@ class UpstreamServer:
         return self._contact.connect(self._known.address(node_id), CONNECT_S)
 
     def _running(self) -> dict[int, Endpoint]:
-        """The upstream's brokers that run."""
+        """The addresses of the running upstream brokers, by node id."""
         return {node_id: self._known.address(node_id) for node_id in self._known.running}
 
     def _open_ports(self, found: MetadataResponse) -> None:
-        """Open the ports of all brokers that run. Raises CannotListen, WrongUpstream, StartError."""
+        """Open the ports of all running brokers. Raises CannotListen, WrongUpstream, StartError."""
         if self._config.http_listener is not None:
             from kshim.network.traffic import Traffic
 
@@ -383,11 +389,11 @@ class UpstreamServer:
     # ---- stop
 
     def loaded(self) -> Deferred[None]:
-        """Fires when no shard has anything left to load."""
+        """Fires when no shard is being loaded any more."""
         return self._loader.when_done()
 
     def stop(self) -> Deferred[None]:
-        """Accept nothing more, finish the requests under way, give up the shards."""
+        """Accept no more connections, finish the requests under way, give up the shards."""
         return self._stop_lock.run(self._stop)
 
     async def _stop(self) -> None:
@@ -420,5 +426,5 @@ class UpstreamServer:
 
 
 def _limit(mirror: Mirror, name: str) -> str:
-    """A limit of connections, as it is configured."""
+    """Return a limit of connections, as it is configured."""
     return broker_text(name, mirror.broker_configs(mirror.first_node_id))

@@ -1,6 +1,6 @@
-"""A token of OAuth that kshim gets with its credentials as a client (RFC 6749, 4.4), and renews in time.
+"""Gets kshim's OAuth token with its client credentials (RFC 6749, 4.4), and renews it in time.
 
-Python's own HTTP client asks, on another thread: Twisted's needs further libraries for https.
+Python's HTTP client asks, on another thread: Twisted's client needs further libraries for https.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ logger = logging.getLogger(__name__)
 ANSWER_S: Final = 5.0
 MOST_BYTES: Final = 1024 * 1024
 RENEWED_AFTER: Final = 0.8
-"""Of a token's time, as in Kafka's clients."""
+"""The part of a token's lifetime after which it is renewed, as in Kafka's clients."""
 AGAIN_S: Final = 10.0
 LIFETIME_S: Final = 300.0
-"""Of a token that does not say it."""
+"""The lifetime of a token that does not state one."""
 
 
 class Token(NamedTuple):
     text: Secret
     expires_s: float
-    """In seconds since 1970."""
+    """Seconds since 1970."""
 
 
 class RenewedToken:
-    """The token that counts now."""
+    """The current token."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class RenewedToken:
         fetch: Callable[[LoginSettings], Token] | None = None,
         now_s: Callable[[], float] = time.time,
     ) -> None:
-        """fetch: called on another thread; raises LoginFailed."""
+        """fetch: gets a token, on another thread; raises LoginFailed."""
         self._settings = settings
         self._reactor = reactor
         self._fetch = fetch or fetch_token
@@ -69,13 +69,13 @@ class RenewedToken:
         return self._ask()
 
     def stop(self) -> None:
-        """Get no further token."""
+        """Stop renewing the token."""
         self._is_stopped = True
         if self._renewal is not None and self._renewal.active():
             self._renewal.cancel()
 
     def token(self) -> Secret:
-        """Raises LoginFailed if there is none that counts."""
+        """Return the token. Raises LoginFailed if there is none that is still valid."""
         if self._token is None or self._now_s() >= self._token.expires_s:
             raise LoginFailed(f"cannot be logged in to: there is no token: {self._why}")
         return self._token.text
@@ -100,7 +100,7 @@ class RenewedToken:
 
 
 def fetch_token(settings: LoginSettings) -> Token:
-    """Ask the endpoint; takes its time. Raises LoginFailed."""
+    """Ask the endpoint for a token; blocks until it answers. Raises LoginFailed."""
     credentials = (settings.client_id, settings.client_secret)
     user, password = map(quote_plus, credentials) if settings.url_encodes else credentials
     basic = base64.b64encode(f"{user}:{password}".encode()).decode()
@@ -122,14 +122,14 @@ def fetch_token(settings: LoginSettings) -> Token:
 
 
 def _context(settings: LoginSettings) -> ssl.SSLContext | None:
-    """As in Kafka, options of the login module say whom to trust there."""
+    """Return the TLS context for the endpoint. As in Kafka, the login module's options name whom to trust."""
     if not settings.token_url.startswith("https://"):
         return None
     return new_client_context(tls_client_settings(settings.options.get))
 
 
 def _token(data: bytes) -> Token:
-    """Raises ValueError."""
+    """Read the endpoint's answer. Raises ValueError."""
     found = json.loads(data)
     text = found.get("access_token") if isinstance(found, dict) else None
     if not isinstance(text, str) or not text.isprintable() or not text:
@@ -140,7 +140,7 @@ def _token(data: bytes) -> Token:
 
 
 def _expiry(text: str) -> float | None:
-    """What a JSON web token says of its end; None if it says nothing."""
+    """Return when a JSON web token expires; None if it does not state that."""
     try:
         part = text.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

@@ -1,8 +1,9 @@
-"""The topics of the upstream that groups have to do with: asked for when one is first named, then kept up.
+"""The upstream's topics that groups use. Each is asked for when it is first named, then kept up to date.
 
-A topic counts as deleted when the upstream has not known it at two looks in a row: a broker that has just
-started may be behind, and the offsets that groups have committed for a deleted topic are deleted as well. One
-that has another id was deleted and made again, at once; a broker that still tells the id before is behind.
+A topic counts as deleted when the upstream did not know it at two looks in a row. One look is not enough: a
+broker that has just started may be behind, and the offsets that groups have committed for a deleted topic are
+deleted as well. A topic with a new id was deleted and recreated; that counts at once. A broker that then
+still answers with the former id is behind.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from schemas.messages.metadata import (
 logger = logging.getLogger(__name__)
 
 LOOK_S = 30.0
-"""How often to look whether the known topics are as they were."""
+"""How often the known topics are asked for again."""
 ABSENT_S = 1.0
-"""How long a topic that the upstream does not know is not asked for again."""
+"""How long kshim does not ask again for a topic that the upstream does not know."""
 MOST_ABSENT = 10_000
 MOST_FORMER = 10_000
 Ask = Callable[[MetadataRequest], Deferred[MetadataResponse]]
@@ -44,7 +45,7 @@ _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 class Topics:
-    """The topics that are known, by name and by id."""
+    """The known topics, by name and by id."""
 
     def __init__(self, ask: Ask, clock: Clock) -> None:
         """ask: sends a request to the upstream; errbacks LinkError."""
@@ -53,12 +54,12 @@ class Topics:
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.confirmed_s: dict[Key, float] = {}
-        """When the upstream was asked last for each topic that is known."""
+        """When the upstream was last asked for each known topic."""
         self._former: dict[UUID, None] = {}
-        """The ids of topics that were made again."""
+        """Former ids of topics that were recreated."""
         self._partition_nos = count()
         self._absent: dict[Key, float] = {}
-        """Until when each is not asked for."""
+        """Keys that the upstream does not know, and until when they are not asked for again."""
         self._learning = Learning(self._ask_for)
         self._missed: set[str] = set()
         """Known topics that the upstream did not know at the last look."""
@@ -67,38 +68,40 @@ class Topics:
         self._deleted: list[Callable[[Mapping[str, UUID]], None]] = []
 
     def on_change(self, watcher: Callable[[str, str], None]) -> None:
-        """Have `watcher(name, change)` called when a topic was extended or deleted; it says so in words."""
+        """Call `watcher(name, change)` when a topic was extended or deleted. change: a predicate, e.g. "was
+        deleted".
+        """
         self._changed.append(watcher)
 
     def on_deletion(self, watcher: Callable[[Mapping[str, UUID]], None]) -> None:
-        """Have `watcher(ids)` called, by the names, when topics were deleted, or deleted and made again."""
+        """Call `watcher(ids)`, with ids by name, when topics were deleted, or deleted and recreated."""
         self._deleted.append(watcher)
 
     def start(self) -> None:
-        """Look from time to time whether the topics are as they were."""
+        """Begin to ask for the known topics every LOOK_S."""
         self._timer = self.clock.callLater(LOOK_S, self._look)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Ask no more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def id_of(self, name: str) -> UUID:
-        """The id of a topic; all zeros if it is not known."""
+        """Return a topic's id; all zeros if the topic is not known."""
         topic = self.by_name.get(name)
         return ZERO_UUID if topic is None else topic.topic_id
 
     # ---- asking
 
     def missing(self, keys: Iterable[Key]) -> list[Key]:
-        """Those of some topics that have to be learned before a request is answered."""
+        """Return the keys that have to be learned before a request is answered."""
         found = []
         for key in keys:
             if key in self.by_name or key in self.by_id or key == ZERO_UUID:
                 continue
             if isinstance(key, str) and len(key) > MAX_NAME_LENGTH:
-                continue  # no topic has such a name, and it would be kept
+                continue  # no topic has so long a name, and the name would be kept
             until_s = self._absent.get(key)
             if until_s is None or until_s <= self.clock.seconds():
                 found.append(key)
@@ -109,7 +112,7 @@ class Topics:
         return self._learning.learn(keys)
 
     def _ask_for(self, wanted: Sequence[Key]) -> Deferred[None]:
-        """Ask for some names, or for some ids: a broker reads either."""
+        """Ask for some names or for some ids. A broker reads only one of both."""
         return Deferred.fromCoroutine(self._learn(wanted))
 
     async def _learn(self, wanted: Sequence[Key]) -> None:
@@ -136,7 +139,7 @@ class Topics:
         Deferred.fromCoroutine(self.look()).addErrback(_not_now)
 
     async def look(self) -> None:
-        """Look whether the known topics are as they were. Raises LinkError."""
+        """Ask for all known topics again. Raises LinkError."""
         names = list(self.by_name)
         for first in range(0, len(names), AT_ONCE):
             self._miss(await self.ask_again(names[first : first + AT_ONCE]))
@@ -153,7 +156,7 @@ class Topics:
         return unknown
 
     def _miss(self, unknown: set[str]) -> None:
-        """Delete those that were not known at the last look either."""
+        """Delete the topics that were unknown at the last look, too."""
         gone = [name for name in unknown if name in self._missed and name in self.by_name]
         self._missed -= set(gone)
         self._missed |= unknown - set(gone)
@@ -182,7 +185,7 @@ class Topics:
             self._delete([found.name])
             before = None
         had, has = len(before.partitions) if before else 0, len(found.partitions)
-        if has < had:  # a broker that is behind: partitions do not go
+        if has < had:  # the broker is behind: topics do not lose partitions
             return
         topic = _topic(found, before, self._partition_nos)
         self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
@@ -197,7 +200,10 @@ def _request(topics: Sequence[MetadataRequestTopic]) -> MetadataRequest:
 
 
 def _topic(found: MetadataResponseTopic, before: Topic | None, partition_nos: Iterator[int]) -> Topic:
-    """before: the same topic as it was, maybe with fewer partitions, whose numbers stay."""
+    """Make a topic of what the upstream answered.
+
+    before: the same topic as it was. Its partitions keep their numbers; there may be new ones.
+    """
     assert found.name
     numbers = chain((each.partition_no for each in before.partitions) if before else (), partition_nos)
     partitions = (

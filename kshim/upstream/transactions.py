@@ -1,7 +1,7 @@
-"""The transactions of the upstream, as far as offsets are committed in them.
+"""Commits of offsets in transactions of the upstream.
 
-A transaction tells each partition that was added to it how it has ended. So the partition of the journal that
-holds the group, its shard, is added in place of the one of __consumer_offsets (docs/decisions/027).
+When a transaction ends, the upstream writes a marker to each of its partitions. So kshim adds the group's
+shard, a partition of the journal, in place of a partition of __consumer_offsets (docs/decisions/027).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schemas.messages.add_partitions_to_txn import (
 from schemas.messages.describe_transactions import DescribeTransactionsRequest, TransactionState
 
 ADD_PARTITIONS = 3
-"""The newest version of AddPartitionsToTxn that is for clients."""
+"""The newest version of AddPartitionsToTxn that clients may send."""
 TRIES = 5
 FIRST_ADD_OFFSETS_WITH_FENCED = 2
 ENDING = ("PrepareCommit", "PrepareAbort")
@@ -36,7 +36,7 @@ ONGOING = "Ongoing"
 
 
 def as_partition(request: AddOffsetsToTxnRequest, topic: str, shard: int) -> AddPartitionsToTxnRequest:
-    """What the upstream is asked in place of AddOffsetsToTxn, in version ADD_PARTITIONS."""
+    """Return the request to send in place of AddOffsetsToTxn, in version ADD_PARTITIONS."""
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=request.transactional_id,
         v3_and_below_producer_id=request.producer_id,
@@ -46,7 +46,7 @@ def as_partition(request: AddOffsetsToTxnRequest, topic: str, shard: int) -> Add
 
 
 def as_offsets(response: AddPartitionsToTxnResponse, api_version: int) -> AddOffsetsToTxnResponse:
-    """What a client is answered that has sent AddOffsetsToTxn; see `kshim.api.add_offsets_to_txn`."""
+    """Turn the upstream's response into the one to AddOffsetsToTxn; see `kshim.api.add_offsets_to_txn`."""
     error = _of_partition(response)
     if error is ErrorCode.PRODUCER_FENCED and api_version < FIRST_ADD_OFFSETS_WITH_FENCED:
         error = ErrorCode.INVALID_PRODUCER_EPOCH
@@ -54,15 +54,15 @@ def as_offsets(response: AddPartitionsToTxnResponse, api_version: int) -> AddOff
 
 
 class UpstreamTransactions:
-    """Stands in for the transaction coordinator where a group's offsets are committed."""
+    """Stands in for the transaction coordinator when offsets are committed for a group."""
 
     def __init__(self, coordinators: UpstreamCoordinators, shards: GroupShards) -> None:
         self._coordinators = coordinators
         self._shards = shards
 
     def submit(self, context: RequestContext, request: Any) -> Any:
-        """See `Transactions`. All that is asked here is whether one partition of __consumer_offsets, which
-        stands for a shard, may be written to: the other requests pass through to the upstream.
+        """Like `Transactions.submit`, for one request: may a transaction write to one partition of
+        __consumer_offsets, which stands for a shard? All other requests pass through to the upstream.
         """
         assert isinstance(request, AddPartitionsToTxnRequest)
         (transaction,) = request.transactions
@@ -81,17 +81,20 @@ class UpstreamTransactions:
         return AddPartitionsToTxnResponse(results_by_transaction=(result,))
 
     async def _is_open(self, transaction: AddPartitionsToTxnTransaction, shard: int) -> ErrorCode:
-        """NONE if the transaction is under way, tells the shard its end, and has not told it yet.
+        """Return NONE if the transaction is ongoing, includes the shard, and has no end in the shard's log
+        yet.
 
-        The log is read before and after the coordinator is asked. Before it may add its group to a
-        transaction, a client waits until the ends of earlier ones are in the log; so an end that is found
-        afterwards is that of this one. A client that leaves that to brokers does not wait, but has an epoch
-        for each transaction: there, the coordinator is asked again. Raises LinkError, StorageError.
+        The log is read before and after the coordinator is asked. A client that adds its group itself first
+        waits until the ends of its earlier transactions are in the log. So an end that appears while the
+        coordinator is asked is the end of this transaction. A client that leaves the adding to brokers does
+        not wait, but has a new epoch for each transaction. For such a client the coordinator is asked again.
+
+        Raises LinkError, StorageError.
         """
         producer = transaction.producer_id, transaction.producer_epoch
         await self._shards.journal.append(shard, (), 0)
         if self._shards.is_open(shard, *producer):
-            return ErrorCode.NONE  # it was asked for before
+            return ErrorCode.NONE  # the coordinator has agreed before
         for _ in range(TRIES):
             before = self._shards.last_marker(shard, transaction.producer_id)
             link = await self._coordinators.link(transaction.transactional_id, TRANSACTION)
@@ -109,8 +112,9 @@ class UpstreamTransactions:
 
 
 async def _ask(link: Link, asked: AddPartitionsToTxnTransaction, topic: str, shard: int) -> ErrorCode:
-    """Ask the coordinator. Verification is for brokers, so it is told from the transaction's description;
-    upstreams that cannot describe any do not verify either.
+    """Ask the coordinator whether the transaction includes the shard, or to add it. Only brokers may verify,
+    so kshim reads the transaction's description instead. An upstream too old to describe transactions does
+    not verify either.
     """
     if asked.verify_only and ApiKey.DESCRIBE_TRANSACTIONS in link.versions:
         described = DescribeTransactionsRequest(transactional_ids=(asked.transactional_id,))
@@ -128,7 +132,7 @@ async def _ask(link: Link, asked: AddPartitionsToTxnTransaction, topic: str, sha
 def verified(
     state: TransactionState, asked: AddPartitionsToTxnTransaction, topic: str, shard: int
 ) -> ErrorCode:
-    """What the coordinator would say to a broker that asks whether a transaction writes to a partition."""
+    """Return what the coordinator would answer to a broker that verifies a partition of a transaction."""
     if state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND or (
         not state.error_code and state.producer_id != asked.producer_id
     ):
@@ -145,7 +149,7 @@ def verified(
 
 
 def _of_partition(response: AddPartitionsToTxnResponse) -> ErrorCode:
-    """The error of the only partition."""
+    """Return the error of the only partition."""
     (topic,) = response.results_by_topic_v3_and_below
     (partition,) = topic.results_by_partition
     return ErrorCode(partition.partition_error_code)

@@ -1,8 +1,8 @@
-"""The groups that the upstream has itself, asked of its own coordinators.
+"""Asks the upstream's own coordinators about the groups that the upstream has.
 
-What is asked about several groups in one turn of the reactor goes to each coordinator in one request, or in
-as few as hold MOST_AT_ONCE groups each. Nothing here errbacks: a coordinator that cannot be asked is an error
-of its groups, and clients ask again.
+Questions about several groups in one turn of the reactor share requests: one for each coordinator, or as few
+as hold MOST_AT_ONCE groups each. No question errbacks. If a coordinator cannot be asked, each of its groups
+gets an error, and clients ask again.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from schemas.messages.offset_fetch import (
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 200
-"""Groups in one request."""
+"""Limit of groups in one request."""
 UNDER_WAY = 4
-"""Requests for which others wait."""
+"""Limit of requests at the same time; others wait for them."""
 NEWEST = 32767
 CLASSIC = "classic"
 FIRST_LIST_WITH_TYPES = 5
 
 
 class Question(NamedTuple):
-    """What can be asked about many groups in one request."""
+    """A question that one request can ask about many groups."""
 
     api_key: ApiKey
     request: Callable[[Sequence[str]], Any]
     answers: Callable[[Sequence[str], Any], Iterable[tuple[str, Any]]]
-    """The answer about each group, of the groups that were asked for, and the response."""
+    """Divides a response into answers by group, given the groups that were asked for."""
     refusal: Callable[[str, ErrorCode], Any]
-    """The answer about a group whose coordinator cannot be asked."""
+    """Makes the answer about a group whose coordinator cannot be asked."""
     newest: int = NEWEST
     first_with_many: int = 0
-    """The first version that takes more than one group."""
+    """The first version that takes several groups."""
 
 
 def _fetch(group_ids: Sequence[str], *, is_stable: bool = False) -> OffsetFetchRequest:
@@ -85,12 +85,12 @@ FETCH = Question(
     _fetch,
     _fetched,
     lambda group_id, error: OffsetFetchResponseGroup(group_id=group_id, error_code=error),
-    newest=9,  # later versions name topics by their ids
+    newest=9,  # later versions use topic ids, not names
     first_with_many=8,
 )
 """All offsets that a group has committed."""
 FETCH_STABLE = FETCH._replace(request=partial(_fetch, is_stable=True))
-"""The same without those that an open transaction may still move."""
+"""Like FETCH, but without offsets that an open transaction may still change."""
 
 _Waiting = dict[str, list[Deferred[Any]]]
 
@@ -102,11 +102,11 @@ class UpstreamGroups:
         self._reactor = reactor
         self.coordinators = coordinators
         self._gathered: dict[tuple[Question, int], _Waiting] = {}
-        """By question and newest version: what this turn of the reactor asks."""
+        """The questions of this turn of the reactor, by question and newest version."""
         self._place = DeferredSemaphore(UNDER_WAY)
 
     def ask(self, question: Question, group_id: str, newest: int = NEWEST) -> Deferred[Any]:
-        """Fires with the answer about one group. newest: the newest version in which to ask."""
+        """Ask about one group; fires with the answer. newest: the newest version to use."""
         if not self._gathered:
             self._reactor.callLater(0, self._send)
         of_question = self._gathered.setdefault((question, min(newest, question.newest)), {})
@@ -115,11 +115,11 @@ class UpstreamGroups:
         return answer
 
     def ask_many(self, question: Question, group_ids: Iterable[str]) -> Deferred[list[Any]]:
-        """The answers about some groups, in their order."""
+        """Ask about some groups; fires with the answers in the groups' order."""
         return gatherResults([self.ask(question, each) for each in group_ids])
 
     async def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-        """What the group's coordinator answers."""
+        """Delete offsets at the group's coordinator; return its answer."""
         try:
             link = await self.coordinators.link(request.group_id)
             if isinstance(link, ErrorCode):
@@ -131,7 +131,7 @@ class UpstreamGroups:
         return answer
 
     async def list(self, brokers: Iterable[Endpoint], request: ListGroupsRequest) -> ListGroupsResponse:
-        """The groups of all these brokers; the first error, if one has any."""
+        """Return the groups of all these brokers, or the first answer with an error."""
         asked = [Deferred.fromCoroutine(self._list(address, request)) for address in brokers]
         found: list[ListedGroup] = []
         for answer in asked:
@@ -161,7 +161,7 @@ class UpstreamGroups:
             _answer(waiting, group_id, question.refusal(group_id, code))
         for address, group_ids in placed.items():
             await self._ask_one(address, question, newest, group_ids, waiting)
-        for group_id in list(waiting):  # the upstream has left them out
+        for group_id in list(waiting):  # the upstream has left these out
             _answer(waiting, group_id, question.refusal(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
     def _ask(self, question: Question, newest: int, waiting: _Waiting) -> Deferred[None]:
@@ -170,7 +170,7 @@ class UpstreamGroups:
     async def _ask_one(
         self, address: Endpoint, question: Question, newest: int, group_ids: Sequence[str], waiting: _Waiting
     ) -> None:
-        """Ask one coordinator; who is not answered stays in `waiting`."""
+        """Ask one coordinator. Groups that it does not answer stay in `waiting`."""
         try:
             link = await self.coordinators.link_to(address)
             takes_many = link.version(question.api_key, newest) >= question.first_with_many
@@ -194,7 +194,7 @@ class UpstreamGroups:
 
 
 async def _listed(link: Link, request: ListGroupsRequest, *, has_types: bool) -> ListGroupsResponse:
-    """A broker that knows no types has classic groups. Raises LinkError."""
+    """List a broker's groups. All groups of a broker that knows no types are classic. Raises LinkError."""
     asked = request if has_types else ListGroupsRequest(states_filter=request.states_filter)
     response: ListGroupsResponse = await link.ask(asked, timeout_s=ANSWER_S)
     if has_types:
@@ -212,7 +212,9 @@ async def _listed(link: Link, request: ListGroupsRequest, *, has_types: bool) ->
 
 
 def offsets_of(fetched: OffsetFetchResponseGroup) -> Mapping[tuple[str, int], Any]:
-    """The committed offsets in an answer to FETCH, as partitions of OffsetFetch, by topic and partition."""
+    """Return the committed offsets in an answer to FETCH, as partitions of OffsetFetch, by topic and
+    partition.
+    """
     return {
         (topic.name, each.partition_index): each
         for topic in fetched.topics
